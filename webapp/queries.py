@@ -25,6 +25,9 @@ from webapp.tasks import take_snapshots
 from webapp.telling import tell_task
 from webapp.waiting import stand
 
+# A box without bounds.
+EVERYWHERE = {"lo": [None], "hi": [None]}
+
 
 def checked_plan(document: Any) -> dict:
     """Return a plan in its full form, checked in the space of its stream.
@@ -64,6 +67,17 @@ def view_plan(stream: Stream, area: Any) -> dict:
         Where the area breaks a rule.
     """
     return _checked({"stream": stream.name, "compare": area}, stream)
+
+
+def watch_plan(stream: Stream, keys: list[str]) -> dict:
+    """Return the plan of a view of those objects of a stream that have one of some keys; this asks no database.
+
+    Raises
+    ------
+    Refused
+        Where the keys break a rule.
+    """
+    return _checked({"stream": stream.name, "compare": EVERYWHERE, "filters": [{"keys": keys}]}, stream)
 
 
 def _checked(document, stream):

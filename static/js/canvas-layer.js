@@ -12,6 +12,8 @@ const TRAILS_UP_TO = 500;
 const HIT_PX = 14;
 const WORLD_PX = 256;
 const RING_PX = 15;
+const WATCHED_PX = 12;
+const POINTED_PX = 19;
 const FADE_MS = 250; // between two frames in which nothing but the lines of pairs changes
 const OUTLINE_PX = 3; // from the edge of an object in a pair to its outline
 
@@ -22,11 +24,12 @@ const OUTLINE_PX = 3; // from the edge of an object in a pair to its outline
  * @param {object} store read only
  * @param {object} options `palette()`, `now()`, `hidden(stream)`, true for streams that are switched off, `veil(stream)`, how
  *   faintly a density has the objects of a stream drawn that are in no answer (0 as always, 1 faded, 2 not at all), and
- *   `taken()`, boxes `[left, top, right, bottom]` in layer points, in which no name may lie
+ *   `taken()`, boxes `[left, top, right, bottom]` in layer points, in which no name may lie, and `marks()`, `{pointed, watched}`:
+ *   the slot that is pointed at in the table of objects, and those that are watched
  */
-export function createObjectLayer(L, store, { palette, now, hidden, veil, taken }) {
+export function createObjectLayer(L, store, { palette, now, hidden, veil, taken, marks }) {
   const layer = new (L.Layer.extend(METHODS))();
-  Object.assign(layer, { L, store, palette, now, hidden, veil, taken, trails: true, names: true });
+  Object.assign(layer, { L, store, palette, now, hidden, veil, taken, marks, trails: true, names: true });
   layer.labels = new ObjectLabels(store.objects);
   layer.visible = { n: 0, slots: new Int32Array(0), x: new Float32Array(0), y: new Float32Array(0) };
   layer.drawMs = 0;
@@ -245,7 +248,9 @@ const METHODS = {
     const outlined = this.outlined();
     const lasting = this.lasting();
     const lines = lasting.length > 0 || this.store.picked !== null || this.store.told.fresh(this.now());
-    const empty = !all && !lines && selected.length === 0 && outlined.size === 0 && this.labels.shown.size === 0;
+    const { pointed, watched } = this.marks();
+    const marked = watched.length > 0 || pointed !== undefined;
+    const empty = !all && !lines && !marked && selected.length === 0 && outlined.size === 0 && this.labels.shown.size === 0;
     this.below.hidden = empty; // the browser need not compose an empty canvas
     if (empty) return;
     this.lines.setTransform(this.ratio, 0, 0, this.ratio, 0, 0);
@@ -253,7 +258,9 @@ const METHODS = {
     if (this.trails) this.drawTrails(all, selected);
     if (lines) this.drawPairs(lasting);
     this.drawOutlines(outlined);
-    for (const slot of selected) this.drawSelection(slot);
+    if (watched.length > 0) this.drawRings(new Set(watched), WATCHED_PX, this.palette().watched);
+    for (const slot of selected) this.drawRings(new Set([slot]), RING_PX, this.palette().accent);
+    if (pointed !== undefined) this.drawRings(new Set([pointed]), POINTED_PX, this.palette().accent);
     const { text, surface: halo } = this.palette();
     this.labels.draw(this.lines, this.visible, { radius: spriteSize(this.zoom) / 2, text, halo });
   },
@@ -355,16 +362,19 @@ const METHODS = {
     this.lines.stroke();
   },
 
-  drawSelection(selected) {
-    const i = this.visible.slots.subarray(0, this.visible.n).indexOf(selected);
-    if (i < 0) return;
-    const { edge, accent } = this.palette();
-    for (const [width, style] of [[4.5, edge], [2, accent]]) {
-      this.lines.beginPath();
-      this.lines.arc(this.visible.x[i], this.visible.y[i], RING_PX, 0, 2 * Math.PI);
-      this.lines.lineWidth = width;
-      this.lines.strokeStyle = style;
-      this.lines.stroke();
+  /** Draw a ring around each of some objects that are on the canvas. */
+  drawRings(marked, radius, colour) {
+    const { slots, x, y, n } = this.visible;
+    const { edge } = this.palette();
+    for (let i = 0; i < n; i++) {
+      if (!marked.has(slots[i])) continue;
+      for (const [width, style] of [[4.5, edge], [2, colour]]) {
+        this.lines.beginPath();
+        this.lines.arc(x[i], y[i], radius, 0, 2 * Math.PI);
+        this.lines.lineWidth = width;
+        this.lines.strokeStyle = style;
+        this.lines.stroke();
+      }
     }
   },
 

@@ -42,6 +42,7 @@ import { Socket } from "./socket.js";
 import { createStatusBar } from "./status-bar.js";
 import { createStore, looksOf } from "./store.js";
 import { Subscriptions } from "./subscriptions.js";
+import { createTable } from "./table/page.js";
 import { createTabs } from "./tabs.js";
 import { createTheme, isDark } from "./theme.js";
 import { toast } from "./toasts.js";
@@ -59,7 +60,8 @@ recallUnits();
 const page = JSON.parse($("page").textContent);
 const now = () => Date.now();
 const store = createStore(recall("layers"));
-const opened = parseHash(location.hash);
+const address = location.hash; // of before the map writes another one
+const opened = parseHash(address);
 let chosen = opened?.streams ?? null; // names of the streams that are shown; null for all
 const shown = (name) => chosen === null || chosen.includes(name);
 const palette = createPalette();
@@ -71,6 +73,7 @@ const map = new MonitorMap($("map"), {
   palette: palette.read,
   hidden: (name) => !shown(name),
   veil: (name) => sketches.density.veil(name),
+  marks: () => table.marks(),
   baseUrls: { ...document.body.dataset, world: document.body.dataset.world.split(" ") },
   baseMaps: page.base_maps,
   isDark,
@@ -117,7 +120,9 @@ const subscriptions = new Subscriptions({
   socket,
   bounds: () => map.bounds(),
   shown,
-  wanted: (query, area) => isShown(query, { few: pages.few, cards: queryList.cards, opened: queryList.opened, events: events.query, area }),
+  whole: () => table.whole,
+  watched: () => table.watched,
+  wanted: (query, area) => table.query === query.query || isShown(query, { few: pages.few, cards: queryList.cards, opened: queryList.opened, events: events.query, area }),
 });
 const subscribe = coalesced(() => subscriptions.refresh(), SHOWN_MS);
 
@@ -189,6 +194,18 @@ const aroundMenu = new AroundMenu({
     queryList.open(made.query);
   },
   onMore: (target) => form.start(null, ABOUT[0].plan(target.stream, target.focus), nameAbout(ABOUT[0], target.name)),
+});
+const table = createTable({
+  store,
+  map,
+  navigation,
+  now,
+  shown,
+  onAddress: writeHash,
+  onSubscribe: () => {
+    subscriptions.view();
+    subscribe();
+  },
 });
 const historyPanel = new HistoryPanel({
   store,
@@ -371,6 +388,8 @@ createShortcuts([
   { key: "l", text: "Layers", run: () => tabs.show("layers") },
   { key: "s", text: "Statistics", run: () => tabs.show("statistics") },
   { key: "h", text: "History", run: () => tabs.show("history") },
+  { key: "o", text: "Table of objects", run: () => table.toggle() },
+  { key: "w", text: "Watch the selected object, or no longer", run: () => table.starSelected() },
   { key: "/", text: "Search for an object", run: () => $("search").focus() },
   { key: "a", text: "Queries around the selected object, or the middle of the map", run: openAroundMenu },
   { key: "f", text: "Follow the selected object", run: () => store.selected && panel.setFollow(!panel.following) },
@@ -400,14 +419,12 @@ map.leaflet.on("dragstart", () => panel.setFollow(false));
 map.leaflet.on("moveend", debounced(() => subscriptions.view(), VIEW_WAIT_MS));
 map.leaflet.on("moveend", subscribe);
 map.leaflet.on("moveend", writeHash);
-window.addEventListener("hashchange", () => {
-  const view = parseHash(location.hash);
-  if (view) map.leaflet.setView([view.lat, view.lon], view.zoom);
-});
+window.addEventListener("hashchange", () => turn(location.hash));
 new ResizeObserver(() => map.leaflet.invalidateSize({ pan: false })).observe($("map-area"));
 if (new URLSearchParams(location.search).get("meter") === "1") {
   startFrameMeter(() => ({ objects: store.objects.live, visible: map.objects.visible.n }));
 }
+if (opened) turn(address);
 socket.connect();
 
 function receive(message) {
@@ -542,8 +559,16 @@ function setNames(on) {
   map.objects.invalidate();
 }
 
+/** Show what an address holds. The table comes first, since its height moves the middle of the map. */
+function turn(hash) {
+  const view = parseHash(hash);
+  table.turn(hash);
+  map.leaflet.invalidateSize({ pan: false });
+  if (view) map.leaflet.setView([view.lat, view.lon], view.zoom);
+}
+
 function writeHash() {
-  history.replaceState(null, "", formatHash({ ...map.view(), streams: chosen }));
+  history.replaceState(null, "", formatHash({ ...map.view(), streams: chosen }) + table.hash());
 }
 
 function escape() {
@@ -553,6 +578,7 @@ function escape() {
   if (editor.active) return editor.stop();
   if (sketches.drawing) return sketches.stopDrawing();
   if (reports.drawing) return reports.stopDrawing();
+  if (table.escape()) return undefined;
   if (featurePanel.close()) return undefined;
   if (layerForm.open) return layerForm.close();
   tooltip.hide();

@@ -14,6 +14,7 @@ export function createPalette() {
       layers: Array.from({ length: LAYER_COLOURS }, (_, i) => colour(`layer${i}`)),
       edge: colour("sprite-edge"),
       accent: colour("accent"),
+      watched: colour("watched"),
       text: colour("text"),
       surface: colour("surface"),
       count: colour("count"),

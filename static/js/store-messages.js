@@ -62,6 +62,7 @@ export const REDUCERS = {
 
   "view.status"(store, message) {
     const views = new Map(Object.entries(message.views).map(([stream, number]) => [number, stream]));
+    for (const [stream, number] of Object.entries(message.watched ?? {})) views.set(number, stream);
     for (const number of store.views.keys()) if (!views.has(number)) dropAnswer(store, number);
     store.views = views;
     return ["objects", "queries"];

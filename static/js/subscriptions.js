@@ -11,10 +11,11 @@ const BEGINNINGS = ["answer.snapshot", "answer.resumed"];
 export class Subscriptions {
   /**
    * @param {object} parts `store`; `socket`; `bounds()`, the map's rectangle; `shown(stream)`, whether a stream is switched on;
-   *   `wanted(query, area)`, whether the page shows a query while the map shows an area; `now()`, in milliseconds; `later(run, ms)`
+   *   `wanted(query, area)`, whether the page shows a query while the map shows an area; `whole()`, streams that the page shows
+   *   everywhere; `watched()`, keys of objects that it shows wherever they are, by stream; `now()`, in milliseconds; `later(run, ms)`
    */
-  constructor({ now = () => performance.now(), later = (run, ms) => setTimeout(run, ms), ...parts }) {
-    Object.assign(this, { now, later, ...parts });
+  constructor({ now = () => performance.now(), later = (run, ms) => setTimeout(run, ms), whole = () => [], watched = () => ({}), ...parts }) {
+    Object.assign(this, { now, later, whole, watched, ...parts });
     this.queries = new Set(); // queries to which the page is subscribed
     this.begun = new Set(); // of these, the ones whose answers have begun
     this.leaving = new Map(); // of these, the ones that are not shown any more -> when they are unsubscribed
@@ -66,18 +67,21 @@ export class Subscriptions {
     this.#sweepLater();
   }
 
-  /** Subscribe to the objects in view, unless that is what the server sends already. */
+  /** Subscribe to the objects in view, of some streams to all objects, and to the watched ones, unless the server sends just these already. */
   view() {
-    const streams = [...this.store.streams.values()].filter((s) => s.enabled !== false && this.shown(s.name)).map((s) => s.name);
-    const message = streams.length > 0
-      ? { type: "view.subscribe", streams, area: this.#area(), format: "arrow", joined: true }
-      : { type: "view.unsubscribe" };
-    const spaces = streams.map((name) => this.store.streams.get(name).space); // a stream may come back in another space
+    const known = [...this.store.streams.values()].filter((s) => s.enabled !== false).map((s) => s.name);
+    const whole = this.whole().filter((name) => known.includes(name));
+    const streams = known.filter((name) => this.shown(name) || whole.includes(name));
+    const watched = Object.fromEntries(Object.entries(this.watched()).filter(([name]) => known.includes(name)));
+    const none = streams.length === 0 && Object.keys(watched).length === 0;
+    const more = { ...(whole.length > 0 && { whole }), ...(Object.keys(watched).length > 0 && { watched }) };
+    const message = none ? { type: "view.unsubscribe" } : { type: "view.subscribe", streams, area: this.#area(), ...more, format: "arrow", joined: true };
+    const spaces = known.map((name) => this.store.streams.get(name).space); // a stream may come back in another space
     const text = JSON.stringify([message, spaces]);
     if (!this.socket.open || text === this.lastView) return;
     this.lastView = text;
     this.socket.send(message);
-    if (streams.length === 0) this.store.dropViews();
+    if (none) this.store.dropViews();
   }
 
   /** Subscribe to how a query is answered, as soon as its answer has begun, or end that. */

@@ -2,7 +2,7 @@
 
 import { $, h } from "./dom.js";
 
-const SHOWN_MS = { info: 3500, error: 9000 };
+const SHOWN_MS = { info: 3500, watch: 8000, error: 9000 };
 
 /**
  * Show a message; errors stay longer, and are announced at once to screen readers.

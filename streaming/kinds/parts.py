@@ -20,6 +20,7 @@ from streaming.spaces import Space
 ENLARGEMENTS = ("enlarge_factor", "enlarge_value", "enlarge_m")
 MAX_TRANSFORMS = 8
 MAX_FILTERS = 8
+MAX_KEYS = 1_000
 MAX_ARGUMENT_CHARACTERS = 100_000
 
 Box = tuple[float, ...]
@@ -56,6 +57,19 @@ class KeyFilter:
 
 
 @dataclass(frozen=True)
+class KeysFilter:
+    """Passes the elements, or features, whose key is one of several.
+
+    Parameters
+    ----------
+    keys : tuple of str
+        1 to 1,000 keys.
+    """
+
+    keys: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class BoxFilter:
     """Passes the elements, or features, whose box intersects a box.
 
@@ -84,7 +98,7 @@ class UserFilter:
 
 
 # The shape of an area is a filter, too, but it is written as the area.
-Filter = KeyFilter | BoxFilter | UserFilter | AreaFilter
+Filter = KeyFilter | KeysFilter | BoxFilter | UserFilter | AreaFilter
 
 
 def check_keys(document: Mapping[str, Any], keys: tuple[str, ...], what: str) -> None:
@@ -186,7 +200,9 @@ def parse_where(where: Any, name: str = "where") -> str:
     return where.strip()
 
 
-def parse_filters(filters: Any, name: str, space: Space, forms: tuple[str, ...] = ("key", "box", "udf")) -> tuple:
+def parse_filters(
+    filters: Any, name: str, space: Space, forms: tuple[str, ...] = ("key", "keys", "box", "udf")
+) -> tuple:
     """Return the filters that a JSON list describes; `forms` are the forms that are allowed in it."""
     if not isinstance(filters, list) or len(filters) > MAX_FILTERS:
         raise InvalidPlan(f"{name} must be a list of at most {MAX_FILTERS} filters; got {filters!r:.200}")
@@ -207,12 +223,20 @@ def _filter(entry, name, space, forms):
         return BoxFilter(box)
     if form == "key":
         return KeyFilter(parse_text(entry["key"], f"{name}: key"))
+    if form == "keys":
+        return KeysFilter(_keys(entry["keys"], f"{name}: keys"))
     argument = entry.get("argument", "")
     if not isinstance(argument, str) or len(argument) > MAX_ARGUMENT_CHARACTERS:
         raise InvalidPlan(
             f"{name}: argument must be a text of at most {MAX_ARGUMENT_CHARACTERS} characters; got {argument!r:.80}"
         )
     return UserFilter(parse_text(entry["udf"], f"{name}: udf"), argument)
+
+
+def _keys(keys, name):
+    if not isinstance(keys, list) or not 1 <= len(keys) <= MAX_KEYS:
+        raise InvalidPlan(f"{name} must be a list of 1 to {MAX_KEYS:,} keys; got {keys!r:.80}")
+    return tuple(parse_text(key, name) for key in keys)
 
 
 def parse_text(value: Any, name: str) -> str:
@@ -226,6 +250,7 @@ def filters_document(filters: tuple[Filter, ...], space: Space) -> list[dict[str
     """Return the JSON form of filters, without the shape of an area."""
     forms: Mapping[type, Any] = {
         KeyFilter: lambda f: {"key": f.key},
+        KeysFilter: lambda f: {"keys": list(f.keys)},
         BoxFilter: lambda f: {"box": box_document(f.box, space)},
         UserFilter: lambda f: {"udf": f.udf, "argument": f.argument} if f.argument else {"udf": f.udf},
     }

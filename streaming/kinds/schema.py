@@ -21,6 +21,7 @@ from streaming.kinds.parts import (
     ENLARGEMENTS,
     MAX_ARGUMENT_CHARACTERS,
     MAX_FILTERS,
+    MAX_KEYS,
     MAX_TRANSFORMS,
     MAX_WHERE_CHARACTERS,
     Box,
@@ -28,6 +29,7 @@ from streaming.kinds.parts import (
     Enlargement,
     Filter,
     KeyFilter,
+    KeysFilter,
     UserFilter,
 )
 from streaming.spaces import MAX_DIMENSIONS
@@ -144,7 +146,7 @@ def emit_kept() -> Schema:
 
 def shared_definitions() -> dict[str, Schema]:
     """Return the definitions of what plans of several kinds are made of, by name."""
-    filters = {"key_filter": KeyFilter, "box_filter": BoxFilter, "user_filter": UserFilter}
+    filters = {"key_filter": KeyFilter, "keys_filter": KeysFilter, "box_filter": BoxFilter, "user_filter": UserFilter}
     shared = {name: object_schema(cls) for name, cls in filters.items()}
     shared |= {"enlargement": _enlargement(), "box": _box()} | area_definitions()
     return shared | {"focus": _focus(), "around": _around()}
@@ -247,7 +249,13 @@ _TYPES: dict[Any, Schema] = {
     float | None: {"type": ["number", "null"]},
     Focus: ref("focus"),
     Box: ref("box"),
+    tuple[str, ...]: {
+        "type": "array",
+        "minItems": 1,
+        "maxItems": MAX_KEYS,
+        "items": {"type": "string", "minLength": 1},
+    },
     tuple[Enlargement, ...]: list_of(MAX_TRANSFORMS, "enlargement"),
-    tuple[Filter, ...]: list_of(MAX_FILTERS, "key_filter", "box_filter", "user_filter"),
+    tuple[Filter, ...]: list_of(MAX_FILTERS, "key_filter", "keys_filter", "box_filter", "user_filter"),
     tuple[UserFilter, ...]: list_of(MAX_FILTERS, "user_filter"),
 }

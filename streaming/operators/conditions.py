@@ -10,11 +10,12 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from streaming.filters import parse_filter
 from streaming.kinds.areas import AreaFilter
 from streaming.kinds.base import Plan
-from streaming.kinds.parts import BoxFilter, Filter, KeyFilter
+from streaming.kinds.parts import BoxFilter, Filter, KeyFilter, KeysFilter
 from streaming.operators.areas import Areas
 from streaming.operators.boxes import intersects
 from streaming.operators.elements import Elements
@@ -223,4 +224,10 @@ def _judged(elements, rows, entry, space):
         return Judged(intersects(elements.bounds, rows, np.array([entry.box]), np.zeros_like(rows), space), None)
     if isinstance(entry, KeyFilter):
         return Judged(elements.cold(rows)["key"].to_numpy() == entry.key, None)
+    if isinstance(entry, KeysFilter):
+        return Judged(_among(elements.cold(rows)["key"], entry.keys), None)
     return evaluate_element(entry.udf, elements.batch(rows), entry.argument)
+
+
+def _among(keys, wanted):
+    return pc.is_in(keys, value_set=pa.array(wanted, pa.string())).to_numpy(zero_copy_only=False)

@@ -12,7 +12,7 @@ import shapely
 
 from streaming.elements import bounds_of, element_schema
 from streaming.filters import parse_filter, passes
-from streaming.kinds.parts import BoxFilter, Filter, KeyFilter
+from streaming.kinds.parts import BoxFilter, Filter, KeyFilter, KeysFilter
 from streaming.operators.boxes import in_plane, intersects, turns
 from streaming.operators.cells import PointGrid
 from streaming.operators.elements import repeated
@@ -194,6 +194,9 @@ class Features(IndexedBoxes):
     def _judge(self, entry):
         if isinstance(entry, KeyFilter):
             return Judged(self.table["key"].to_numpy() == entry.key, None)
+        if isinstance(entry, KeysFilter):
+            keys = pa.array(entry.keys, pa.string())
+            return Judged(pc.is_in(self.table["key"], value_set=keys).to_numpy(zero_copy_only=False), None)
         if isinstance(entry, BoxFilter):
             rows = np.arange(len(self))
             return Judged(intersects(self.bounds, rows, np.array([entry.box]), np.zeros_like(rows), self.space), None)

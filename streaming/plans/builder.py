@@ -235,6 +235,10 @@ class QueryPlanBuilder:
         """Let only the elements of one key pass."""
         return self._and("filters", {"key": key})
 
+    def filter_stream_by_keys(self, keys: Sequence[str]) -> "QueryPlanBuilder":
+        """Let only the elements pass that have one of some keys."""
+        return self._and("filters", {"keys": list(keys)})
+
     def filter_stream_by_box(self, lo: Corner, hi: Corner) -> "QueryPlanBuilder":
         """Let only the elements pass that intersect a box."""
         return self._and("filters", {"box": _box(lo, hi)})
@@ -250,6 +254,10 @@ class QueryPlanBuilder:
     def filter_stored_by_key(self, key: str) -> "QueryPlanBuilder":
         """Join only with the partner of one key (lambda)."""
         return self._and_partners("filters", {"key": key})
+
+    def filter_stored_by_keys(self, keys: Sequence[str]) -> "QueryPlanBuilder":
+        """Join only with the partners of some keys (lambda)."""
+        return self._and_partners("filters", {"keys": list(keys)})
 
     def filter_stored_by_box(self, lo: Corner, hi: Corner) -> "QueryPlanBuilder":
         """Join only with partners that intersect a box (lambda)."""

@@ -117,6 +117,33 @@ def test_the_map_of_a_new_user(screen, feed, layer):
     assert not any(found.values()), found
 
 
+def test_the_table_of_objects(screen, feed):
+    feed.put(anna=HERE, berta=(24.5, 59.7))
+    screen.look(9, *HERE)
+    page, found = screen.page, {}
+    assert screen.painted(HERE, "ship")
+    page.keyboard.press("o")
+    rows = page.locator(".table-body .table-row:visible")
+    expect(rows).to_have_count(2)
+    rows.first.get_by_role("button").click()
+    page.get_by_role("textbox", name="Filter Key").fill("<")
+    page.locator("#table-grid").focus()
+    page.keyboard.press("End")
+    page.keyboard.press("Enter")
+    found["a table"] = wrong(page)
+    for menu in ("Columns", "Watch list"):
+        page.locator(".table-menu summary", has_text=menu).click()
+        found[menu] = wrong(page, "#table")
+        page.keyboard.press("Escape")
+    page.locator("#table-source").select_option("watched")
+    page.locator("#table-search").fill("nothing")
+    expect(rows).to_have_count(0)
+    found["no rows"] = wrong(page)
+    page.set_viewport_size({"width": 390, "height": 780})
+    found["a narrow screen"] = wrong(page, "#table")
+    assert not any(found.values()), found
+
+
 @pytest.fixture
 def queries(live, feed, user):
     """An example of the demonstration and one query of each kind, about ships of which one is in all answers."""

@@ -63,3 +63,10 @@ def test_the_time_of_a_filter_is_shared_by_the_pairs_of_which_it_is_asked(monkey
     failures = Failures()
     asked(["speed > 5", "kind = 'a'", "speed > 5"], row, query, failures)
     assert failures.seconds == {0: pytest.approx(0.75), 1: pytest.approx(1), 2: pytest.approx(0.25)}
+
+
+def test_keys_pass_the_elements_that_have_one_of_them():
+    plan = parse_plan({"stream": "s", "compare": BOX, "filters": [{"keys": ["3", "39", "none"]}]})
+    row = np.arange(len(SHIPS))
+    passing = Conditions([plan], EARTH).passing(row, np.zeros_like(row), elements(), Failures())
+    assert row[passing].tolist() == [3, 39]

@@ -32,7 +32,10 @@ udfs = st.one_of(
     st.fixed_dictionaries({"argument": st.text(max_size=8), "udf": texts}),
 )
 filters = st.one_of(
-    st.fixed_dictionaries({"key": texts}), st.fixed_dictionaries({"box": boxes}), udfs
+    st.fixed_dictionaries({"key": texts}),
+    st.fixed_dictionaries({"keys": st.lists(texts, min_size=1, max_size=3)}),
+    st.fixed_dictionaries({"box": boxes}),
+    udfs,
 )  # in the order of their forms
 amounts = st.one_of(st.integers(0, 50), st.floats(0, 1e9))
 looks = {"where": wheres, "filters": st.lists(filters, max_size=3)}

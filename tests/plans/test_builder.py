@@ -107,7 +107,7 @@ def _joined(builder, join):
 
 def _filtered(builder, document, side):
     for entry in document.get("filters", []):
-        form = next(form for form in ("key", "box", "udf") if form in entry)
+        form = next(form for form in ("key", "keys", "box", "udf") if form in entry)
         arguments = entry["box"] if form == "box" else entry
         builder = getattr(builder, f"filter_{side}_by_{form}")(**arguments)
     if "where" in document:

@@ -139,6 +139,31 @@ async def test_a_view_shows_what_is_in_it_and_follows_the_map(engine, streams, u
         assert {row["key"]: row["sign"] for row in change["rows"]} == {"near": "-", "far": "+"}
 
 
+async def test_a_view_of_the_whole_space_has_all_objects_and_shrinks_to_the_map_again(engine, streams, user, connect):
+    engine.move({"near": INSIDE, "far": OUTSIDE})
+    async with connect(user) as socket:
+        await socket.tell("view.subscribe", id="v", streams=["ships"], area=BOX, whole=["ships"])
+        view = (await socket.hear("view.status", id="v"))["views"]["ships"]
+        assert {row["key"] for row in (await socket.hear("answer.snapshot", query=view))["rows"]} == {"near", "far"}
+        await socket.tell("view.subscribe", id="w", streams=["ships"], area=BOX)
+        change = await socket.hear("answer.change", query=view)
+        assert {row["key"]: row["sign"] for row in change["rows"]} == {"far": "-"}
+
+
+async def test_watched_objects_are_heard_of_wherever_they_are(engine, streams, user, connect):
+    engine.move({"near": INSIDE, "far": OUTSIDE, "other": OUTSIDE})
+    async with connect(user) as socket:
+        asked = {"streams": [], "area": BOX}
+        await socket.tell("view.subscribe", id="v", **asked, watched={"ships": ["far", "near", "absent"]})
+        view = (await socket.hear("view.status", id="v"))["watched"]["ships"]
+        assert {row["key"] for row in (await socket.hear("answer.snapshot", query=view))["rows"]} == {"near", "far"}
+        await socket.tell("view.subscribe", id="w", **asked, watched={"ships": ["other", "near"]})
+        change = await socket.hear("answer.change", query=view)
+        assert {row["key"]: row["sign"] for row in change["rows"]} == {"far": "-", "other": "+"}
+        await socket.tell("view.subscribe", id="x", **asked, watched={"ships": []})
+        assert "keys must be a list of 1 to 1,000 keys" in (await socket.hear("error", id="x"))["message"]
+
+
 async def test_views_end_with_their_connection(engine, streams, user, connect):
     async with connect(user) as socket:
         await socket.tell("view.subscribe", streams=["ships"], area=BOX)

@@ -81,6 +81,12 @@ def _is_page_size(value):
     return _is_number(value) and value <= PAGE_QUERIES
 
 
+def _is_watched(value):
+    return (
+        isinstance(value, dict) and len(value) <= MAX_STREAMS and all(isinstance(keys, list) for keys in value.values())
+    )
+
+
 def _is_names(value):
     return isinstance(value, list) and len(value) <= MAX_STREAMS and all(isinstance(name, str) for name in value)
 
@@ -155,6 +161,10 @@ QUERIES = Field(f"a list of at most {MAX_QUERIES} numbers of queries", _is_numbe
 PLAN = Field("a plan, a JSON object", _is_object)
 AREA = Field('an object of the form {"lo": [...], "hi": [...]}', _is_object)
 STREAMS = Field(f"a list of at most {MAX_STREAMS} names of streams", _is_names)
+WHOLE = Field(STREAMS.rule, _is_names, required=False, default=[])
+WATCHED = Field(
+    f"an object of at most {MAX_STREAMS} lists of keys by the names of streams", _is_watched, required=False, default={}
+)
 FORMAT = Field(f"one of {', '.join(FORMATS)}", _is_format, required=False, default="json")
 JOINED = Field("true or false", _is_flag, required=False, default=False)
 HELD = Field('an object of the form {"epoch": text, "batch": number}', _is_held, required=False)
@@ -231,7 +241,14 @@ FIELDS: dict[str, dict[str, Field]] = {
     "roles.unsubscribe": {"query": QUERY},
     "regions.subscribe": {"space": SPACE},
     "regions.unsubscribe": {"space": SPACE},
-    "view.subscribe": {"streams": STREAMS, "area": AREA, "format": FORMAT, "joined": JOINED},
+    "view.subscribe": {
+        "streams": STREAMS,
+        "area": AREA,
+        "whole": WHOLE,
+        "watched": WATCHED,
+        "format": FORMAT,
+        "joined": JOINED,
+    },
     "view.unsubscribe": {},
     "sketch.ask": {"plan": NEW_PLAN, "text": QUESTION, "format": FORMAT},
     "sketch.end": {"query": QUERY},

@@ -268,16 +268,17 @@ class Monitor(Incidents, AsyncWebsocketConsumer):
         """Stop sending the regions of a space."""
         self.hubs.leave_regions(space)
 
-    async def on_view_subscribe(self, reference, streams, area, format, joined):
+    async def on_view_subscribe(self, reference, streams, area, format, joined, whole, watched):
         """Open the viewport, or move it."""
         # A map that is panned asks for the same streams again and again.
-        if not self.viewed.keys() >= set(streams):
-            self.viewed |= await database_sync_to_async(queries.viewed_streams)(streams)
-        await self.viewport.show(reference, view_plans(self.viewed, streams, area), format, joined)
+        if not self.viewed.keys() >= (asked := {*streams, *watched}):
+            self.viewed |= await database_sync_to_async(queries.viewed_streams)(sorted(asked))
+        plans = view_plans(self.viewed, streams, area, whole)
+        await self.viewport.show(reference, plans, watch_plans(self.viewed, watched), format, joined)
 
     async def on_view_unsubscribe(self, reference):
         """Close the viewport."""
-        await self.viewport.show(reference, {}, "json")
+        await self.viewport.show(reference, {}, {}, "json")
 
     async def on_sketch_ask(self, reference, format, plan=None, text=None):
         """Ask a sketch a question, given as a plan or as a text."""
@@ -442,6 +443,20 @@ def definitions() -> dict[str, Any]:
     return {"spaces": spaces, "streams": [stream.summary() for stream in Stream.objects.all()]}
 
 
-def view_plans(known: Mapping[str, Stream], streams: list[str], area: dict) -> dict[str, tuple[str, dict]]:
-    """Return the space and the plan of a view of an area for each stream; raise Refused if the area is wrong."""
-    return {name: (known[name].space_id, queries.view_plan(known[name], area)) for name in streams}
+def view_plans(
+    known: Mapping[str, Stream], streams: list[str], area: dict, whole: Sequence[str] = ()
+) -> dict[str, tuple[str, dict]]:
+    """Return the space and the plan of a view for each stream: of an area, or of all of the space for those in `whole`.
+
+    Raises
+    ------
+    Refused
+        Where the area is wrong.
+    """
+    seen = {name: queries.EVERYWHERE if name in whole else area for name in streams}
+    return {name: (known[name].space_id, queries.view_plan(known[name], seen[name])) for name in streams}
+
+
+def watch_plans(known: Mapping[str, Stream], watched: Mapping[str, list[str]]) -> dict[str, tuple[str, dict]]:
+    """Return the space and the plan of a view of some objects, wherever they are, given their keys by stream."""
+    return {name: (known[name].space_id, queries.watch_plan(known[name], keys)) for name, keys in watched.items()}

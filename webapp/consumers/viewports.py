@@ -1,4 +1,7 @@
-"""The viewport of one connection: one continuous range query per stream, whose area follows the map."""
+"""The viewport of one connection: one continuous range query per stream, whose area follows the map.
+
+For a stream with watched objects there is one query more, which has these objects wherever they are.
+"""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -29,11 +32,18 @@ class Viewport:
 
     def __init__(self, hubs: Hubs, say: Callable[[dict[str, Any]], None]) -> None:
         self.hubs, self.say = hubs, say
-        self.views: dict[str, View] = {}
+        self.views: dict[tuple[str, str], View] = {}  # by whether it is of "views" or of "watched", and by stream
         self.form = "", False
 
-    async def show(self, reference, plans: Mapping[str, tuple[str, dict]], form: str, joined: bool = False) -> None:
-        """Open, edit and end views so that there is one for each given stream.
+    async def show(
+        self,
+        reference,
+        plans: Mapping[str, tuple[str, dict]],
+        watched: Mapping[str, tuple[str, dict]],
+        form: str,
+        joined: bool = False,
+    ) -> None:
+        """Open, edit and end views so that there is one for each given stream, and one for the watched objects of each.
 
         The client gets the query numbers before the first answer. A view that stays gets the new plan by an edit, so
         its answer continues with changes. A new view, or one in another format, starts with a snapshot.
@@ -42,35 +52,41 @@ class Viewport:
         ----------
         reference : str, int or None
             The id of the message that asked for it.
-        plans : mapping of str to (str, dict)
-            Space and plan by stream; empty to end all views.
+        plans, watched : mapping of str to (str, dict)
+            Space and plan by stream; both empty to end all views.
         form : {"json", "arrow"}
         joined : bool
             See `Hub.subscribe`.
         """
-        hubs = {stream: await self.hubs.of(space) for stream, (space, _) in plans.items()}
-        for stream in [stream for stream, view in self.views.items() if hubs.get(stream) is not view.hub]:
-            self._end(stream)
-        fresh = [stream for stream in plans if stream not in self.views]
-        for stream in fresh:
-            self.views[stream] = View(hubs[stream].views.number(), hubs[stream])
-        numbers = {stream: view.number for stream, view in self.views.items()}
-        self.say({"type": "view.status", "id": reference, "views": numbers})
-        for stream, (_, plan) in plans.items():
-            view = self.views[stream]
+        wanted = {("views", stream): plan for stream, plan in plans.items()}
+        wanted |= {("watched", stream): plan for stream, plan in watched.items()}
+        hubs = {name: await self.hubs.of(space) for name, (space, _) in wanted.items()}
+        for name in [name for name, view in self.views.items() if hubs.get(name) is not view.hub]:
+            self._end(name)
+        fresh = [name for name in wanted if name not in self.views]
+        for name in fresh:
+            self.views[name] = View(hubs[name].views.number(), hubs[name])
+        self.say({"type": "view.status", "id": reference, **self._numbers("views"), **self._numbers("watched")})
+        for name, (_, plan) in wanted.items():
+            view = self.views[name]
             if view.plan != plan:
                 view.hub.views.register(view.number, plan)
                 view.plan = plan
-            if stream in fresh or (form, joined) != self.form:
+            if name in fresh or (form, joined) != self.form:
                 await self.hubs.subscribe([view.number], form, view.hub, joined=joined)
         self.form = form, joined
 
     def close(self) -> None:
         """End all views."""
-        for stream in list(self.views):
-            self._end(stream)
+        for name in list(self.views):
+            self._end(name)
 
-    def _end(self, stream):
-        view = self.views.pop(stream)
+    def _numbers(self, what):
+        """Return the numbers of the views by stream; of watched objects only if there are any."""
+        numbers = {stream: view.number for (of, stream), view in self.views.items() if of == what}
+        return {what: numbers} if numbers or what == "views" else {}
+
+    def _end(self, name):
+        view = self.views.pop(name)
         self.hubs.unsubscribe(view.number)
         view.hub.views.cancel(view.number)

@@ -1,0 +1,73 @@
+// What the user writes to filter the table: a text for all columns, and a condition for one. Pure.
+
+import { aboutColumn, HEARD } from "./columns.js";
+
+const CONDITION = /^\s*(>=|<=|<>|>|<|=)?\s*(.*?)\s*$/s;
+const NUMBER = /^([+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?)\s*(\S*)$/i;
+const SECONDS = { "": 1, s: 1, min: 60, h: 3600, d: 86_400 };
+const COMPARE = {
+  ">": (order) => order > 0,
+  ">=": (order) => order >= 0,
+  "<": (order) => order < 0,
+  "<=": (order) => order <= 0,
+};
+
+/**
+ * Read a condition for a column: ">5", "<=3", "=7", "<>7", "=cargo", or a part of the text.
+ *
+ * @returns {object} `{error}`, in words, or `{passes(columns, slot)}`; null for no condition
+ */
+export function readCondition(name, written) {
+  const [, sign = "", rest] = CONDITION.exec(written);
+  if (!sign && !rest) return null;
+  if (!rest) return { error: `Write a value after ${sign}` };
+  const amount = numberOf(name, rest);
+  if (sign in COMPARE) {
+    if (amount === null) return { error: `Write a number after ${sign}${unitWords(name)}` };
+    const holds = COMPARE[sign];
+    // A comparison with NaN is false, so objects without a number do not pass.
+    return { passes: (columns, slot) => holds(columns.number(name, slot) - amount) };
+  }
+  const contains = pattern(rest);
+  const equal = pattern(rest, true);
+  if (!sign) return { passes: (columns, slot) => contains.test(textIn(columns, name, slot)) };
+  const same = (columns, slot) => (amount !== null && columns.number(name, slot) === amount) || equal.test(textIn(columns, name, slot));
+  return { passes: sign === "=" ? same : (columns, slot) => !same(columns, slot) };
+}
+
+/**
+ * Read a text that is searched for in some columns: each of its words must be in one of them.
+ *
+ * @returns {function} `(columns, slot) => boolean`; null for no text
+ */
+export function readSearch(text, names) {
+  const words = text.trim().split(/\s+/).filter(Boolean).map((word) => pattern(word));
+  if (words.length === 0) return null;
+  return (columns, slot) => words.every((word) => names.some((name) => word.test(textIn(columns, name, slot))));
+}
+
+function numberOf(name, text) {
+  const [, digits, unit] = NUMBER.exec(text) ?? [];
+  if (digits === undefined) return null;
+  if (name === HEARD) return Object.hasOwn(SECONDS, unit) ? Number(digits) * SECONDS[unit] : null;
+  return unit === "" || unit === aboutColumn(name).unit ? Number(digits) : null;
+}
+
+function unitWords(name) {
+  if (name === HEARD) return ", in s, min, h or d";
+  const { unit } = aboutColumn(name);
+  return unit ? `, in ${unit}` : "";
+}
+
+/** Return what of a value a text is looked for in; nothing of a place, whose parts are other columns. */
+function textIn(columns, name, slot) {
+  const text = columns.text(name, slot);
+  if (text !== null) return text;
+  const number = name.startsWith("@") ? NaN : columns.number(name, slot);
+  return number === number ? String(number) : "";
+}
+
+function pattern(text, whole = false) {
+  const escaped = text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
+  return new RegExp(whole ? `^${escaped}$` : escaped, "iu");
+}

@@ -33,7 +33,10 @@ def definitions() -> dict[str, Schema]:
 
 def _condition() -> Schema:
     parts = {"type": "array", "minItems": 1, "maxItems": MOST_QUERIES, "items": ref("condition")}
-    properties = {"query": {"type": "integer", "minimum": 1}, "all": parts, "any": parts, "not": ref("condition")}
+    query = {"type": "integer", "minimum": 1, "description": descriptions(Condition)["query"]}
+    words = {"all": "All of these hold.", "any": "At least one of these holds."}
+    properties = {"query": query} | {name: parts | {"description": text} for name, text in words.items()}
+    properties["not"] = ref("condition")
     return {
         "description": f"{summary(Condition)} {descriptions(Condition)['operator']}",
         "type": "object",

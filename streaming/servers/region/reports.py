@@ -314,6 +314,17 @@ class ReportTable:
         runs = tuple(run for run in self.runs if not done(run))
         return self if len(runs) == len(self.runs) else replace(self, runs=runs)
 
+    def within(self, reach: Reach, place: RegionPlace) -> "ReportTable":
+        """Return a table with those of these reports alone that a region must know."""
+        table = replace(self, runs=())
+        for run in self.runs:
+            rows = reach.reaching(run["bounds"], run.stream, place.region_map, place.number)
+            if len(rows) == len(run):
+                table = replace(table, runs=(*table.runs, run))
+            else:
+                table = table._and(run.bin, *run.without(rows, ()))
+        return table
+
     def picked(self, runs: Sequence[ReportRun], chosen: Iterable[np.ndarray]) -> Picked:
         """Return reports, given their rows in each of some runs, as positions or as masks."""
         rows = [np.flatnonzero(some) if some.dtype == bool else some for some in chosen]

@@ -287,8 +287,9 @@ def divided(
     number = place.number
     table, others = ReportTable(after.space, following=following), dict(enumerate(states))
     if _has_part_of(before.region_map, place):
-        # The region keeps what it has, also what lies in other regions from now on: that changes no pair.
         table = others.pop(number).reports
+        if (before.region_map.cells[number] != place.region_map.cells[number]).any():
+            table = table.within(after.report_reach, place)
     table = table.taken_over([state.reports for state in others.values()], after.report_reach, place)
     queries = {query: _redivided(query, states, before, after) for query in states[0].queries}
     return TimeJoins(table, queries, states[0].turn)

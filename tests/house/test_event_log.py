@@ -51,9 +51,7 @@ def test_the_gate_sees_methods_pipelines_and_scripts():
 
 
 def test_the_keys_of_redis_are_named_in_one_module():
-    named = {
-        path for path in SOURCES for told in words(path.read_text())[1] if NO_KEYS.sub("", told).count("lookout:")
-    }
+    named = {path for path in SOURCES for told in words(path.read_text())[1] if NO_KEYS.sub("", told).count("lookout:")}
     assert named == {KEYS}
 
 

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 import pytest
 
 from streaming.elements import box_elements
-from streaming.operators.region_map import MOST_REGIONS
 from streaming.plans import parse_plan
 from streaming.results import ENTERED, LEFT
 from streaming.results.netting import net
@@ -15,20 +14,23 @@ from tests.servers.harness import Client, Engine
 SECOND_US = 1_000_000
 # A Thursday, shortly before nine in Berlin.
 START_S = 1_700_121_590
-WIDE, NARROW, EAST, PAIRS = 1, 2, 3, 4
+WIDE, NARROW, EAST, PAIRS, NEAREST = 1, 2, 3, 4, 5
 QUERIES = {
     WIDE: {"stream": "a", "compare": {"lo": [-20, -20], "hi": [20, 20]}},
     NARROW: {"stream": "a", "compare": {"lo": [-10, -10], "hi": [10, 10]}, "emit": "membership"},
     EAST: {"stream": "a", "compare": {"lo": [0, -20], "hi": [20, 20]}, "where": "kind = 'x'"},
     PAIRS: {"stream": "a", "kind": "join", "join": {"stream": "b", "predicate": "dwithin", "distance": 1_000_000}},
+    NEAREST: {"stream": "a", "kind": "knn", "k": 3, "around": {"at": [0, 0]}},
 }
 IN = {
-    name: {"query": number} for name, number in (("wide", WIDE), ("narrow", NARROW), ("east", EAST), ("pairs", PAIRS))
+    name: {"query": number}
+    for name, number in (("wide", WIDE), ("narrow", NARROW), ("east", EAST), ("pairs", PAIRS), ("nearest", NEAREST))
 }
 CONDITIONS = [
     IN["wide"],
     IN["narrow"],
     IN["pairs"],
+    {"all": [IN["nearest"], IN["wide"]]},
     {"all": [IN["wide"], {"not": IN["narrow"]}]},
     {"any": [IN["narrow"], IN["east"]]},
     {"all": [IN["wide"], {"not": {"any": [IN["east"], IN["pairs"]]}}]},
@@ -192,7 +194,7 @@ class History:
         self.client.receive(fragments)
         self.happened.append((before, self.members(), dict(self.fixes)))
         expected = []
-        if any(fragment.region == MOST_REGIONS for fragment in fragments):
+        if any("entries" in fragment.counters for fragment in fragments):
             expected = self.oracle.look(self.histories(begun, self.looked if ruled else self.clock), self.clock)
             self.looked, self.happened = self.clock, []
         rows = net(fragments).to_pylist()

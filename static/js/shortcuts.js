@@ -14,7 +14,7 @@ export function createShortcuts(shortcuts) {
   window.addEventListener("keydown", (event) => {
     const typing = event.target.matches?.("input:not([type=checkbox]):not([type=radio]), select, textarea");
     if (event.ctrlKey || event.metaKey || event.altKey || (typing && event.key !== "Escape")) return;
-    if (dialog.open && event.key !== "?") return;
+    if (document.querySelector("dialog[open]") && !(dialog.open && event.key === "?")) return; // a dialog has keys of its own
     const shortcut = all.find(({ key }) => key === event.key || key === event.key.toLowerCase());
     if (!shortcut) return;
     event.preventDefault();

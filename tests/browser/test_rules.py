@@ -5,6 +5,10 @@ import re
 import pytest
 from playwright.sync_api import expect
 
+from bench.live import wait_for
+from tests.browser.test_accessibility import wrong
+from tests.webapp.receiver import Receiver
+
 pytestmark = [pytest.mark.browser, pytest.mark.spark]
 
 ZOOM, MIDDLE = 9, (24.5, 59.7)
@@ -39,3 +43,60 @@ def test_a_ship_that_stays_has_an_alarm_until_it_leaves(screen, feed):
     expect(dialog.locator("#rule-sentence")).to_contain_text(re.compile("more than 5 times within 10 min"))
     screen.page.keyboard.press("Escape")
     expect(dialog).to_be_hidden()
+
+
+def admin_form(page, path, **fields):
+    """Fill a form of the admin, and save it."""
+    page.goto(path)
+    form = page.locator("#content-main form")
+    for name, value in fields.items():
+        field = form.locator(f"[name={name}]:visible")
+        if value is True:
+            field.check()
+        elif field.evaluate("(element) => element.tagName") == "SELECT":
+            field.select_option(label=value)
+        else:
+            field.fill(value)
+    form.get_by_role("button", name="Save", exact=True).click()
+    expect(page.locator(".messagelist .success")).to_be_visible()
+
+
+def test_an_alarm_opens_an_incident_and_reaches_a_webhook(screen_of, user, feed):
+    """From a report of a ship to the request that somebody else's program gets."""
+    screen = screen_of(user, staff=True)
+    page = screen.page
+    with Receiver() as receiver:
+        base = f"{screen.base_url}/admin/webapp"
+        channel = {"name": f"hook of {user}", "kind": "webhook", "channel__webhook__url": receiver.url}
+        admin_form(page, f"{base}/channel/add/", **channel)
+        admin_form(
+            page, f"{base}/subscription/add/", channel=f"hook of {user} (webhook)", user=user, severity="critical"
+        )
+        feed.put(anna=OUTSIDE)
+        screen.look(ZOOM, *MIDDLE)
+        screen.draw(WEST, SOUTH, EAST, NORTH)
+        expect(screen.field("stream")).to_have_value(feed.name)
+        screen.save("Roads")
+        screen.expect_query("Roads", "running", "0")
+        screen.act("Roads", "Alarm")
+        dialog = page.locator("#rule-dialog")
+        assert wrong(page) == []
+        dialog.get_by_label("Name").fill("Too long in the roads")
+        dialog.get_by_label("For at least, in minutes").fill("0.02")
+        dialog.get_by_label("Open incidents").select_option("critical")
+        dialog.get_by_role("button", name="Save rule").click()
+        screen.expect_query("Too long in the roads", "running", "0")
+        feed.put(anna=INSIDE)
+        expect(page).to_have_title("(1) Lookout")
+        wait_for(lambda: receiver.taken, lambda: f"{receiver.requests}", 30.0)
+        (document,) = receiver.taken.values()
+        assert document["change"]["what"] == "opened"
+        assert document["query"]["name"] == "Too long in the roads"
+        screen.tab("Incidents")
+        row = page.locator("#incident-list > li")
+        row.locator(".event").click()
+        row.get_by_role("button", name="Acknowledge").click()
+        expect(row).to_have_attribute("data-state", "seen")
+        feed.put(anna=OUTSIDE)
+        expect(page).to_have_title("Lookout")
+        wait_for(lambda: len(receiver.taken) == 2, lambda: f"{receiver.requests}", 30.0)

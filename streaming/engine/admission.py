@@ -91,8 +91,8 @@ def admitted(entries: ControlEntries, registry: Registry, sample: Sample, object
     seconds[list(entries.plans)] = REGISTER_S
     asked = _answering(entries, registry)
     if asked:
-        plans, were = zip(*asked.values(), strict=True)
-        seconds[list(asked)] += MEMBER_S * objects * shares(plans, sample, registry.space, were)
+        rows, plans, were = zip(*asked, strict=True)
+        np.add.at(seconds, list(rows), MEMBER_S * objects * shares(plans, sample, registry.space, were))
     return max(1, int(np.searchsorted(np.cumsum(seconds), BUDGET_S, "right")))
 
 
@@ -105,19 +105,36 @@ def most_next(count: int) -> int:
 
 
 def _answering(entries, registry):
-    """Return by position the plans of the entries that ask for an answer.
+    """Return the plans whose answers entries ask for: the position of the entry, the plan, and the one before or None.
 
-    Each comes with the plan that the query had before if only its boxes have moved, else with None.
+    There is one before if only its boxes have moved. A rule asks for the answers of the queries that it names.
     """
-    answering = {}
+    answering, plan_of = [], {number: plan.plan for number, plan in _parsed(entries)}
     for row, entry in enumerate(entries.entries):
         parsed, told = entries.plans.get(row), registry.registrations.get(entry.get("query"))
         was = told.plan if told is not None else None
         if parsed is not None and not isinstance(parsed, Exception):
-            answering[row] = parsed.plan, was if was and moved(was, parsed.plan) is not None else None
+            plan = parsed.plan
+            if named := kind_of(plan).queries(plan):
+                known = (plan_of.get(query) or _known(registry, query) for query in named)
+                answering += [(row, other, None) for other in known if other]
+            else:
+                answering.append((row, plan, was if was and moved(was, plan) is not None else None))
         elif entry.get("op") == "snapshot" and was:
-            answering[row] = was, None
+            answering.append((row, was, None))
     return answering
+
+
+def _parsed(entries):
+    """Yield the numbers and the parsed plans of the queries that entries register."""
+    for row, parsed in entries.plans.items():
+        if not isinstance(parsed, Exception):
+            yield entries.entries[row]["query"], parsed
+
+
+def _known(registry, query):
+    told = registry.registrations.get(query)
+    return told.plan if told is not None else None
 
 
 def shares(

@@ -101,8 +101,9 @@ def envelope(shape: AreaShape) -> tuple[list[float | None], list[float | None]]:
 
     Examples
     --------
-    >>> envelope(CircleArea((179.9, 89.0), 200_000.0))
-    ([None, 87.19125653951197], [None, 90.0])
+    >>> low, high = envelope(CircleArea((179.9, 89.0), 200_000.0))
+    >>> low[0], round(low[1], 3), high
+    (None, 87.191, [None, 90.0])
     """
     longitudes, latitudes = zip(*vertices_of(shape), strict=True)
     low, high = [min(longitudes), min(latitudes)], [max(longitudes), max(latitudes)]

@@ -22,8 +22,10 @@ NOTHING = {"stream": "ships", "area": {"lo": [100, 0], "hi": [101, 1]}}
 QUERIES = 300
 
 
-def entries_of(plans):
-    entries = [{"op": "register", "query": query, "revision": 1, "plan": plan} for query, plan in enumerate(plans)]
+def entries_of(plans, first=0):
+    entries = [
+        {"op": "register", "query": query, "revision": 1, "plan": plan} for query, plan in enumerate(plans, first)
+    ]
     return ControlEntries(entries, EARTH)
 
 
@@ -85,6 +87,7 @@ PLANS = {
     },
     "encounter": {"stream": "ships", "kind": "encounter", "for_s": 60, "join": {"stream": "ships"}},
     "sketch": {"stream": "ships", "kind": "sketch", "ask": [{"question": "count"}]},
+    "rule": {"stream": "ships", "kind": "rule", "when": {"query": 1}},
     "aggregate": {
         "stream": "ships",
         "around": {"at": [0, 0], "polygon": [[0, 0], [3, 0], [0, 4]]},
@@ -97,6 +100,13 @@ def test_every_kind_has_a_share():
     plans = [parse_plan(PLANS[kind.name]) for kind in KINDS]
     share = shares(plans, ships(), EARTH)
     assert ((share >= 0) & (share <= 1)).all() and len(share) == len(KINDS)
+
+
+def test_a_rule_costs_what_the_answers_that_it_names_cost():
+    registry, _ = Registry(EARTH).apply(entries_of([EVERYTHING, NOTHING], first=1))
+    for query, most in ((1, 1), (2, 20)):
+        rule = {"stream": "ships", "kind": "rule", "when": {"all": [{"query": query}, {"not": {"query": 7}}]}}
+        assert admitted(entries_of([rule] * 20, first=10), registry, ships(), 1_000_000) == most
 
 
 def test_a_sample_keeps_the_newest_elements_of_all_streams():

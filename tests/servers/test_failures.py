@@ -101,14 +101,17 @@ def test_a_join_with_a_stream_is_named_for_the_filters_of_partners_and_of_pairs(
 @pytest.mark.parametrize("partner", ["layer", "stream"])
 def test_a_join_that_raises_is_told_and_the_others_are_answered(engine, monkeypatch, partner):
     version = engine.layers.write("zones", feature_table("zones", ["z"], [shapely.box(0, 0, 2, 2)], [{}]))
-    measured = Comparison.measured
 
-    def broken(comparison, elements, rows):
-        if comparison.predicate == "touches":
-            raise shapely.errors.GEOSException("a point array must contain 0 or >1 elements")
-        return measured(comparison, elements, rows)
+    def breaking(method):
+        def broken(comparison, *told):
+            if comparison.predicate == "touches":
+                raise shapely.errors.GEOSException("a point array must contain 0 or >1 elements")
+            return method(comparison, *told)
 
-    monkeypatch.setattr(Comparison, "measured", broken)
+        return broken
+
+    for name in ("measured", "judged"):  # joins with layers, and with streams
+        monkeypatch.setattr(Comparison, name, breaking(getattr(Comparison, name)))
     engine.may_fail = True
     partners = {"layer": "zones"} if partner == "layer" else {"stream": "ships"}
     plans = {

@@ -1,5 +1,7 @@
 """Channels, subscriptions and deliveries in the admin."""
 
+import re
+
 import pytest
 from django.contrib.auth.models import Group, Permission
 from django.test import Client
@@ -134,6 +136,12 @@ def subscription(channel, **fields):
     agreed = {"channel": channel.pk, "enabled": "on", "severity": "info", "changes": ["opened", "closed"]}
     agreed |= {"weekdays": ["0", "4"], "time_zone": "Europe/Helsinki", "window_s": "3600"}
     return agreed | fields
+
+
+def test_a_new_subscription_begins_with_what_most_people_want(admin):
+    page = admin.get(f"{SUBSCRIPTIONS}add/").content.decode()
+    ticked = re.findall(r'name="(changes|weekdays)" value="(\w+)"[^>]* checked', page)
+    assert ticked == [("changes", "opened"), *(("weekdays", str(day)) for day in range(7))]
 
 
 def test_a_subscription_is_made_with_boxes_and_listed_in_words(admin, user):

@@ -66,8 +66,9 @@ class SubscriptionAdmin(admin.ModelAdmin):
     )
 
     def get_changeform_initial_data(self, request):
-        """Suggest the present user."""
-        return {"user": request.user.pk}
+        """Suggest the present user, and what a subscription has without being asked."""
+        usual = Subscription()
+        return {"user": request.user.pk} | {name: getattr(usual, name) for name in ("changes", "weekdays", "time_zone")}
 
     @admin.display(description="receiver", ordering="user")
     def receiver(self, subscription):

@@ -111,8 +111,7 @@ def _answering(entries, registry):
     """
     answering, plan_of = [], {number: plan.plan for number, plan in _parsed(entries)}
     for row, entry in enumerate(entries.entries):
-        parsed, told = entries.plans.get(row), registry.registrations.get(entry.get("query"))
-        was = told.plan if told is not None else None
+        parsed, was = entries.plans.get(row), _known(registry, entry.get("query"))
         if parsed is not None and not isinstance(parsed, Exception):
             plan = parsed.plan
             if named := kind_of(plan).queries(plan):
@@ -133,6 +132,7 @@ def _parsed(entries):
 
 
 def _known(registry, query):
+    """Return the plan of a query as the registry has it; None if it does not run."""
     told = registry.registrations.get(query)
     return told.plan if told is not None else None
 

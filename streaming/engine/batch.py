@@ -311,7 +311,7 @@ def region_task(
         tracks = _tracks(layout, batch, control, tables["focals"])
         results = results.plus(_participate(layout, number, attempt, changed, border, tracks))
     ruled = concern_rules(before, after, applied)
-    _watch(layout, number, attempt, Watched.of(results, control, batch), control, ruled)
+    _watch(layout, number, attempt, results, control, ruled)
     has_assembler = distributed or asked or ruled or times is not None
     state = replace(state, left_out=border.left_out)
     store.leave(f"region/{number}", batch, state)
@@ -416,11 +416,12 @@ def _ask(layout, number, attempt, border, due):
     return Results.nothing(store.space, seconds=found.seconds)
 
 
-def _watch(layout, number, attempt, found, control, ruled):
+def _watch(layout, number, attempt, results, control, ruled):
     """Keep what a region has to tell of the answers that rules watch, or tell it if it is time to."""
     store, before, after = layout.store, control.before, control.after
     if not len(before.watched) and not len(after.watched):
         return
+    found = Watched.of(results, control, attempt.batch)
     if len(before.watched):
         earlier = [store.watching(number, attempt.batch)] if number < before.region_map.regions else []
         if number == 0:  # what regions had to tell that there are no more

@@ -131,7 +131,7 @@ class Oracle:
         if begins and not known.held:
             known.began.append(at)
         known.held = begins
-        known.began = sorted(t for t in known.began if t + within > max(now, at if t == at else now))
+        known.began = sorted(t for t in known.began if t + within > max(now, at))
         often = on and len(known.began) > more_than
         if known.alarm and not often:
             ended = min(known.deciding + within, now)
@@ -264,3 +264,28 @@ class History:
 @pytest.mark.parametrize("seed", [2, 5, 9])
 def test_rules_agree_with_following_each_object_by_itself(tmp_path, seed):
     History(tmp_path, seed).play(40)
+
+
+def test_an_alarm_by_a_rate_ends_although_its_object_is_gone_by_then(tmp_path):
+    engine, client = Engine(tmp_path, 1, 2, rescaled=0.0), Client()
+    client.quiet |= {NARROW, 10}
+
+    def run(second, *places, control=()):
+        boxes = [[x, 0.0, -float("inf"), x, 0.0, float("inf")] for x in places]
+        told = [("a", second * SECOND_US, box_elements("a", ["ship"], [second * SECOND_US], [b], [{}])) for b in boxes]
+        tick = {"op": "tick", "now_us": second * SECOND_US}
+        client.receive(fragments := engine.run(told, [tick, *control]))
+        rows = [row for row in net(fragments).to_pylist() if row["query"] == 10]
+        assert not rows or {row["key"] for row in rows} == {"ship"}
+        return [(row["sign"], row["time_us"] // SECOND_US) for row in rows]
+
+    plan = {"stream": "a", "kind": "rule", "when": IN["narrow"], "rate": {"more_than": 1, "within_s": 60}}
+    plans = [(NARROW, QUERIES[NARROW]), (10, plan)]
+    control = [{"op": "register", "query": query, "revision": 1, "plan": plan} for query, plan in plans]
+    assert run(100, 0.0, control=[{"op": "stream", "stream": "a", "ttl_s": 5}, *control]) == []
+    assert run(102, 50.0) == []
+    assert run(104, 0.0) == [(ENTERED, 104)]
+    assert run(120) == []  # the ship is gone
+    run(121, control=[{"op": "snapshot", "query": 10}])
+    assert run(159) == []
+    assert run(161) == [(LEFT, 160)]

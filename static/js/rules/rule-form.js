@@ -1,15 +1,16 @@
 // The form of a rule: which query it watches, for how long or how often, when it counts, and the whole in one sentence.
 
 import { $, offer, setText } from "../dom.js";
+import { kindOf } from "../kinds.js";
 import { errorsOfRule, fieldsOfRule, planOfRule } from "./rule-fields.js";
 import { ruleSentences } from "./rule-words.js";
 
 const ERRORS = ["name", "forMin", "moreThan", "rearmMin", "days", "form"];
-const UNWATCHED = ["rule", "sketch", "window_join", "interval_join"];
 
 /** Whether a rule can watch a query: objects enter its answer and leave it. */
 export function canBeWatched({ plan, status }) {
-  return plan && !plan.aggregate && !UNWATCHED.includes(plan.kind) && plan.emit !== "all" && status !== "cancelled";
+  const { ruled, asked, told } = kindOf(plan);
+  return plan && !plan.aggregate && !ruled && !asked && !told && plan.emit !== "all" && status !== "cancelled";
 }
 
 export class RuleForm {

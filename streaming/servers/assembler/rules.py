@@ -6,10 +6,10 @@ left an answer, a time has come, or a schedule began or ended. So its cost follo
 rules, objects or entries. Rules are looked at when the clock is, once a second, and the changes of the micro-batches
 since then one after the other.
 
-An object enters or leaves an answer at the time of its report, but not before the clock of the micro-batch before. So a
-report that is late, or of a recording, counts from when it came. An alarm begins at the time at which its condition has
-held for long enough, even if that is told a little later. If the condition ceased to hold meanwhile, the end is told
-next: no alarm is lost because much came at once.
+An object enters or leaves an answer at the time of its report, but not before the clock when rules were looked at last.
+So a report that is late, or of a recording, counts from when it came. An alarm begins at the time at which its
+condition has held for long enough, even if that is told a little later. If the condition ceased to hold meanwhile, the
+end is told next: no alarm is lost because much came at once.
 """
 
 from collections.abc import Mapping, Sequence
@@ -31,7 +31,6 @@ from streaming.results import (
     SNAPSHOT,
     result_schema,
 )
-from streaming.results.netting import fanned_out
 from streaming.servers.answers.members import Answers
 from streaming.servers.answers.tuples import Results
 from streaming.servers.assembler.all_regions import AllRegions
@@ -39,18 +38,18 @@ from streaming.servers.control.border import LeftOut
 from streaming.servers.control.step import ControlStep
 from streaming.servers.region.watched import Watched
 from streaming.servers.sorted_runs import Column, SortedRuns
+from streaming.sketch.sets.hashing import mixed
 from streaming.spaces import Space
 
 # Where an entry is: its condition does not hold; it holds, but not for long enough; its alarm lasts.
 IDLE, HOLDING, ALARM = 0, 1, 2
 NEVER_US = np.iinfo(np.int64).max
-_MIX = np.uint64(0x9E3779B97F4A7C15)
 
 ENTRY: Mapping[str, Column] = {
     # The rule, the object, the answers it is in as bits (see `Rules.naming`), and the phase.
     **{name: np.empty(0, dtype=np.int64) for name in ("rule", "object", "bits", "phase")},
-    # Whether the condition holds, since when, when to look at the entry again, and until when there is no other alarm.
-    **{name: np.empty(0, dtype=np.int64) for name in ("holds", "since_us", "due_us", "rearmed_us")},
+    # Whether the condition holds, when to look at the entry again, and until when there is no other alarm.
+    **{name: np.empty(0, dtype=np.int64) for name in ("holds", "due_us", "rearmed_us")},
 }
 # Of rules with a rate: when the condition began to hold, a row for each time.
 BEGINNING: Mapping[str, Column] = {name: np.empty(0, dtype=np.int64) for name in ("rule", "time_us")}
@@ -72,6 +71,8 @@ class RuleState:
         With the columns of `PARTNERS`, by `names_of` query and object.
     over : pyarrow.Table
         Result tuples that could not be told with those before them, since these have no order; to be told next.
+    lasting : pyarrow.Table
+        The result tuples with which alarms by a rate began that last: their objects may be gone when they end.
     now_us : int
         The engine's clock.
     off : ndarray of int64
@@ -84,6 +85,7 @@ class RuleState:
     beginnings: SortedRuns
     partners: SortedRuns
     over: pa.Table
+    lasting: pa.Table
     now_us: int = 0
     off: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     left_out: Mapping[int, LeftOut] = field(default_factory=dict)
@@ -92,14 +94,13 @@ class RuleState:
     def empty(cls, space: Space, following: int = 0) -> "RuleState":
         """Return the state without rules; the number of the first run of each table is `following`."""
         entries, beginnings, partners = (SortedRuns(like, following=following) for like in (ENTRY, BEGINNING, PARTNERS))
-        return cls(entries, beginnings, partners, result_schema(space).empty_table())
+        none = result_schema(space).empty_table()
+        return cls(entries, beginnings, partners, none, none)
 
 
 def names_of(number: np.ndarray, key_hash: np.ndarray) -> np.ndarray:
     """Return one number for a rule, or a query, and an object, each int64 of shape (K,)."""
-    mixed = (number.view(np.uint64) * _MIX) ^ key_hash.view(np.uint64)
-    mixed = (mixed ^ (mixed >> np.uint64(32))) * _MIX
-    return (mixed ^ (mixed >> np.uint64(29))).view(np.int64)
+    return mixed(mixed(number.view(np.uint64)) ^ key_hash.view(np.uint64)).view(np.int64)
 
 
 def step(
@@ -151,9 +152,10 @@ class _Changes:
         time_us, sign = np.maximum(time_us, since_us), sign.astype(np.int64)
         if not len(query):
             return cls(query, key, batch, time_us, sign, partner != 0)
-        order = np.lexsort((batch, names_of(query, key)))
+        name = names_of(query, key)
+        order = np.lexsort((batch, name))
         query, key, batch = query[order], key[order], batch[order]
-        start = np.flatnonzero(first_of_runs(names_of(query, key)) | first_of_runs(batch))
+        start = np.flatnonzero(first_of_runs(name[order]) | first_of_runs(batch))
         count, latest_us = np.add.reduceat(sign[order], start), np.maximum.reduceat(time_us[order], start)
         paired = np.logical_or.reduceat(partner[order] != 0, start)
         return cls(query[start], key[start], batch[start], latest_us, count, paired)
@@ -217,14 +219,16 @@ class _Step:
         self._end_rules()
         # What happens now did not happen before the clock was looked at last, however old the newest report is.
         since_us = self._was.now_us or self._now_us
-        changes = _Changes.of(pa.concat_tables([fanned_out(one.changes, one.shared) for one in told]), since_us)
+        changes = _Changes.of(pa.concat_tables([one.changes for one in told]), since_us)
         whole = _Changes.of(pa.concat_tables([one.snapshots for one in told]), since_us)
         members, partners = self._members(changes, whole)
         entries = self._moved_on(members, whole)
         table = self._put(entries)
-        rows, over = self._in_turn(pa.concat_tables([self._was.over, self._rows()]))
+        new = self._rows()
+        rows, over = self._in_turn(pa.concat_tables([self._was.over, new]))
         tables = table.settled(), self._beginnings.settled(), partners.settled()
-        state = RuleState(*tables, over, self._now_us, self._rules.off(self._now_us))
+        off = self._rules.off(self._now_us)
+        state = RuleState(*tables, over, self._lasting(new, table), self._now_us, off)
         counters = {"results": rows.num_rows, "entries": len(table)}
         return state, Results(rows, self._snapshots(table), counters)
 
@@ -355,7 +359,6 @@ class _Step:
         self._move_rated(entries, np.flatnonzero(rated), place, holds, on)
         plain = ~rated
         begins = plain & (was == IDLE) & holds
-        entries["since_us"][begins] = time_us[begins]
         due_us = np.maximum(time_us + rules.for_us[place], entries["rearmed_us"])
         entries["due_us"][begins], phase[begins] = due_us[begins], HOLDING
         # What has no duration is told at once, also while the clock is a little behind the reports.
@@ -446,15 +449,31 @@ class _Step:
         if not self._tuples:
             return none
         rule, key, sign, reason, time_us = (np.concatenate(column) for column in zip(*self._tuples, strict=True))
+        table, known = self._objects(key)
+        told = {"query": rule, "sign": sign.astype(np.int8), "reason": reason.astype(np.int8), "time_us": time_us}
+        return _with_columns(table, {name: column[known] for name, column in told.items()})
+
+    def _objects(self, key):
+        """Return tuples with objects as they are now, or as they were told last, and which of them (K,) are known."""
         unique, place = np.unique(key, return_inverse=True)
         zeros = np.zeros(len(unique), dtype=np.int64)
-        objects = self._all.rows(Answers(unique, zeros, zeros), zeros)
-        order = np.argsort(objects["key_hash"].to_numpy(), kind="stable")
-        table = objects.take(pa.array(order[place.reshape(-1)]))
-        told = {"query": rule, "sign": sign.astype(np.int8), "reason": reason.astype(np.int8), "time_us": time_us}
-        for name, column in told.items():
-            table = table.set_column(table.schema.get_field_index(name), table.schema.field(name), pa.array(column))
-        return table
+        table = pa.concat_tables([self._all.rows(Answers(unique, zeros, zeros), zeros), self._was.lasting])
+        key_hash = table["key_hash"].to_numpy()
+        order = np.argsort(key_hash, kind="stable")
+        at, known = (found[place] for found in find(key_hash[order], unique))
+        return table.take(pa.array(order[at[known]])), known
+
+    def _lasting(self, new, table):
+        """Return the tuples of the alarms by a rate that last, given what is new and the entries."""
+        place, rated = self._rules.place_of(new["query"].to_numpy())
+        rated[rated] = self._rules.within_us[place[rated]] > 0
+        begun = new.filter(pa.array(rated & (new["sign"].to_numpy() == ENTERED)))
+        rows = pa.concat_tables([self._was.lasting, begun])
+        names, of = np.unique(names_of(rows["query"].to_numpy(), rows["key_hash"].to_numpy()), return_inverse=True)
+        part, row = table.find(names)
+        lasts = part >= 0
+        lasts[lasts] = table.take(part[lasts], row[lasts], ("phase",))["phase"] == ALARM
+        return rows.filter(pa.array(lasts[of]))
 
     def _in_turn(self, rows):
         """Return the tuples that can be told now, and those that have to wait.
@@ -479,12 +498,20 @@ class _Step:
             return result_schema(self._space).empty_table()
         part, row = table.select(lambda run: (run.columns["phase"] == ALARM) & find(asked, run.columns["rule"])[1])
         found = table.take(part, row)
-        none = np.zeros(len(part), dtype=np.int64)
-        answers = Answers(found["object"], found["rule"], none, np.nan, ENTERED, SNAPSHOT)
-        return self._all.rows(answers, none)
+        objects, known = self._objects(found["object"])
+        count = int(known.sum())
+        told = {"sign": np.full(count, ENTERED, dtype=np.int8), "reason": np.full(count, SNAPSHOT, dtype=np.int8)}
+        return _with_columns(objects, told | {"query": found["rule"][known]})
 
 
 _NO_NAMES = np.empty(0, dtype=np.int64)
+
+
+def _with_columns(table, columns):
+    """Return result tuples with other values in some columns."""
+    for name, column in columns.items():
+        table = table.set_column(table.schema.get_field_index(name), table.schema.field(name), pa.array(column))
+    return table
 
 
 def _with_partners(changes, table):

@@ -24,11 +24,11 @@ def _encode(state):
         "off": state.off.tolist(),
         "left_out": left_out_rows(state.left_out),
     }
-    return {HEAD: Tables([with_head(state.over, head)])} | parts_of(tables)
+    return {HEAD: Tables([with_head(state.over, head), state.lasting])} | parts_of(tables)
 
 
 def _decode(parts):
-    (over,) = parts[HEAD].tables()
+    over, lasting = parts[HEAD].tables()
     head = head_of(over)
     tables = {name: table_of(name, like, head["tables"], parts) for name, like in _COLUMNS.items()}
     more = {
@@ -36,4 +36,4 @@ def _decode(parts):
         "off": np.array(head["off"], dtype=np.int64),
         "left_out": left_out_of_rows(head["left_out"]),
     }
-    return RuleState(**tables, over=over, **more)
+    return RuleState(**tables, over=over, lasting=lasting, **more)

@@ -36,6 +36,7 @@ from streaming.servers.answers.recipients import Recipients
 from streaming.servers.control.answer_numbers import AnswerNumbers
 from streaming.servers.control.columns import (
     BY_DISTANCE,
+    DISTRIBUTED,
     ENCOUNTER,
     EVERY_ELEMENT,
     LAYER_JOIN,
@@ -347,7 +348,9 @@ class Registry:
     @functools.cached_property
     def watches_assembled(self) -> bool:
         """Whether a rule names a query whose answer the assembler reports."""
-        return any(self.runs(query) and self.assembled(query) for query in self.watched.tolist())
+        columns = self.running.columns
+        queries = columns.query[columns.having(DISTRIBUTED | ENCOUNTER)]
+        return any(self.assembled(query) for query in queries[find(self.watched, queries)[1]].tolist())
 
     @property
     def time_join_plans(self) -> Mapping[int, Plan]:

@@ -4,7 +4,6 @@ The assembler looks at rules when the clock is set. Until then a region keeps wh
 """
 
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -15,7 +14,7 @@ from streaming.results.netting import fanned_out
 from streaming.servers.answers.tuples import Results
 from streaming.servers.control.registry import Applied, Registry
 from streaming.servers.control.step import ControlStep
-from streaming.state.codec import HEAD, Codec, Tables, head_of, with_head
+from streaming.state.codec import HEAD, Codec, Tables
 
 COLUMNS = ("query", "sign", "key_hash", "partner_hash", "time_us")
 SCHEMA = pa.schema([*((name, pa.int8() if name == "sign" else pa.int64()) for name in COLUMNS), ("batch", pa.int64())])
@@ -35,19 +34,16 @@ def concern_rules(before: Registry, after: Registry, applied: Applied) -> bool:
 
 @dataclass(frozen=True)
 class Watched:
-    """Changes of answers that rules watch, and whole answers, of one region.
+    """Changes of answers that rules watch, and whole answers, of one region, under the numbers of the queries.
 
     Parameters
     ----------
     changes, snapshots : pyarrow.Table
         With `SCHEMA`. As in a fragment, an object that went to another region left here and entered there.
-    shared : mapping of int to tuple of int
-        By the number of an answer, the watched queries that share it.
     """
 
     changes: pa.Table = field(default_factory=SCHEMA.empty_table)
     snapshots: pa.Table = field(default_factory=SCHEMA.empty_table)
-    shared: dict[int, tuple[int, ...]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, results: Results, control: ControlStep, batch: int) -> "Watched":
@@ -59,13 +55,13 @@ class Watched:
             mine = {answer: members[find(queries, members)[1]].tolist() for answer, members in several.items()}
             shared = {answer: tuple(members) for answer, members in mine.items() if members}
             names = np.union1d(queries, np.array(list(shared), dtype=np.int64))
-        changes = results.changes.filter(pa.array(results.changes["sign"].to_numpy() != STAYED))
-        return cls(_chosen(changes, names, batch), _chosen(results.snapshots, queries, batch), shared)
+        changes = _chosen(results.changes, names, batch)
+        changes = changes.filter(pa.array(changes["sign"].to_numpy() != STAYED))
+        return cls(fanned_out(changes, shared), _chosen(results.snapshots, queries, batch))
 
     def after(self, earlier: "Watched") -> "Watched":
-        """Return these changes after those of earlier micro-batches, each under the numbers of its queries."""
-        changes = [fanned_out(one.changes, one.shared) for one in (earlier, self)]
-        return Watched(pa.concat_tables(changes), self.snapshots)
+        """Return these changes after those of earlier micro-batches."""
+        return Watched(pa.concat_tables([earlier.changes, self.changes]), self.snapshots)
 
 
 def _chosen(table, queries, batch):
@@ -74,15 +70,8 @@ def _chosen(table, queries, batch):
     return chosen.append_column(SCHEMA.field("batch"), pa.array(np.full(chosen.num_rows, batch))).cast(SCHEMA)
 
 
-def _encoded(state):
-    head: dict[str, Any] = {"shared": [*state.shared.items()]}
-    return {HEAD: Tables([with_head(state.changes, head), state.snapshots])}
-
-
 def _decoded(parts):
-    changes, snapshots = parts[HEAD].tables()
-    shared = {answer: tuple(queries) for answer, queries in head_of(changes)["shared"]}
-    return Watched(changes, snapshots, shared)
+    return Watched(*parts[HEAD].tables())
 
 
-WATCHED = Codec(lambda batch: Watched(), _encoded, _decoded)
+WATCHED = Codec(lambda batch: Watched(), lambda state: {HEAD: Tables([state.changes, state.snapshots])}, _decoded)

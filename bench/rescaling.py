@@ -21,6 +21,7 @@ from streaming.engine.batch import IngestBlock, Saving, home_task, region_task
 from streaming.engine.layout import Layout
 from streaming.engine.store import Store
 from streaming.history import HistoryWriter
+from streaming.results import Fragment
 from streaming.spaces import EARTH
 
 TASKS, ROWS, QUERIES = 2, 20_000, 100
@@ -42,25 +43,29 @@ class Tasks:
     def run(self, blocks, control=()) -> float:
         """Run a batch; return the processor time of the task that took longest, in seconds."""
         rescaled = any(entry["op"] == "regions" for entry in control)
-        saving = None if rescaled else Saving(self.saved)
-        spent, inputs = [0.0] * TASKS, defaultdict(list)
-        entries = [(block.partition, IngestBlock("bench", 1, to_ipc(block.table))) for block in blocks]
+        spent_s, _ = self.ran(blocks, list(control), None if rescaled else Saving(self.saved))
+        return max(spent_s)
+
+    def ran(self, blocks, control, saving, heard_us: int = 1) -> tuple[list[float], list[Fragment]]:
+        """Run a batch; return the processor time of each task, in seconds, and what the regions told."""
+        spent_s, inputs, fragments = [0.0] * TASKS, defaultdict(list), []
+        entries = [(block.partition, IngestBlock("bench", heard_us, to_ipc(block.table))) for block in blocks]
         for task, layout in enumerate(self.layouts):
             mine = [entry for partition, entry in entries if partition == task]
             began_s = time.thread_time()
-            made = home_task(layout, task, self.batch, mine, list(control), saving)
-            spent[task] += time.thread_time() - began_s
+            made = home_task(layout, task, self.batch, mine, control, saving)
+            spent_s[task] += time.thread_time() - began_s
             for sent in made:
                 inputs[sent.region].append(sent)
         places = self.layouts[0].store.registry(self.batch + 1).region_map.places
         for region in sorted(inputs):
             task = places[region] % TASKS
             began_s = time.thread_time()
-            region_task(self.layouts[task], region, self.batch, inputs[region], list(control), saving)
-            spent[task] += time.thread_time() - began_s
-        self.saved = self.saved if rescaled else self.batch
+            fragments += region_task(self.layouts[task], region, self.batch, inputs[region], control, saving)
+            spent_s[task] += time.thread_time() - began_s
+        self.saved = self.batch if saving else self.saved
         self.batch += 1
-        return max(spent)
+        return spent_s, fragments
 
 
 def box_queries(rng: np.random.Generator) -> list[dict[str, Any]]:

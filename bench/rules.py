@@ -7,7 +7,6 @@ many rules of all kinds over them. As in operation, the clock is set and the sta
 import argparse
 import tempfile
 import time
-from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -17,14 +16,9 @@ import numpy as np
 from bench.load import make_blocks
 from bench.machine import machine
 from bench.report import table
-from bench.rescaling import TASKS
+from bench.rescaling import TASKS, Tasks
 from bench.scenarios import SEED
-from streaming.elements import to_ipc
-from streaming.engine.batch import IngestBlock, Saving, home_task, must_save, region_task, save
-from streaming.engine.layout import Layout
-from streaming.engine.store import Store
-from streaming.history import HistoryWriter
-from streaming.spaces import EARTH
+from streaming.engine.batch import Saving, must_save, save
 
 OBJECTS, RULES, RATE, BATCH_S = 100_000, 10_000, 20_000, 0.1
 # So many registrations a batch, as an engine reads at most.
@@ -34,41 +28,31 @@ SECOND_US = 1_000_000
 OFFICE = {"from": "08:00", "to": "18:00", "time_zone": "Europe/Berlin"}
 
 
-class Engine:
-    """The tasks of an engine."""
+class Engine(Tasks):
+    """The tasks of an engine whose clock is set, and whose states are saved, once a second."""
 
     def __init__(self, root: Path) -> None:
-        history = HistoryWriter(root / "history", EARTH)
-        self.layouts = [Layout(Store(root, EARTH, regions=TASKS), TASKS, history) for _ in range(TASKS)]
-        self.batch, self.saved = 0, -1
+        super().__init__(root)
         self.told = 0
 
-    def run(self, blocks: Sequence[Any], control: Sequence[dict], now_us: int) -> float:
+    def batch_at(self, blocks: Sequence[Any], control: Sequence[dict], now_us: int) -> float:
         """Run a batch; return the processor time of all of its tasks, in seconds."""
         control = list(control)
         if self.batch % SAVED_EVERY == SAVED_EVERY - 1:
             control.append({"op": "tick", "now_us": now_us})
-        entries = [(block.partition, IngestBlock("bench", now_us, to_ipc(block.table))) for block in blocks]
-        inputs, began_s = defaultdict(list), time.thread_time()
-        must = must_save(self.layouts[0], self.batch, control)
-        if must.before and self.saved < self.batch - 1:
+        before_s = self._save() if must_save(self.layouts[0], self.batch, control).before else 0.0
+        spent_s, fragments = self.ran(blocks, control, Saving(self.saved) if control else None, now_us)
+        self.told += sum(int((fragment.changes["query"].to_numpy() > RULES).sum()) for fragment in fragments)
+        return before_s + sum(spent_s)
+
+    def _save(self):
+        """Save what the batch before has left, unless it is saved; return the processor time, in seconds."""
+        began_s = time.thread_time()
+        if self.saved < self.batch - 1:
             for task, layout in enumerate(self.layouts):
                 save(layout, self.batch - 1, [task], [task], Saving(self.saved))
             self.saved = self.batch - 1
-        saving = Saving(self.saved) if control else None
-        for task, layout in enumerate(self.layouts):
-            mine = [entry for partition, entry in entries if partition == task]
-            for sent in home_task(layout, task, self.batch, mine, control, saving):
-                inputs[sent.region].append(sent)
-        for region in sorted(inputs):
-            for fragment in region_task(
-                self.layouts[region % TASKS], region, self.batch, inputs[region], control, saving
-            ):
-                self.told += int((fragment.changes["query"].to_numpy() > RULES).sum())
-        spent_s = time.thread_time() - began_s
-        self.saved = self.batch if saving else self.saved
-        self.batch += 1
-        return spent_s
+        return time.thread_time() - began_s
 
 
 def ranges(rng: np.random.Generator, number: int) -> list[dict[str, Any]]:
@@ -119,7 +103,10 @@ def measured(count: int) -> dict[str, float]:
                 block.advance(rng, "walk", now_us)
             part = slice(number * REGISTERED, (number + 1) * REGISTERED)
             spent.append(
-                (plain.run(chosen, waiting[0][part], now_us), with_rules.run(chosen, waiting[1][part], now_us))
+                (
+                    plain.batch_at(chosen, waiting[0][part], now_us),
+                    with_rules.batch_at(chosen, waiting[1][part], now_us),
+                )
             )
     one, other = np.mean(spent[WARM_UP:], axis=0) * 1_000
     return {"ranges": one, "ranges and rules": other, "ratio": other / one, "alarms told": with_rules.told}

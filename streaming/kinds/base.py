@@ -40,6 +40,20 @@ class Plan(Protocol):
         """What is reported: one of `fields.EMITS`."""
 
 
+class Unfiltered:
+    """What plans have that look at no elements themselves, so that no filter could judge any."""
+
+    @property
+    def where(self) -> str:
+        """Nothing."""
+        return ""
+
+    @property
+    def filters(self) -> tuple[Filter, ...]:
+        """None."""
+        return ()
+
+
 class Evaluation(Enum):
     """How the servers evaluate a query."""
 

@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+from zoneinfo import ZoneInfo
 
 import numpy as np
 import pyarrow.compute as pc
@@ -15,6 +15,7 @@ from streaming.errors import LookoutError
 from streaming.layers import InvalidLayer
 from streaming.reports import Area, InvalidReport, Terms, box_area, polygon_area, ring_area, shape_area
 from streaming.reports.stops import MOST_STOP_US
+from streaming.time_zones import is_time_zone
 from webapp.history import extent_in_words, parse_span
 from webapp.layers.drawing import TABLES, parse_box
 from webapp.layers.versions import layer_store, space_of
@@ -147,11 +148,10 @@ def _seconds(text):
 
 
 def _zone(name):
-    try:
-        return ZoneInfo(name)
-    except (ZoneInfoNotFoundError, ValueError, OSError):
+    if not is_time_zone(name):
         rule = "zone must be the name of a time zone, as in the IANA database, such as Europe/Helsinki"
-        raise InvalidReport(f"{rule}; got {name!r:.80}") from None
+        raise InvalidReport(f"{rule}; got {name!r:.80}")
+    return ZoneInfo(name)
 
 
 def _number(given, name, default, least, most):

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from streaming.kinds.parts import Box, Filter
+from streaming.kinds.base import Unfiltered
+from streaming.kinds.parts import Box
 from streaming.kinds.rule.conditions import Condition
 from streaming.kinds.rule.schedule import Schedule
 
@@ -27,7 +28,7 @@ class Rate:
 
 
 @dataclass(frozen=True)
-class RulePlan:
+class RulePlan(Unfiltered):
     """The objects for which a condition holds for a while, or often; each such time is an alarm.
 
     An object is in the answer of the rule while its alarm lasts.
@@ -74,16 +75,6 @@ class RulePlan:
         """The truth tables over `queries` of what begins an alarm, and of what lets it last; see `Condition.table`."""
         begins = self.when.table(self.queries)
         return begins, begins | self.until.table(self.queries) if self.until else begins
-
-    @property
-    def where(self) -> str:
-        """The queries that it names have filters."""
-        return ""
-
-    @property
-    def filters(self) -> tuple[Filter, ...]:
-        """The queries that it names have filters."""
-        return ()
 
     @property
     def emit(self) -> str:

@@ -4,10 +4,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, time, timedelta
 from typing import Any
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+from zoneinfo import ZoneInfo
 
 from streaming.errors import InvalidPlan
 from streaming.kinds.parts import check_keys
+from streaming.time_zones import is_time_zone
 
 DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 KEYS = ("days", "from", "to", "time_zone")
@@ -79,7 +80,7 @@ def parse_schedule(document: Any) -> Schedule | None:
     if begin in (end, MINUTES_A_DAY):
         raise InvalidPlan(f"schedule: from must be before 24:00, and not to; got {document['from']!r}")
     time_zone = document.get("time_zone", "UTC")
-    if not isinstance(time_zone, str) or not _is_known(time_zone):
+    if not is_time_zone(time_zone):
         raise InvalidPlan(f"schedule: time_zone must be a name such as Europe/Berlin; got {time_zone!r:.80}")
     return Schedule(tuple(sorted({DAYS.index(day) for day in days})), begin, end, time_zone)
 
@@ -95,14 +96,6 @@ def in_words(document: dict[str, Any]) -> str:
     """Describe a schedule in words, given its JSON object."""
     days = "" if len(document["days"]) == len(DAYS) else f"{', '.join(document['days'])} "
     return f"{days}{document['from']} to {document['to']} {document['time_zone']}"
-
-
-def _is_known(time_zone):
-    try:
-        ZoneInfo(time_zone)
-    except (ZoneInfoNotFoundError, ValueError, OSError):  # a folder of the database is no file
-        return False
-    return True
 
 
 def _minutes(value, key):

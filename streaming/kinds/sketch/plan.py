@@ -8,7 +8,8 @@ Synopsis (2017), sections 3.5 and 3.6: queries over the sketch, discrete and con
 import math
 from dataclasses import dataclass, field
 
-from streaming.kinds.parts import Box, Filter
+from streaming.kinds.base import Unfiltered
+from streaming.kinds.parts import Box
 from streaming.kinds.sketch.asks import Ask
 from streaming.kinds.sketch.places import Ring
 from streaming.kinds.sketch.times import Times
@@ -72,7 +73,7 @@ class Other:
 
 
 @dataclass(frozen=True)
-class SketchPlan:
+class SketchPlan(Unfiltered):
     """Questions about what has passed, answered from the sketch of a stream with the bound of the error.
 
     Parameters
@@ -109,16 +110,6 @@ class SketchPlan:
     confidence: float = 0.95
     once: bool = False
     kind: str = "sketch"
-
-    @property
-    def where(self) -> str:
-        """Sketches have no elements that a filter could judge."""
-        return ""
-
-    @property
-    def filters(self) -> tuple[Filter, ...]:
-        """Sketches have no elements that a filter could judge."""
-        return ()
 
     @property
     def emit(self) -> str:

@@ -14,6 +14,7 @@ import polars as pl
 
 from streaming.errors import InvalidPlan
 from streaming.kinds.parts import check_keys, given, parse_number
+from streaming.time_zones import is_time_zone
 
 TIMES_KEYS = ("ranges", "last_s", "daily", "zone")
 MAX_RANGES = 16
@@ -196,12 +197,8 @@ def parse_times(document: Any, name: str = "time") -> Times:
 
 
 def _zone(zone, name):
-    try:
-        # "localtime" is another zone on each machine, and "Factory" none at all.
-        if isinstance(zone, str) and zone not in ("localtime", "Factory") and zoneinfo.ZoneInfo(zone).key == zone:
-            return zone
-    except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):
-        pass
+    if is_time_zone(zone):
+        return zone
     raise InvalidPlan(f"{name}: zone must be a name of the IANA time zone database; got {zone!r:.80}")
 
 

@@ -31,9 +31,14 @@ PRELOADED = (
     "pyspark.sql.worker.plan_data_source_read",
     "streaming.engine.pipeline",
 )
-# The tasks use every core already. The delay is in milliseconds: each batch uses the memory of the one before again.
-# Arrow's allocator would return it to the kernel, which would clear it each time.
-WORKER_ENVIRONMENT = {"POLARS_MAX_THREADS": "1", "OMP_NUM_THREADS": "1", "MIMALLOC_PURGE_DELAY": "2000"}
+# The tasks use every core already. The delays are in milliseconds: each batch uses the memory of the one before again.
+# The allocators of Arrow and of Polars would return it to the kernel, which would clear it each time.
+WORKER_ENVIRONMENT = {
+    "POLARS_MAX_THREADS": "1",
+    "OMP_NUM_THREADS": "1",
+    "MIMALLOC_PURGE_DELAY": "2000",
+    "_RJEM_MALLOC_CONF": "dirty_decay_ms:2000,muzzy_decay_ms:2000",
+}
 SOCKET = "socket"
 MOST_BYTES = 1 << 16
 STANDARD_STREAMS = 3

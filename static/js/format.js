@@ -434,6 +434,7 @@ const TIME_FIELDS = {
   bin_s: "beforeS",
   lateness_s: "latenessS",
   idle_s: "latenessS",
+  within_s: "withinMin",
   for_s: "forMin",
   gap_s: "forMin",
 };
@@ -442,7 +443,7 @@ const TIME_FIELDS = {
 export function errorField(code, message) {
   const text = `${code} ${message}`.toLowerCase();
   if (/got the unknown/.test(text)) return "plan"; // the message names all keys that there are
-  if (/^\w* (an )?area\b/.test(text) || /report outside needs/.test(text)) return "box";
+  if (/^\w* ((an )?area|target)\b/.test(text) || /report outside needs/.test(text)) return "box";
   if (/\bjoin: where/.test(text)) return "partnerWhere";
   if (/\bwhere:/.test(text)) return "where"; // before the rules below: the message quotes the user's text, which may have their words
   if (/\baway_from\b/.test(text)) return "away";

@@ -13,12 +13,19 @@ import { units } from "./units.js";
 export function boxOf(plan) {
   if (plan?.polygon) return boxAroundRing(plan.polygon);
   if (plan?.around) return null;
-  return plan?.compare ?? (shapedArea(plan) ? boxAround(plan.area) : (plan?.area ?? null));
+  const shape = shapedArea(plan);
+  return plan?.compare ?? (shape ? boxAround(shape) : (areaIn(plan) ?? null));
 }
 
 /** Return the area of a plan if it is a polygon, a circle or a corridor; otherwise null. */
 export function shapedArea(plan) {
-  return formOf(plan?.area) ? plan.area : null;
+  const area = areaIn(plan);
+  return formOf(area) ? area : null;
+}
+
+/** Return the area that a plan has, or that objects will enter. */
+export function areaIn(plan) {
+  return plan?.target ?? plan?.area;
 }
 
 function boxAroundRing(ring) {
@@ -59,14 +66,14 @@ export function reportOf(plan) {
  * @param {object} fields `stream`, `report` as `reportOf` returns it, `where`, `box` or null, `shape`, an area that is no box, or
  *   null; for a join `join`, its partners
  *   `{source, name, predicate, distance, where}` and, with a stream, `times` as `timesOf` returns them; with a focus `around`;
- *   for nearest neighbours `k`, and `max_distance` or null; for ranges `aggregate` or null
+ *   for nearest neighbours `k`, and `max_distance` or null; for predicted entries `within`, in seconds; for ranges `aggregate` or null
  */
 export function planOf(before, fields) {
-  return { join: joinOf, around: aroundOf, nearest: nearestOf }[fields.report]?.(before, fields) ?? rangeOf(before, fields);
+  return { join: joinOf, around: aroundOf, nearest: nearestOf, approach: approachOf }[fields.report]?.(before, fields) ?? rangeOf(before, fields);
 }
 
 function rangeOf(before, { stream, report, where, box, shape, aggregate }) {
-  const { area, join, kind, compare: old, around, k, max_distance: _max, alpha, aggregate: _aggregate, ...kept } = timeless(before);
+  const { area, target, within_s: _within, join, kind, compare: old, around, k, max_distance: _max, alpha, aggregate: _aggregate, ...kept } = timeless(before);
   const plan = withAggregate({ kind: "range", ...kept, stream, report, where }, aggregate);
   if (shape) return { ...plan, ...(shapedArea(before) && old ? { compare: old } : {}), area: shape };
   const compare = box ? boxWith(box, old) : old;
@@ -76,9 +83,14 @@ function rangeOf(before, { stream, report, where, box, shape, aggregate }) {
   return ownArea ? { ...plan, area } : plan;
 }
 
+function approachOf({ target, filters, emit }, { stream, where, box, shape, within }) {
+  const area = shape ?? (box ? boxWith(box, formOf(target) ? null : target) : target);
+  return { stream, kind: "approach", target: area, within_s: within, where, ...(filters ? { filters } : {}), ...(emit ? { emit } : {}) };
+}
+
 /** Return what a plan with a focus keeps of the plan before: its area only if that had a focus, too, and no transformations. */
 function focused(before) {
-  const { area, join, kind, compare, report, transform, around, k, max_distance: _max, aggregate, ...kept } = timeless(before);
+  const { area, target, within_s: _within, join, kind, compare, report, transform, around, k, max_distance: _max, aggregate, ...kept } = timeless(before);
   return told(around && area ? { ...kept, area } : kept);
 }
 
@@ -102,7 +114,7 @@ function told({ emit, ...plan }) {
 }
 
 function joinOf(before, { stream, where, box, shape, join }) {
-  const { area: own, compare, report, kind, join: old, around, k, max_distance: _max, alpha, aggregate, ...kept } = timeless(before);
+  const { area: own, target, within_s: _within, compare, report, kind, join: old, around, k, max_distance: _max, alpha, aggregate, ...kept } = timeless(before);
   const area = around ? undefined : own;
   const { layer: _layer, stream: _stream, stored: _stored, predicate: _predicate, distance: _distance, where: _where, ...others } = old ?? {};
   const partners = { [join.source]: join.name, predicate: join.predicate, ...others };

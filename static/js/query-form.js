@@ -9,9 +9,9 @@ import { plainly } from "./filter-words.js";
 import { errorField } from "./format.js";
 import { normalisedBox, rectangleOf, roundedBox } from "./geometry.js";
 import { JoinFields } from "./join-fields.js";
-import { boxOf, planOf, reportOf, shapedArea } from "./plan.js";
+import { areaIn, boxOf, planOf, reportOf, shapedArea } from "./plan.js";
 
-const FIELDS = ["name", "stream", "partner", "distance", "windowS", "slideS", "beforeS", "forMin", "away", "latenessS", "partnerWhere", "focus", "shape", "k", "maxDistance", "aggregate", "thresholds", "box", "where", "plan", "form"];
+const FIELDS = ["name", "stream", "partner", "distance", "windowS", "slideS", "beforeS", "forMin", "away", "latenessS", "withinMin", "partnerWhere", "focus", "shape", "k", "maxDistance", "aggregate", "thresholds", "box", "where", "plan", "form"];
 // The form element that gets the focus after an error, where it does not have the name of the error's field.
 const FIRST_OF = { focus: "focusKey", aggregate: "function", thresholds: "function" };
 const NOT_OF_PLAN = ["name", "shared", "severity", "plan"]; // the plan is read when it is edited, not written again
@@ -124,7 +124,8 @@ export class QueryForm {
     this.around.start(plan);
     this.aggregate.start(plan.aggregate);
     const saved = this.query && !this.query.plan.around ? this.query.plan : null;
-    this.area.start(plan.around ? null : plan.area, shapedArea(saved) ?? (saved && boxOf(saved)));
+    elements.withinMin.value = (plan.within_s ?? 600) / 60;
+    this.area.start(plan.around ? null : areaIn(plan), shapedArea(saved) ?? (saved && boxOf(saved)));
     this.#arrange();
     const box = shapedArea(plan) ? null : boxOf(plan);
     if (box && isFlatBox(box)) this.setRectangle(rectangleOf(box, this.centerLon()));
@@ -135,7 +136,8 @@ export class QueryForm {
     $("join-fields").hidden = !this.joins;
     $("around-fields").hidden = !this.focused;
     $("box-fields").hidden = !this.bounded;
-    $("aggregate-fields").hidden = this.joins || this.form.elements.report.value === "nearest";
+    $("approach-fields").hidden = !this.predicts;
+    $("aggregate-fields").hidden = this.joins || this.predicts || this.form.elements.report.value === "nearest";
     const { elements } = this.form;
     const outside = elements.report.value === "outside";
     if (outside) elements.areaForm.value = "rectangle"; // what lies outside of a shape is not asked for
@@ -155,6 +157,11 @@ export class QueryForm {
 
   get joins() {
     return this.form.elements.report.value === "join";
+  }
+
+  /** Whether the query predicts which objects will enter its area. */
+  get predicts() {
+    return this.form.elements.report.value === "approach";
   }
 
   /** Whether the query has a focus. */
@@ -221,6 +228,7 @@ export class QueryForm {
     const fields = { stream: elements.stream.value, report, where: elements.where.value.trim(), box, shape };
     if (this.joins) return planOf(this.base, { ...fields, join: this.join.read() });
     if (report === "nearest") return planOf(this.base, { ...fields, around: this.around.around(true), ...this.around.neighbours() });
+    if (this.predicts) return planOf(this.base, { ...fields, within: elements.withinMin.valueAsNumber * 60 });
     const aggregate = this.aggregate.read();
     return planOf(this.base, this.focused ? { ...fields, around: this.around.around(false), aggregate } : { ...fields, aggregate });
   }
@@ -244,6 +252,7 @@ export class QueryForm {
       if (this.bounded && !this.area.shaped && !this.rectangle) errors.box = "Draw a rectangle on the map, or type its sides.";
       if (this.bounded && this.area.error()) errors.box = this.area.error();
       if (this.joins) Object.assign(errors, this.join.errors());
+      if (this.predicts && !elements.withinMin.validity.valid) errors.withinMin = "Minutes must be more than 0, and 60 at most.";
       if (this.focused) Object.assign(errors, this.around.errors(elements.report.value === "nearest"));
       if (!$("aggregate-fields").hidden) Object.assign(errors, this.aggregate.errors());
     }

@@ -3,6 +3,7 @@
 from typing import Any
 
 from streaming.kinds.aggregate.kind import AggregateKind
+from streaming.kinds.approach.kind import ApproachKind
 from streaming.kinds.base import Kind, Plan
 from streaming.kinds.encounter.kind import EncounterKind
 from streaming.kinds.interval_join.kind import IntervalJoinKind
@@ -27,6 +28,7 @@ KINDS: tuple[Kind[Any], ...] = (
     EncounterKind(),
     SketchKind(),
     RuleKind(),
+    ApproachKind(),
 )
 
 

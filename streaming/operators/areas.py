@@ -75,6 +75,10 @@ class Areas:
         rows, place = np.unique(row, return_inverse=True)
         return self._met(_Things.of_boxes(bounds[rows], self.space), place, area)
 
+    def met_by_shapes(self, shapes: np.ndarray, area: np.ndarray) -> np.ndarray:
+        """Tell which pairs of a geometry and an area meet, bool of shape (P,), given both (P,)."""
+        return self._met(_Things(shapes=shapes), np.arange(len(shapes)), area)
+
     def _met(self, things, thing, area):
         met = np.zeros(len(thing), dtype=bool)
         form, pointed = self.form[area], things.pointed[thing]

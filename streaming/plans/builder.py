@@ -174,6 +174,18 @@ class QueryPlanBuilder:
         """Let the range be a polygon around the focus; its vertices are offsets (east, north) from the focus."""
         return self._about(SHAPES, {"polygon": [list(vertex) for vertex in polygon]})
 
+    def will_enter(self, target: Mapping[str, Any], within_s: float) -> "QueryPlanBuilder":
+        """Find elements outside of an area that will be in it soon, if they keep their course and speed.
+
+        Parameters
+        ----------
+        target : mapping
+            The area as JSON: a box, GeoJSON, a circle or a corridor.
+        within_s : float
+            How many seconds after its newest report an element must be there, at most.
+        """
+        return self._with(kind="approach", target=dict(target), within_s=within_s)
+
     def nearest(self, k: int, max_distance: float | None = None, alpha: float | None = None) -> "QueryPlanBuilder":
         """Report the `k` elements that are nearest to the focus (kNN), and no farther than `max_distance`.
 
@@ -307,7 +319,7 @@ class QueryPlanBuilder:
         around = document.get("around")
         if kind == "range" and around is None:
             return document if {"area", "compare"} & set(document) else document | {"compare": _box([None], [None])}
-        if "join" in document or kind == "sketch":
+        if "join" in document or kind in ("sketch", "approach"):
             return document
         missing = {} if _has(around, ("key", "at")) else {"key": "any"}
         if kind == "range" and not _has(around, SHAPES):

@@ -126,3 +126,16 @@ test("an error about a focus or an aggregate is shown at its field", () => {
   assert.equal(field("thresholds must differ from each other; got above 1, above 1"), "thresholds");
   assert.equal(field("a threshold: above must be a finite number; got 'x'"), "thresholds");
 });
+
+test("a predicted entry keeps the area that objects will enter, and the form shows it", () => {
+  const box = { lo: [24.2, 59.6], hi: [24.8, 59.8] };
+  const fields = { stream: "ships", report: "approach", where: "", box, shape: null, within: 600 };
+  const plan = planOf({}, fields);
+  assert.deepEqual(plan, { stream: "ships", kind: "approach", target: box, within_s: 600, where: "" });
+  assert.equal(reportOf(plan), "approach");
+  assert.deepEqual(boxOf(plan), box);
+  const inside = planOf(plan, { ...fields, report: "inside", aggregate: null });
+  assert.deepEqual([inside.kind, inside.target, inside.within_s, inside.compare], ["range", undefined, undefined, box]);
+  const circle = { circle: { center: [24.5, 59.7], radius_m: 500 } };
+  assert.deepEqual(planOf(plan, { ...fields, box: null, shape: circle }).target, circle);
+});

@@ -8,7 +8,19 @@ from django.contrib.auth import get_user_model
 from django.core.management import call_command
 
 from webapp.demo.examples import make_example
-from webapp.models import ApiToken, Event, Layer, LoginLink, Query, Space, Stream
+from webapp.models import (
+    ApiToken,
+    Channel,
+    Delivery,
+    Event,
+    Incident,
+    Layer,
+    LoginLink,
+    Query,
+    Space,
+    Stream,
+    Subscription,
+)
 from webapp.queries import checked_plan
 from webapp.tasks import reconcile as reconciliation
 
@@ -125,6 +137,22 @@ def remove_queries(owner: str) -> None:
     Query.objects.filter(owner__username=owner).delete()
 
 
+def subscribe_webhook(name: str, url: str) -> None:
+    """Have the incidents of a user's queries sent to an address."""
+    channel = Channel.objects.create(name=url, kind="webhook", options={"url": url})
+    Subscription.objects.create(user=get_user_model().objects.get(username=name), channel=channel)
+
+
+def sent(number: int) -> dict:
+    """Return the objects of a query's incidents, the keys of the messages about them, and how many are on their way."""
+    found = Delivery.objects.filter(change__incident__query=number)
+    return {
+        "objects": list(Incident.objects.filter(query=number).values_list("key", flat=True)),
+        "keys": list(found.values_list("key", flat=True)),
+        "open": found.filter(state__in=Delivery.OPEN).count(),
+    }
+
+
 COMMANDS = {
     "token": token,
     "login_path": login_path,
@@ -144,6 +172,8 @@ COMMANDS = {
     "add_queries": add_queries,
     "reconcile": reconcile,
     "remove_queries": remove_queries,
+    "subscribe_webhook": subscribe_webhook,
+    "sent": sent,
 }
 
 

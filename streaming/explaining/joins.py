@@ -48,8 +48,7 @@ def feature_terms(plan: JoinPlan, subject: Subject, known: Known) -> list[Term]:
         return [_term_of(asks, True, "", next(_features(layer, hashes[:1])), subject, _more(len(hashes)))]
     nearest = _nearest(plan, subject, layer)
     if nearest is None:
-        where = f" within {_length(REACHES[-1], subject)}" if layer else ", the layer is empty"
-        return [Term(asks, bool(len(hashes)), f"there is none{where}")]
+        return [Term(asks, bool(len(hashes)), f"there is none within {_length(REACHES[-1], subject)}")]
     return [_term_of(asks, bool(len(hashes)), "the nearest is ", nearest, subject)]
 
 

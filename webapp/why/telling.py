@@ -190,7 +190,7 @@ def _of_incident(user, number):
     event = events.filter(partner=incident.partner, time=incident.opened).first()
     told = _without_event(user, incident) if event is None else event_document(user, event)
     opened = [{"what": "opened", "at": change.at.isoformat()} for change in changes if change.what == "opened"]
-    told["lag"] = told.get("lag", []) + opened
+    told["lag"] += opened
     return told | {"incident": number, "deliveries": _deliveries(user, incident)}
 
 
@@ -253,7 +253,7 @@ def _delivery(delivery):
 
 
 def _told(query: Query, why: Term, subject: Subject | None, source: str, notes: list[str]) -> dict[str, Any]:
-    """Return the common part of all explanations."""
+    """Return an explanation; what only events and incidents have is empty."""
     return {
         "query": query.pk,
         "name": query.name,
@@ -261,4 +261,8 @@ def _told(query: Query, why: Term, subject: Subject | None, source: str, notes: 
         "fix": None if subject is None else fix_document(subject, source),
         "why": why.document(),
         "notes": notes,
+        "event": None,
+        "incident": None,
+        "lag": [],
+        "deliveries": [],
     }

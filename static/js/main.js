@@ -399,6 +399,7 @@ createShortcuts([
   { key: "/", text: "Search for an object", run: () => $("search").focus() },
   { key: "a", text: "Queries around the selected object, or the middle of the map", run: openAroundMenu },
   { key: "f", text: "Follow the selected object", run: () => store.selected && panel.setFollow(!panel.following) },
+  { key: "y", text: "Why is the selected object in an answer, or not?", run: () => store.selected && $("object-why").focus() },
   { key: "t", text: "Trails on or off", run: () => setTrails(!map.objects.trails) },
   { key: "d", text: "Dark or light", run: toggleTheme },
   { key: "+", text: "Zoom in", run: () => map.leaflet.zoomIn() },

@@ -37,8 +37,11 @@ def explain(plan: Plan, subject: Subject, known: Known | None = None) -> Term:
 
 
 def _regional(plan, subject, known):
-    if kind_of(plan).refinement:
+    if getattr(plan, "partners", None) is not None:
         return every("in the answer", [*asked_terms(plan, subject), *joins.feature_terms(plan, subject, known)])
+    if kind_of(plan).refinement:
+        what = Term(f"what {kind_of(plan).name} asks", None, "queries of this kind cannot be explained further")
+        return every("in the answer", [*asked_terms(plan, subject), what])
     return every("in the answer", [*asked_terms(plan, subject), *_compared(plan, subject)])
 
 

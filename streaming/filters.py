@@ -57,7 +57,7 @@ def parse_filter(text: str) -> pl.Expr:
     tree = parse_text(text)
     if _depth(tree) > MAX_DEPTH:
         raise InvalidPlan(f"where must not nest more than {MAX_DEPTH} levels; got {_depth(tree)}")
-    expression = _boolean(tree)
+    expression = expression_of(tree)
     names = property_names(expression)
     if len(names) > MAX_PROPERTIES:
         raise InvalidPlan(f"where may name at most {MAX_PROPERTIES} properties; got {len(names)}")
@@ -101,8 +101,8 @@ def _depth(tree: Any) -> int:
     return depth
 
 
-def _boolean(node: Any) -> pl.Expr:
-    """Compile a node that stands for true, false or unknown."""
+def expression_of(node: Any) -> pl.Expr:
+    """Compile a node of a tree of `cql2.parse_text` that stands for true, false or unknown; see `parse_filter`."""
     if isinstance(node, bool):
         return pl.lit(node)
     if not isinstance(node, dict):
@@ -179,9 +179,9 @@ def _folded(combine, expressions):
 
 _BOOLEAN: Mapping[str, Callable[[str, list], pl.Expr]] = {
     **dict.fromkeys(_COMPARE, _comparison),
-    "and": lambda _, args: _all([_boolean(arg) for arg in args]),
-    "or": lambda _, args: _any([_boolean(arg) for arg in args]),
-    "not": lambda _, args: ~_boolean(args[0]),
+    "and": lambda _, args: _all([expression_of(arg) for arg in args]),
+    "or": lambda _, args: _any([expression_of(arg) for arg in args]),
+    "not": lambda _, args: ~expression_of(args[0]),
     "in": _in,
     "between": _between,
     "like": _like,

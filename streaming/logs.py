@@ -225,6 +225,7 @@ def control_entry(op: str, **entry: Any) -> dict[str, str]:
 
     The operations and their keys are ``register`` (query, revision, plan; also for an edit: a revision that is not
     above the known one changes nothing), ``cancel`` (query, revision), ``snapshot`` (query), ``tick`` (now_us),
+    ``clock`` (query, key: tell the clock of a rule and an object),
     ``stream`` (stream, ttl_s, stored: whether its elements are stored, sketch: how they are sketched, or null),
     ``drop_stream`` (stream), ``regions`` (map: the document of the next region map), ``drive`` (query, revision,
     by_partner: whether the partners are to drive a join over event time), ``proceed`` (none: there is to be another
@@ -278,6 +279,8 @@ def fragment_fields(fragment: Fragment) -> dict[str, Any]:
         head["sent"] = list(fragment.sent.items())
     if fragment.aggregates:
         head["aggregates"] = fragment.aggregates
+    if fragment.clocks:
+        head["clocks"] = fragment.clocks
     if fragment.stale:
         head["stale"] = list(fragment.stale.items())
     return {
@@ -315,6 +318,7 @@ def read_fragment(fields: Mapping[bytes, bytes], space: Space) -> Fragment:
         aggregates=tuple(head.get("aggregates", ())),
         stale=dict(head.get("stale", ())),
         costs=head.get("costs", {}),
+        clocks=tuple(head.get("clocks", ())),
     )
 
 

@@ -91,12 +91,20 @@ class PropertyColumns:
         ndarray of bool, shape (K,)
             Unknown counts as False.
         """
-        frame = pl.DataFrame([column for name in property_names(expression) for column in self._columns(name)])
+        frame = self._frame(expression)
         if rows is not None and len(rows) < len(self._source) and frame.width:
             frame = frame[rows]
         holds = frame.select(expression.fill_null(False).alias("holds"))["holds"].to_numpy()
         # A condition that uses no property gives a single value.
         return np.broadcast_to(holds, len(self._source) if rows is None else len(rows))
+
+    def truths(self, expression: pl.Expr) -> list[bool | None]:
+        """Return whether a condition holds for each element; None where it is unknown."""
+        told = self._frame(expression).select(expression.alias("holds"))["holds"].to_list()
+        return told if len(told) == len(self._source) else told * len(self._source)
+
+    def _frame(self, expression):
+        return pl.DataFrame([column for name in property_names(expression) for column in self._columns(name)])
 
     def texts(self, name: str) -> list[str | None]:
         """Return a property of all elements as text; None where it is missing."""

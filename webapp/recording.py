@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import redis
 from django.db import transaction
+from django.utils import timezone
 
 from streaming.isolation import faulty
 from streaming.logs import LogNames, read_fragment
@@ -37,11 +38,13 @@ T = TypeVar("T")
 
 
 class _Told(NamedTuple):
-    """What a batch told: the rows that become events, the newest last, and which queries aggregate."""
+    """What a batch told: the rows that become events, the newest last, which queries aggregate, and when."""
 
     batch: int
     rows: pa.Table
     aggregates: frozenset[int]
+    heard_us: int
+    told_ms: int
 
 
 @dataclass
@@ -89,10 +92,10 @@ class _Step:
         excess = sum(known.rows.num_rows for known in self.told) - EVENTS_PER_STEP
         self.left_out += max(0, excess)
         while excess > 0:
-            batch, rows, aggregates = self.told.pop(0)
-            if rows.num_rows > excess:
-                self.told.insert(0, _Told(batch, rows.slice(excess), aggregates))
-            excess -= rows.num_rows
+            oldest = self.told.pop(0)
+            if oldest.rows.num_rows > excess:
+                self.told.insert(0, oldest._replace(rows=oldest.rows.slice(excess)))
+            excess -= oldest.rows.num_rows
 
 
 def record_events(client: redis.Redis, space: Space) -> int:
@@ -125,11 +128,11 @@ def _collect(event_log, log, cursor, space) -> _Step:
     assembly = Assembly(cursor.epoch, cursor.batch)
     position, read = cursor.last_id, 0
     while entries := event_log.read(log, position, limit=ENTRIES_PER_READ):
-        for position, fields, _ in entries:
+        for position, fields, appended_ms in entries:
             read += 1
             batch = assembly.add(read_fragment(fields, space))
             if batch is not None:
-                _take(step, batch, cursor)
+                _take(step, batch, cursor, appended_ms)
             if assembly.waiting:
                 continue
             cursor.last_id = position
@@ -139,8 +142,8 @@ def _collect(event_log, log, cursor, space) -> _Step:
     return step
 
 
-def _take(step: _Step, batch: Batch, cursor: EventCursor) -> None:
-    """Add a batch to a step, and set the cursor to it."""
+def _take(step: _Step, batch: Batch, cursor: EventCursor, told_ms: int) -> None:
+    """Add a batch, whose last fragment was told at `told_ms`, to a step, and set the cursor to it."""
     if batch.new_epoch:
         step.losses.append(f"the engine began anew; what it told after batch {cursor.batch} unread is not recorded")
         cursor.check_at = incident_recording.when_to_check(step.watched, anew=True)
@@ -156,11 +159,12 @@ def _take(step: _Step, batch: Batch, cursor: EventCursor) -> None:
     aggregates = frozenset(query for fragment in batch.fragments for query in fragment.aggregates)
     rows, left_out = _apart(step, batch.number, lambda: _queries(batch), lambda some: _rows(batch, some))
     step.left_out += left_out
-    step.add(_Told(batch.number, rows, aggregates))
+    told = _Told(batch.number, rows, aggregates, batch.newest_us, told_ms)
+    step.add(told)
     if step.watched:
         crossings = _apart(step, batch.number, lambda: sorted(step.watched), lambda some: _crossings(step, batch, some))
         if crossings.num_rows:
-            step.incidents.append(_Told(batch.number, crossings, aggregates))
+            step.incidents.append(told._replace(rows=crossings))
 
 
 def _apart(step: _Step, batch: int, queries: Callable[[], list[int]], work: Callable[[list[int] | None], T]) -> T:
@@ -225,6 +229,7 @@ def _crossings(step: _Step, batch: Batch, queries: list[int] | None) -> pa.Table
 
 def _events(step: _Step, told: _Told, space: Space) -> list[Event]:
     """Return the events of a batch; add warnings to its step for rows that could not be read."""
+    heard, recorded = _time(told.heard_us) if told.heard_us else None, timezone.now()
 
     def made(queries):
         rows = told.rows
@@ -233,6 +238,9 @@ def _events(step: _Step, told: _Told, space: Space) -> list[Event]:
         shown, unread = json_rows(rows, space)
         of = rows["query"].to_pylist()
         events = [event_of(q, told.batch, row, q in told.aggregates) for q, row in zip(of, shown, strict=True)]
+        for event in events:
+            event.heard, event.told = heard, _time(told.told_ms * 1_000)
+            event.recorded = recorded
         return events, {of[row]: rule for row, rule in reversed(unread.items())}
 
     events, unread = _apart(step, told.batch, lambda: told.rows["query"].unique().to_pylist(), made)

@@ -6,7 +6,10 @@ import { count, crossingText, happened, parsed, place, reason, SIGNS, spanText, 
 
 const REFRESH_MS = 250;
 
-/** @param {object} parts `store`; `open()`, whether the list is in view; `onPick(event)`; `onFilter()`, called when it shows another query */
+/**
+ * @param {object} parts `store`; `open()`, whether the list is in view; `onPick(event)`; `onWhy(event)`; `onFilter()`, called when
+ *   it shows another query
+ */
 export class EventList {
   constructor(parts) {
     Object.assign(this, parts);
@@ -77,7 +80,7 @@ export class EventList {
   }
 
   #row(group) {
-    const row = h("li", {}, group.events.length > 1 ? this.#several(group) : this.#single(group.newest));
+    const row = h("li", {}, group.events.length > 1 ? this.#several(group) : this.#withWhy(group.newest, this.#single(group.newest)));
     this.rows.set(group, row);
     if (this.expanded.has(group)) row.append(this.#eventsOf(group));
     return row;
@@ -109,11 +112,19 @@ export class EventList {
   #eventsOf(group) {
     const one = (event) => {
       const about = event.threshold ? crossingText(event) : why(event);
-      return h("li", {}, this.#button(event, null, about, { class: "event-single quiet", onclick: () => this.onPick(event) }));
+      const button = this.#button(event, null, about, { class: "event-single quiet", onclick: () => this.onPick(event) });
+      return h("li", {}, this.#withWhy(event, button));
     };
     const earlier = group.entered + group.left - group.events.length;
     const rest = earlier > 0 ? h("li", { class: "event-earlier" }, `and ${count(earlier)} earlier`) : null;
     return h("ul", { class: "event-singles" }, ...group.events.map(one), rest);
+  }
+
+  /** Return the button of an event with one beside it that asks why it was. */
+  #withWhy(event, button) {
+    const about = `Why? ${title(event.key || event.queryName, parsed(event.text ?? "{}"))}, ${signWord(event)} at ${utcClock(event.timeMs)}`;
+    const why = h("button", { type: "button", class: "event-why quiet", "aria-label": about, onclick: () => this.onWhy(event) }, "Why?");
+    return h("div", { class: "event-row" }, button, why);
   }
 
   #button(event, head, about, attributes) {

@@ -48,6 +48,7 @@ import { createTheme, isDark } from "./theme.js";
 import { toast } from "./toasts.js";
 import { createUnitsControl, recallUnits } from "./units-control.js";
 import { formatHash, parseHash } from "./url-state.js";
+import { createWhy } from "./why/page.js";
 
 const { L, Arrow } = window;
 const VIEW_WAIT_MS = 150;
@@ -165,6 +166,7 @@ const events = new EventList({
   store,
   open: () => tabs.current() === "events",
   onFilter: subscribe,
+  onWhy: (event) => why.ofEvent(event),
   onPick: (event) => {
     const { stream, key, lon, lat, threshold, query } = event;
     if (event.partnerPlace) return navigation.toPair(event);
@@ -228,6 +230,7 @@ const incidents = createIncidents({
   ask: (message) => socket.request(message),
   open: () => tabs.current() === "incidents",
   onPick: showIncident,
+  onWhy: (incident) => why.ofIncident(incident),
   trace: async (stream, key, span) => (await historyPanel.traceSpan(stream, key, span)).length,
   onError: (text) => toast(text, "error"),
 });
@@ -246,6 +249,7 @@ const sketches = createSketches({
     queryList.open(query);
   },
 });
+const why = createWhy({ L, map: map.leaflet, store, colour: () => palette.read().accent, ask: (message) => socket.request(message) });
 const reports = createReports({
   L,
   map,
@@ -352,6 +356,7 @@ createUnitsControl(() => {
   historyPanel.showUnits();
   sketches.redraw();
   reports.panel.redraw();
+  why.redraw();
   store.emit("objects", "queries", "figures", "places");
 });
 showBase(map.firstBase(recall("base")));
@@ -376,6 +381,7 @@ const toggleTheme = createTheme($("theme"), () => {
   drawnHistory.recolour();
   sketches.redraw();
   reports.panel.redraw();
+  why.redraw();
   featureEditor.recolour();
   form.area.recolour();
 });
@@ -393,6 +399,7 @@ createShortcuts([
   { key: "/", text: "Search for an object", run: () => $("search").focus() },
   { key: "a", text: "Queries around the selected object, or the middle of the map", run: openAroundMenu },
   { key: "f", text: "Follow the selected object", run: () => store.selected && panel.setFollow(!panel.following) },
+  { key: "y", text: "Why is the selected object in an answer, or not?", run: () => store.selected && $("object-why").focus() },
   { key: "t", text: "Trails on or off", run: () => setTrails(!map.objects.trails) },
   { key: "d", text: "Dark or light", run: toggleTheme },
   { key: "+", text: "Zoom in", run: () => map.leaflet.zoomIn() },
@@ -573,6 +580,7 @@ function writeHash() {
 
 function escape() {
   if (aroundMenu.close()) return undefined;
+  if (why.close()) return undefined;
   if (form.area.cancel()) return undefined;
   if (form.open) return form.close();
   if (editor.active) return editor.stop();

@@ -166,4 +166,5 @@ def _fragment(layout, batch, control, parts, began, seconds):
         sent={query: counts for _, _, sent in parts for query, counts in sent.items()},
         aggregates=results.aggregates,
         costs=costs_of(seconds, control.after, perf_counter() - began),
+        clocks=results.clocks,
     )

@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from time import perf_counter
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -143,8 +143,8 @@ class Conditions:
             asking = condition.expression, condition.filters
             passing, failed = _passing(columns, elements, one.rows, *asking, self.space)
             keep[one.pair] = passing[one.place]
-            for error, judged in failed:
-                failures.note(query[one.pair[judged[one.place]]], error)
+            for error, asked_of in failed:
+                failures.note(query[one.pair[asked_of[one.place]]], error)
             seconds[one.pair] = (perf_counter() - began) / len(one.pair)
         failures.charge(query, seconds)
         return keep
@@ -212,14 +212,15 @@ def _passing(columns, elements, rows, where, filters, space):
         keep &= columns.columns.passing(where, columns.place[rows])
     for entry in filters:
         left = np.flatnonzero(keep)
-        judged = _judged(elements, rows[left], entry, space)
-        if judged.error is not None:
-            failed.append((judged.error, keep.copy()))
-        keep[left] = judged.passes
+        told = judged(elements, rows[left], entry, space)
+        if told.error is not None:
+            failed.append((told.error, keep.copy()))
+        keep[left] = told.passes
     return keep, failed
 
 
-def _judged(elements, rows, entry, space):
+def judged(elements: Elements, rows: np.ndarray, entry: Any, space: Space) -> Judged:
+    """Tell which elements at rows (K,) pass one filter, and why it failed, if it did. The shape of an area is none."""
     if isinstance(entry, BoxFilter):
         return Judged(intersects(elements.bounds, rows, np.array([entry.box]), np.zeros_like(rows), space), None)
     if isinstance(entry, KeyFilter):

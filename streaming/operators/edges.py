@@ -72,6 +72,28 @@ def apart_m(shapes: np.ndarray, geometries: np.ndarray, limit_m=np.nan) -> np.nd
     return np.concatenate([np.empty(0), *parts])
 
 
+def nearest_places(shapes: np.ndarray, geometries: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the places at which points, lines and outlines are nearest to each other, a pair a row.
+
+    Parameters
+    ----------
+    shapes, geometries : ndarray of geometries, shape (P,)
+        As `apart_m` takes them.
+
+    Returns
+    -------
+    ndarray of float64, ndarray of float64, shape (P, 2)
+        Longitudes and latitudes of the places on the shapes, and of those on the geometries. Beyond `FAR_M`, the two
+        may be up to `FAR_ERROR` farther apart than the nearest ones.
+    """
+    one, other = Edges.of(shapes), Edges.of(geometries)
+    edge, facing, pair, share, across = _nearest(one, other, *_facing(one, other))
+    here, there = one.at(edge, share), other.at(facing, across)
+    order = np.lexsort((geodesic_m(*here, *there), pair))
+    first = order[_starts(pair[order])]
+    return here[:, first].T, there[:, first].T
+
+
 def _edges(geometries):
     """Return about how many edges each geometry has, counting the pieces of edges that are cut."""
     return shapely.get_num_coordinates(geometries) + shapely.length(geometries) * (2 / PIECE_DEG)

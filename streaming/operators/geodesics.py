@@ -69,6 +69,30 @@ def within_m(lon_deg, lat_deg, to_lon_deg, to_lat_deg, *, limit_m) -> np.ndarray
     return _remeasured(arc, unsure, (lon_deg, lat_deg, to_lon_deg, to_lat_deg)) <= limit_m
 
 
+def along(from_place, to_place, length_m: float) -> tuple[float, float]:
+    """Return the place at a distance from a place, on the geodesic towards another one, or beyond that one.
+
+    Parameters
+    ----------
+    from_place, to_place : tuple of float, length 2
+        Longitude and latitude. If the two are the same place, the way goes north.
+    length_m : float
+
+    Returns
+    -------
+    longitude, latitude : float
+
+    Examples
+    --------
+    >>> [round(degrees, 3) for degrees in along((0, 0), (90, 0), 111_319.5)]
+    [1.0, 0.0]
+    """
+    (lon_deg, lat_deg), (to_lon_deg, to_lat_deg) = from_place, to_place
+    azimuth_deg, _, apart_m = _GEOD.inv(lon_deg, lat_deg, to_lon_deg, to_lat_deg)
+    longitude, latitude, _ = _GEOD.fwd(lon_deg, lat_deg, azimuth_deg if apart_m else 0.0, length_m)
+    return longitude, latitude
+
+
 def _remeasured(arc, again, coordinates):
     """Return the lengths of arcs, but where `again` is true the lengths of the geodesics."""
     if not again.any():

@@ -132,6 +132,8 @@ class Fragment:
         those whose evaluation took long. Two runs of a batch may differ in these measurements alone.
     aggregates : tuple of int
         The queries in `changes` whose tuples are about groups, not objects: only their thresholds are events.
+    clocks : tuple of dict
+        The clocks of rules that were asked for (`rule_clock.RuleClock`); the assembler alone has them.
     stale : mapping of int to int
         How many elements of each stream, by `elements.stream_number`, were older than the newest known of their object.
     """
@@ -152,6 +154,7 @@ class Fragment:
     aggregates: tuple[int, ...] = ()
     stale: Mapping[int, int] = field(default_factory=dict)
     costs: dict = field(default_factory=dict)
+    clocks: tuple[dict, ...] = ()
 
 
 def events_of(fragment: Fragment) -> Fragment:
@@ -177,6 +180,7 @@ def events_of(fragment: Fragment) -> Fragment:
         acks=(),
         shared=shared,
         stale={},
+        clocks=(),
     )
 
 

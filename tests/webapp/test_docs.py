@@ -93,6 +93,8 @@ async def test_the_server_says_what_the_examples_say(engine, streams, user, conn
         heard["incident.listed"] = await socket.hear("incident.listed", id=12)
         await socket.tell("incident.get", id=13, incident=incident.pk)
         heard["incident.detail"] = await socket.hear("incident.detail", id=13)
+        await socket.tell("why.incident", id=20, incident=incident.pk)
+        heard["why.told"] = await socket.hear("why.told", id=20)
         await socket.tell("roles.subscribe", query=query)
         heard["query.roles"] = await socket.hear("query.roles")
         Log(redis_client, "earth", 2).report_regions({}, map=RegionMap.grid(EARTH, 2).document())

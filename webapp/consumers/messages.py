@@ -95,6 +95,18 @@ def _is_key(value):
     return isinstance(value, str) and 0 < len(value) <= MAX_KEY_CHARACTERS
 
 
+def _is_text(value):
+    return isinstance(value, str) and len(value) <= MAX_KEY_CHARACTERS
+
+
+def _is_sign(value):
+    return value in ("+", "-")
+
+
+def _is_time(value):
+    return isinstance(value, int) and not isinstance(value, bool) and abs(value) <= MAX_NUMBER
+
+
 def _is_rows(value):
     return isinstance(value, int) and not isinstance(value, bool) and 0 < value <= MAX_ROWS
 
@@ -200,6 +212,12 @@ PERSON = Field("the name of a user, or null", _is_person)
 COMMENT = Field(f"a text of 1 to {MAX_COMMENT_CHARACTERS} characters", _is_comment)
 INSTANT = Field("a time in ISO 8601 with its zone", _is_instant)
 
+STREAM = Field("the name of a stream", _is_key)
+GROUP = Field(f"a text of at most {MAX_KEY_CHARACTERS} characters", _is_text)
+SIGN = Field("+ or -", _is_sign)
+TIME_US = Field("a whole number of microseconds since 1970 UTC", _is_time)
+PARTNER = Field(GROUP.rule, _is_text, required=False, default="")
+
 QUESTION = Field(f"a text of at most {MAX_QUESTION_CHARACTERS} characters", _is_question, required=False)
 WHERE = Field(f"CQL2 text of at most {MAX_WHERE_CHARACTERS} characters", _is_where)
 PROPERTIES = Field(f"a list of at most {MAX_SAMPLE} names", _is_properties)
@@ -237,6 +255,9 @@ FIELDS: dict[str, dict[str, Field]] = {
     "incident.snooze": {"incident": INCIDENT, "until": INSTANT},
     "incident.wake": {"incident": INCIDENT},
     "incident.close": {"incident": INCIDENT},
+    "why.object": {"query": QUERY, "stream": STREAM, "key": KEY},
+    "why.event": {"query": QUERY, "key": GROUP, "sign": SIGN, "time_us": TIME_US, "partner": PARTNER},
+    "why.incident": {"incident": INCIDENT},
     "roles.subscribe": {"query": QUERY},
     "roles.unsubscribe": {"query": QUERY},
     "regions.subscribe": {"space": SPACE},

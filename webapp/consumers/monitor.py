@@ -26,6 +26,7 @@ from webapp.consumers.listing import Listing, listing_of
 from webapp.consumers.messages import read_document, read_fields, reference_of
 from webapp.consumers.outbox import Outbox, Unread
 from webapp.consumers.viewports import Viewport
+from webapp.consumers.why import Why
 from webapp.filter_check import check_filter_text
 from webapp.hub import ResumePoint, Subscription
 from webapp.models import Query, RemovedExamples, Space, Stream
@@ -43,13 +44,13 @@ REFUSALS_BURST = 100
 ANSWERING = ThreadPoolExecutor(2, "tables")
 
 
-class Monitor(Incidents, AsyncWebsocketConsumer):
+class Monitor(Incidents, Why, AsyncWebsocketConsumer):
     """One websocket connection."""
 
     async def __call__(self, scope, receive, send):
         """Serve the connection; release everything that it holds, however it ends."""
         self.joined, self.channel_name = False, ""
-        self.questions, self.ended = set(), threading.Event()
+        self.questions, self.explaining, self.ended = set(), set(), threading.Event()
         try:
             await super().__call__(scope, receive, send)
         finally:
@@ -406,6 +407,8 @@ class Monitor(Incidents, AsyncWebsocketConsumer):
         """Release everything, even if parts of it fail."""
         self.joined = False
         self.ended.set()  # ends questions that are being answered
+        for task in self.explaining:
+            task.cancel()
         async with AsyncExitStack() as stack:
             stack.push_async_callback(self.hubs.leave)
             stack.callback(self.viewport.close)

@@ -15,6 +15,7 @@ from streaming.spaces import Space
 from streaming.traces import open_traces
 from webapp.hub.assembly import Batch
 from webapp.hub.catch_up import CatchUp
+from webapp.hub.clocks import Clocks
 from webapp.hub.complaints import Complaints
 from webapp.hub.directory import Directory
 from webapp.hub.encoding import Encoded, encode, left_out
@@ -69,6 +70,7 @@ class Hub:
         self.roles = Roles(self.link, self.subscriptions)
         self.regions = RegionFollowers(self.link)
         self.complaints = Complaints()
+        self.clocks = Clocks(self.link)
         self.subscribers: set[Subscriber] = set()
         self.figures = HubFigures(self.link, self.subscribers)
         self._traces, self._read_ns = open_traces(settings.TRACE_RATIO, "web"), 0
@@ -232,6 +234,7 @@ class Hub:
         if batch is not None:
             self.reports.observe(batch)
             self.roles.observe(batch)
+            self.clocks.observe(batch)
             await self.distribute(batch)
 
     async def distribute(self, batch: Batch) -> None:

@@ -30,6 +30,12 @@ class Event(models.Model):
         help_text="For a join: the key of the feature. For an aggregate: the threshold.",
     )
 
+    heard = models.DateTimeField(
+        "heard", null=True, help_text="When the gateway got the newest report of the batch that told the event."
+    )
+    told = models.DateTimeField("told", null=True, help_text="When the engine told the event.")
+    recorded = models.DateTimeField("recorded", null=True, help_text="When the event was stored here.")
+
     class Meta:
         ordering = ["-id"]
         indexes = [models.Index(fields=["query", "-id"])]

@@ -15,7 +15,7 @@ const SIGNS = { info: "i", warning: "!", critical: "!!" };
 export class IncidentPanel {
   /**
    * @param {object} parts `store`; `now()`, the server's time; `pages`, an IncidentPages; `ask(message)`, returning a promise of
-   *   the reply; `open()`, whether the list is in view; `onPick(incident)`, which shows its object; `onWay(incident)`, returning a
+   *   the reply; `open()`, whether the list is in view; `onPick(incident)`, which shows its object; `onWhy(incident)`; `onWay(incident)`, returning a
    *   promise of how many reports were found; `onError(text)`
    */
   constructor(parts) {
@@ -190,6 +190,7 @@ export class IncidentPanel {
     const close = button("Close", () => act("close"));
     const wake = button("Wake", () => act("wake"));
     const way = button("Way, 5 min before and after", () => this.#way(number, found));
+    const why = button("Why?", () => this.onWhy(this.store.incidents.known.get(number)));
     const found = h("p", { class: "hint", role: "status" });
 
     const snooze = h("select", { class: "incident-choice", "aria-label": "Snooze for" }, new Option("Snooze for\u2026", ""), ...SNOOZES.map(([minutes, text]) => new Option(text, minutes)));
@@ -216,7 +217,7 @@ export class IncidentPanel {
     });
     const times = h("p", { class: "hint" });
     const log = h("ul", { class: "incident-log", "aria-label": "What happened to the incident" });
-    const actions = h("div", { class: "incident-actions" }, acknowledge, close, wake, snooze, assign);
+    const actions = h("div", { class: "incident-actions" }, acknowledge, why, close, wake, snooze, assign);
     const element = h("div", { class: "incident-detail" }, times, actions, comment, h("div", { class: "incident-way" }, way, found), log);
     return { element, acknowledge, close, wake, snooze, assign, way, people, times, log, detail: null };
   }

@@ -23,7 +23,7 @@ class Results:
     """The results of one region and micro-batch: tables of result tuples with `results.result_schema`.
 
     `failures` tells, by query, what failed. `seconds` tells what each query cost; queries that share an answer each
-    have its whole cost. `shared` and `aggregates` are as in `results.Fragment`.
+    have its whole cost. `shared`, `aggregates` and `clocks` are as in `results.Fragment`.
     """
 
     changes: pa.Table
@@ -33,6 +33,7 @@ class Results:
     shared: dict[int, tuple[int, ...]] = field(default_factory=dict)
     aggregates: tuple[int, ...] = ()
     seconds: dict[int, float] = field(default_factory=dict)
+    clocks: tuple[dict, ...] = ()
 
     @classmethod
     def nothing(cls, space: Space, seconds: dict[int, float]) -> "Results":
@@ -51,6 +52,7 @@ class Results:
             {**self.shared, **more.shared},
             tuple(dict.fromkeys((*self.aggregates, *more.aggregates))),
             seconds={**self.seconds, **more.seconds},
+            clocks=self.clocks + more.clocks,
         )
 
 

@@ -34,15 +34,13 @@ from streaming.results import (
 from streaming.servers.answers.members import Answers
 from streaming.servers.answers.tuples import Results
 from streaming.servers.assembler.all_regions import AllRegions
+from streaming.servers.assembler.rule_clocks import ALARM, HOLDING, IDLE, names_of, told_clocks
 from streaming.servers.control.border import LeftOut
 from streaming.servers.control.step import ControlStep
 from streaming.servers.region.watched import Watched
 from streaming.servers.sorted_runs import Column, SortedRuns
-from streaming.sketch.sets.hashing import mixed
 from streaming.spaces import Space
 
-# Where an entry is: its condition does not hold; it holds, but not for long enough; its alarm lasts.
-IDLE, HOLDING, ALARM = 0, 1, 2
 NEVER_US = np.iinfo(np.int64).max
 
 ENTRY: Mapping[str, Column] = {
@@ -50,6 +48,8 @@ ENTRY: Mapping[str, Column] = {
     **{name: np.empty(0, dtype=np.int64) for name in ("rule", "object", "bits", "phase")},
     # Whether the condition holds, when to look at the entry again, and until when there is no other alarm.
     **{name: np.empty(0, dtype=np.int64) for name in ("holds", "due_us", "rearmed_us")},
+    # When the condition of an entry that is not idle began to hold; with a rate, when the alarm began.
+    "since_us": np.empty(0, dtype=np.int64),
 }
 # Of rules with a rate: when the condition began to hold, a row for each time.
 BEGINNING: Mapping[str, Column] = {name: np.empty(0, dtype=np.int64) for name in ("rule", "time_us")}
@@ -96,11 +96,6 @@ class RuleState:
         entries, beginnings, partners = (SortedRuns(like, following=following) for like in (ENTRY, BEGINNING, PARTNERS))
         none = result_schema(space).empty_table()
         return cls(entries, beginnings, partners, none, none)
-
-
-def names_of(number: np.ndarray, key_hash: np.ndarray) -> np.ndarray:
-    """Return one number for a rule, or a query, and an object, each int64 of shape (K,)."""
-    return mixed(mixed(number.view(np.uint64)) ^ key_hash.view(np.uint64)).view(np.int64)
 
 
 def step(
@@ -230,7 +225,8 @@ class _Step:
         off = self._rules.off(self._now_us)
         state = RuleState(*tables, over, self._lasting(new, table), self._now_us, off)
         counters = {"results": rows.num_rows, "entries": len(table)}
-        return state, Results(rows, self._snapshots(table), counters)
+        clocks = told_clocks(self._control, (tables[0], tables[1]), self._now_us)
+        return state, Results(rows, self._snapshots(table), counters, clocks=clocks)
 
     def _end_rules(self):
         """Remove the entries of rules that have ended or have another plan, and tell the ends of their alarms."""
@@ -361,6 +357,7 @@ class _Step:
         begins = plain & (was == IDLE) & holds
         due_us = np.maximum(time_us + rules.for_us[place], entries["rearmed_us"])
         entries["due_us"][begins], phase[begins] = due_us[begins], HOLDING
+        entries["since_us"][begins] = time_us[begins]
         # What has no duration is told at once, also while the clock is a little behind the reports.
         at_once = begins & (due_us <= time_us)
         fires = plain & (phase == HOLDING) & holds & ((entries["due_us"] <= until_us) | at_once)
@@ -408,6 +405,7 @@ class _Step:
         ended_us = np.minimum(entries["due_us"][rows], latest_us)
         self._tell(entries["rule"][rows][fires], entries["object"][rows][fires], ENTERED, MOVED, newest_us[fires])
         self._tell(entries["rule"][rows][ends], entries["object"][rows][ends], LEFT, MOVED, ended_us[ends])
+        entries["since_us"][rows[fires]] = newest_us[fires]
         entries["rearmed_us"][rows[ends]] = (ended_us + rules.rearm_us[place])[ends]
         entries["phase"][rows] = np.where(fires | lasts, ALARM, IDLE)
         # The alarm ends when the beginning that decided is too old; other times are forgotten then.

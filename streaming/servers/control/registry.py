@@ -77,6 +77,8 @@ class Applied:
         Queries with a new plan, and queries that ended; ascending.
     failed : ndarray of int64
         Queries that ended because evaluating them failed (see `servers.control.border`); they are among `cancelled`.
+    clocks : tuple of (int, str)
+        The rules and the keys of objects whose clocks were asked for.
     forgotten : ndarray of int64
         The numbers of queries and answers whose end cannot be reported; they are not among `cancelled`.
     edited : frozenset of str
@@ -98,6 +100,7 @@ class Applied:
     edited: frozenset[str] = frozenset()
     failed: np.ndarray = field(default_factory=lambda: np.empty(0, np.int64))
     forgotten: np.ndarray = field(default_factory=lambda: np.empty(0, np.int64))
+    clocks: tuple[tuple[int, str], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -512,7 +515,8 @@ class _Change:
         self.put, self.ttl_us, self.layers = {}, dict(before.ttl_us), dict(before.layers)
         self.stored, self.sketched, self.region_map = dict(before.stored), dict(before.sketched), before.region_map
         self._acks, self._touched, self._snapshots, self._dropped, self._now_us = [], {}, {}, {}, 0
-        self._edited = set()
+        self._edited: set[str] = set()
+        self._clocks: dict[tuple[int, str], None] = {}
         self.driven: dict[int, bool] = {}
 
     def apply(self, entry):
@@ -532,6 +536,7 @@ class _Change:
             dict(self._dropped),
             self._now_us,
             frozenset(self._edited),
+            clocks=tuple(self._clocks),
         )
 
     def _register(self, entry):
@@ -568,6 +573,9 @@ class _Change:
 
     def _snapshot(self, entry):
         self._snapshots[entry["query"]] = None
+
+    def _clock(self, entry):
+        self._clocks[entry["query"], entry["key"]] = None
 
     def _tick(self, entry):
         self._now_us = max(self._now_us, entry["now_us"])

@@ -23,12 +23,13 @@ SCHEMA = pa.schema([*((name, pa.int8() if name == "sign" else pa.int64()) for na
 def concern_rules(before: Registry, after: Registry, applied: Applied) -> bool:
     """Tell whether the assembler looks at rules in a micro-batch.
 
-    It does when the clock is set, when queries or regions change, and in each one if it assembles an answer that a rule
-    watches.
+    It does when the clock is set, when the clock of a rule is asked for, when queries or regions change, and in each
+    one if it assembles an answer that a rule watches.
     """
     if not len(before.watched) and not len(after.watched):
         return False
     touched = bool(len(applied.changed) or len(applied.cancelled) or applied.snapshots or applied.dropped)
+    touched = touched or bool(applied.clocks)
     return touched or bool(applied.now_us) or before.region_map != after.region_map or after.watches_assembled
 
 

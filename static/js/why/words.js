@@ -1,0 +1,101 @@
+// Explanations in the words of the page. Pure.
+
+import { age, length, title, utcClock, utcTime } from "../format.js";
+import { unitsName } from "../units.js";
+
+/** How a term stands: a sign, and what it says to those who do not see it. */
+const MARKS = { true: ["\u2713", "holds"], false: ["\u2717", "does not hold"], null: ["?", "not known"] };
+/** How the parts of a term decide it. */
+const JOINED = { all: "all of these", any: "one of these at least", not: "not this", told: "" };
+const STEPS = {
+  reported: "Reported",
+  heard: "Heard by the gateway",
+  told: "Told by the engine",
+  recorded: "Stored",
+  opened: "Incident opened",
+};
+const STATES = { sent: "sent", pending: "waits to be sent", failed: "failed, and is tried again", dead: "given up", digested: "sent within a digest" };
+const METRIC = /(\d[\d,]*(?:\.\d+)?) (km|m)\b(?!\/)/g;
+
+/** The sign of a term, and its words: `[sign, words]`. */
+export function markOf({ holds }) {
+  return MARKS[holds];
+}
+
+/** Say how the parts of a term decide it; empty if they say only more about it. */
+export function joinedText({ of, parts }) {
+  return parts?.length > 1 || of === "not" ? (JOINED[of] ?? "") : "";
+}
+
+/** Return the terms that decide: because of them an explanation does not hold, or is not known. */
+export function deciding(term) {
+  return [...(term.decides ? [term] : []), ...(term.parts ?? []).flatMap(deciding)];
+}
+
+/** What a term asks and what was found, as one text. */
+export function termText({ asks, found }) {
+  return inUnits(found ? `${asks}: ${found}` : asks);
+}
+
+/** Return a text of the server, whose lengths are metric, with lengths in the chosen units. */
+export function inUnits(text) {
+  if (unitsName() === "metric") return text;
+  return text.replace(METRIC, (_, figure, unit) => length(Number(figure.replaceAll(",", "")) * (unit === "km" ? 1000 : 1)));
+}
+
+/** Say in a few words whether an object is in the answer, or why there was an event. */
+export function verdict({ event, incident, why, found }) {
+  if (event || incident) return incident ? "Why the incident was opened" : event.sign === "+" ? "Why it entered" : "Why it left";
+  if (why.holds === null) return "It cannot be known whether it is in the answer";
+  return why.holds ? `In the answer${found ? `, ${found}` : ""}` : "Not in the answer";
+}
+
+/** The title of an explanation: the object, by its name if it has one. */
+export function subjectText({ fix, event }, key) {
+  return title(fix?.key ?? event?.key ?? key, fix?.properties ?? {});
+}
+
+/** Return the steps from the report to the alarm: `[{text, at, after}]`, with the time since the step before; the first has its day. */
+export function lagRows(lag) {
+  return lag.map(({ what, at }, i) => {
+    const afterMs = i > 0 ? Date.parse(at) - Date.parse(lag[i - 1].at) : null;
+    return { text: STEPS[what] ?? what, at: (i > 0 ? utcClock : utcTime)(Date.parse(at)), after: afterMs === null ? "" : sinceText(afterMs) };
+  });
+}
+
+function sinceText(ms) {
+  if (ms < 0) return `${sinceText(-ms).slice(1)} before`;
+  return ms < 1000 ? `+${Math.round(ms)} ms` : ms < 60_000 ? `+${(ms / 1000).toFixed(1)} s` : `+${age(ms)}`;
+}
+
+/** Say what happened to a delivery. */
+export function deliveryText({ what, channel, kind, to, state, next }) {
+  const again = next ? `, next attempt ${utcTime(Date.parse(next))}` : "";
+  return `${what} to ${to} by ${channel} (${kind}): ${STATES[state] ?? state}${again}`;
+}
+
+/** Say how an attempt to deliver ended. */
+export function attemptText({ outcome, status, took_ms: tookMs, error }) {
+  return [outcome, status && `status ${status}`, tookMs !== null && `${tookMs} ms`, error].filter(Boolean).join(", ");
+}
+
+/**
+ * Return the border to draw: that of a term that decides, or else the nearest one: `{from, to, distanceM}` in longitude and
+ * latitude; null without one. The end is moved by a turn if the way is shorter across the antimeridian.
+ */
+export function lineTo(why) {
+  const nearest = (terms) => terms.filter(({ border }) => border?.element && border.place).sort((a, b) => Math.abs(a.border.distance_m) - Math.abs(b.border.distance_m))[0];
+  const found = nearest(deciding(why)) ?? nearest(all(why));
+  if (!found) return null;
+  const { element: from, place: [lon, lat], distance_m: distanceM } = found.border;
+  return { from, to: [lon - 360 * Math.round((lon - from[0]) / 360), lat], distanceM };
+}
+
+function all(term) {
+  return [term, ...(term.parts ?? []).flatMap(all)];
+}
+
+/** Say how far a border is. */
+export function borderText(distanceM) {
+  return `${length(Math.abs(distanceM))} ${distanceM > 0 ? "outside" : "inside"}`;
+}

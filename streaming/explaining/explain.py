@@ -1,0 +1,75 @@
+"""Explain a plan of any kind: which of its terms an element satisfies."""
+
+from collections.abc import Callable, Mapping
+
+from streaming.explaining import joins, moving, rules
+from streaming.explaining.asked import asked_terms
+from streaming.explaining.known import Known
+from streaming.explaining.places import compared_term
+from streaming.explaining.subject import Subject
+from streaming.explaining.terms import Term, every
+from streaming.kinds.base import Evaluation, Plan
+from streaming.kinds.registry import kind_of
+
+
+def explain(plan: Plan, subject: Subject, known: Known | None = None) -> Term:
+    """Explain why an element is in the answer of a plan, or why it is not.
+
+    Parameters
+    ----------
+    plan : Plan
+        Of any kind.
+    subject : Subject
+        The element, in the space of the plan.
+    known : Known, optional
+        What else is known. Terms that need what is not known do not hold, or fail to hold: their `holds` is None.
+
+    Returns
+    -------
+    Term
+        It holds if the engine has the element in the answer of the plan, or counts it in an aggregate.
+    """
+    known = known or Known()
+    if subject.stream != plan.stream:
+        asks = f"an object of the stream {plan.stream}"
+        return every("in the answer", [Term(asks, False, f"it is of the stream {subject.stream}")])
+    return _BY_EVALUATION[kind_of(plan).evaluation(plan)](plan, subject, known)
+
+
+def _regional(plan, subject, known):
+    if getattr(plan, "partners", None) is not None:
+        return every("in the answer", [*asked_terms(plan, subject), *joins.feature_terms(plan, subject, known)])
+    if kind_of(plan).refinement:
+        what = Term(f"what {kind_of(plan).name} asks", None, "queries of this kind cannot be explained further")
+        return every("in the answer", [*asked_terms(plan, subject), what])
+    return every("in the answer", [*asked_terms(plan, subject), *_compared(plan, subject)])
+
+
+def _compared(plan, subject):
+    """Return the term of the box of a range query, unless it is that of the area."""
+    if plan.compare == plan.area and plan.report == "inside" and not plan.transform:
+        return []
+    return [compared_term(plan.compare, plan.report, plan.transform, subject)]
+
+
+def _aggregate(plan, subject, known):
+    members = kind_of(plan).members(plan)
+    return moving.aggregate_term(plan, explain(members, subject, known), subject, known)
+
+
+def _sketch(plan, subject, known):
+    asks = "about areas and times, as a sketch has them"
+    return every("in the answer", [Term(asks, None, "a sketch does not know single objects")])
+
+
+_BY_EVALUATION: Mapping[Evaluation, Callable[..., Term]] = {
+    Evaluation.REGIONAL: _regional,
+    Evaluation.STREAM_JOIN: joins.stream_term,
+    Evaluation.TIME_JOIN: joins.time_term,
+    Evaluation.ENCOUNTER: joins.encounter_term,
+    Evaluation.MOVING_RANGE: moving.range_term,
+    Evaluation.NEAREST: moving.nearest_term,
+    Evaluation.AGGREGATE: _aggregate,
+    Evaluation.SKETCH: _sketch,
+    Evaluation.RULE: rules.rule_term,
+}

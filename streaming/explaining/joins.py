@@ -1,0 +1,197 @@
+"""Joins explained: the partners of an element, or the nearest that could be one."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import orjson
+import pyarrow as pa
+import shapely
+
+from streaming.explaining.asked import asked_terms
+from streaming.explaining.borders import border_of_feature
+from streaming.explaining.known import Known
+from streaming.explaining.places import steps_words
+from streaming.explaining.subject import Subject
+from streaming.explaining.terms import Border, Term, every
+from streaming.explaining.words import metres, span
+from streaming.kinds.base import Plan
+from streaming.kinds.join.plan import JoinPlan, Partners
+from streaming.kinds.parts import Box
+from streaming.kinds.words import number
+from streaming.operators.elements import Elements
+from streaming.operators.failures import Failures
+from streaming.operators.layer import Layer
+from streaming.operators.metres import distance_m
+from streaming.operators.spatial_join import SpatialJoins
+from streaming.operators.stream_join import StreamJoins
+
+# The nearest feature is looked for within these distances, one after the other: metres, or units of the space.
+REACHES = (100.0, 1_000.0, 10_000.0, 100_000.0)
+MOST_PARTNERS_SHOWN = 3
+# Names of properties that hold the name of a feature or an object.
+NAMES = ("name", "title", "label")
+_PREDICATES = {"dwithin": "within {} of", "covered_by": "covered by", "boxes": "its box meets that of"}
+
+
+def feature_terms(plan: JoinPlan, subject: Subject, known: Known) -> list[Term]:
+    """Return the term of the partners of a join with a layer, or with stored elements."""
+    layer = known.layer(plan.partners.layer)
+    asks = partner_words(plan, f"a feature of {plan.partners.name}", subject)
+    if layer is None:
+        return [Term(asks, None, "the layer cannot be read here")]
+    hashes, failures = _partners(plan, subject, layer)
+    if failures.errors:
+        return [Term(asks, bool(len(hashes)), "; ".join(failures.errors.values()))]
+    if len(hashes) and plan.partners.predicate != "disjoint":
+        return [_term_of(asks, True, "", next(_features(layer, hashes[:1])), subject, _more(len(hashes)))]
+    nearest = _nearest(plan, subject, layer)
+    if nearest is None:
+        return [Term(asks, bool(len(hashes)), f"there is none within {_length(REACHES[-1], subject)}")]
+    return [_term_of(asks, bool(len(hashes)), "the nearest is ", nearest, subject)]
+
+
+def partner_words(plan: Any, what: str, subject: Subject) -> str:
+    """Return what a join asks of a pair, in words."""
+    partners: Partners = plan.partners
+    distance = _length(partners.distance, subject)
+    words = _PREDICATES.get(partners.predicate, partners.predicate).format(distance)
+    which = f" with {partners.where}" if partners.where else ""
+    whose = f"its box, enlarged {steps_words(plan.transform)}, " if plan.transform else ""
+    return f"{whose}{words} {what}{which}"
+
+
+def _length(length, subject):
+    return metres(length) if subject.space.geographic else number(length)
+
+
+def _partners(plan, subject, layer):
+    """Return the hashes of the partners of an element, areas and filters of elements aside, and what failed."""
+    failures, row = Failures(), np.zeros(1, dtype=np.int64)
+    pairs = SpatialJoins([plan], subject.space).refined(subject.elements, row, row, lambda _: layer, failures)
+    return np.unique(pairs.partner), failures
+
+
+def _nearest(plan, subject, layer):
+    """Return the nearest feature that passes the filters of the join; None if there is none near."""
+    for reach in REACHES:
+        partners = replace(plan.partners, predicate="dwithin", distance=reach, pair_filters=())
+        hashes, _ = _partners(replace(plan, partners=partners, transform=()), subject, layer)
+        if len(hashes):
+            return min(_features(layer, hashes), key=lambda one: _apart(one, subject))
+    return None
+
+
+def _features(layer: Layer, hashes: np.ndarray) -> Iterator[dict[str, Any]]:
+    """Yield features as dicts with key, properties and shape."""
+    for _, features, rows in layer.located(hashes):
+        table = features.table.select(["key", "properties"]).take(pa.array(rows))
+        for row, shape in zip(table.to_pylist(), features.shapes(rows), strict=True):
+            yield row | {"shape": shape}
+
+
+def _apart(feature, subject):
+    if subject.space.geographic:
+        return float(distance_m(subject.shape, np.array([feature["shape"]], dtype=object))[0])
+    return float(shapely.distance(subject.shape[0], feature["shape"]))
+
+
+def _term_of(asks, holds, opening, feature, subject, more=""):
+    border = border_of_feature(feature["shape"], subject) if subject.space.geographic else None
+    apart = _apart(feature, subject)
+    far = _length(apart, subject) + " away" if apart else "which it meets"
+    return Term(asks, holds, f"{opening}{named(feature['key'], feature['properties'])}, {far}{more}", border=border)
+
+
+def named(key: str, properties: str | None) -> str:
+    """Return the name of a feature or an object, or its key if it has none."""
+    told = orjson.loads(properties or "{}")
+    return next((str(told[name]) for name in NAMES if told.get(name)), key)
+
+
+def _more(count):
+    return f", and {count - 1} more" if count > 1 else ""
+
+
+def stream_term(plan: JoinPlan, subject: Subject, known: Known) -> Term:
+    """Explain a join with a stream."""
+    return every("in the answer", [*asked_terms(plan, subject), _stream_partner(plan, subject, known)])
+
+
+def _stream_partner(plan, subject, known):
+    asks = partner_words(plan, f"an object of {plan.partners.name}", subject)
+    if known.partners is None:
+        return Term(asks, None, f"where the objects of {plan.partners.name} were is not known")
+    others = [one for one in known.partners if (one.stream, one.key) != (subject.stream, subject.key)]
+    if not others:
+        return Term(asks, False, "there is none that could be a partner")
+    met = _met(plan, subject, others)
+    apart = [_apart({"shape": one.shape[0]}, subject) for one in others]
+    nearest = min(met, key=apart.__getitem__) if met else int(np.argmin(apart))
+    other = others[nearest]
+    border = None
+    if subject.space.geographic:
+        border = Border(apart[nearest] - plan.partners.distance, subject.place, other.place)
+    name = named(other.key, orjson.dumps(other.properties).decode())
+    opening = "" if met else "the nearest is "
+    return Term(
+        asks, bool(met), f"{opening}{name}, {_length(apart[nearest], subject)} away{_more(len(met))}", border=border
+    )
+
+
+def _met(plan, subject, others):
+    """Return the positions of the elements that are partners, areas and filters of elements aside."""
+    pairs = replace_area(plan, subject.space.n)
+    everyone = [subject, *others]
+    tables = pa.concat_tables([one.table for one in everyone])
+    stream = np.concatenate([one.elements.stream for one in everyone])
+    bounds = np.concatenate([one.bounds for one in everyone])
+    shaped = any(one.elements.has_geometries for one in everyone)
+    elements = Elements(stream, bounds, tables.take, has_geometries=shaped)
+    rows = np.arange(len(everyone))
+    keys = tables["key_hash"].to_numpy()
+    found = StreamJoins([pairs], subject.space).pairs(elements, keys, rows[:1], rows[1:])
+    return sorted({int(partner) - 1 for partner in found.partner})
+
+
+def replace_area(plan: Plan, n: int) -> JoinPlan:
+    """Return the join of the elements of a plan, wherever they are and whatever their properties."""
+    everywhere: Box = (-np.inf,) * n + (np.inf,) * n
+    return JoinPlan(plan.stream, plan.partners, everywhere, transform=plan.transform)  # type: ignore[attr-defined]
+
+
+def time_term(plan: Any, subject: Subject, known: Known) -> Term:
+    """Explain a join over event time: of its pairs, only what is about the element itself can be known."""
+    asks = partner_words(plan, f"a report of {plan.partners.name}, near in time", subject)
+    found = "reports wait in the engine until their time is over; whether one met this one is told then, and not kept"
+    return every("in the answer", [*asked_terms(plan, subject), Term(asks, None, found)])
+
+
+def encounter_term(plan: Any, subject: Subject, known: Known) -> Term:
+    """Explain a query for encounters: where the two are now. For how long they have been near is not known."""
+    terms = [*asked_terms(plan, subject), _stream_partner(plan, subject, known)]
+    if plan.away_from is not None:
+        terms.append(_away_term(plan, subject, known))
+    lasts = "the engine follows this in event time, and tells it once it lasted so long"
+    if plan.for_s:
+        terms.append(Term(f"for at least {span(plan.for_s)} without a break", None, lasts))
+    return every("in the answer", terms)
+
+
+def _away_term(plan, subject, known):
+    away = plan.away_from
+    asks = f"more than {_length(away.distance, subject)} from {away.layer}"
+    layer = known.layer(away.layer)
+    if layer is None:
+        return Term(asks, None, "the layer cannot be read here")
+    near = JoinPlan(plan.stream, Partners("layer", away.layer), plan.area)
+    feature = _nearest(near, subject, layer)
+    if feature is None:
+        return Term(asks, away.distance < REACHES[-1] or None, f"there is none within {_length(REACHES[-1], subject)}")
+    term = _term_of(asks, _apart(feature, subject) > away.distance, "the nearest is ", feature, subject)
+    return term if term.border is None else replace(term, border=_beyond(term.border, away.distance))
+
+
+def _beyond(border, distance_m_):
+    return replace(border, distance_m=border.distance_m - distance_m_)

@@ -1,0 +1,162 @@
+"""Ranges about a focus, nearest neighbours and aggregates explained."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import shapely
+
+from streaming.explaining.asked import asked_terms
+from streaming.explaining.borders import border_of_lines
+from streaming.explaining.known import Known
+from streaming.explaining.places import box_terms, side
+from streaming.explaining.subject import Subject
+from streaming.explaining.terms import Border, Term, every, some
+from streaming.explaining.words import metres, span
+from streaming.kinds.fields import whole
+from streaming.kinds.words import number
+from streaming.operators.aggregates import NO_GROUP
+from streaming.operators.focal_ranges import CIRCLE, RECTANGLE, FocalRanges, PlacedRanges, focal_keys
+from streaming.operators.geodesics import along, local_metres
+from streaming.operators.places import distances, within
+from streaming.property_columns import PropertyColumns
+from streaming.spaces import FULL_TURN_DEG
+
+_ONE = np.zeros(1, dtype=np.int64)
+
+
+def range_term(plan: Any, subject: Subject, known: Known) -> Term:
+    """Explain a range about a focus."""
+    return every("in the answer", [*asked_terms(plan, subject), *_about(plan, subject, known)])
+
+
+def _about(plan, subject, known):
+    """Return the terms about the focus of a range, and about the range."""
+    if lacking := _lacking(plan, subject, known):
+        return lacking
+    placed = _placed(plan, subject, known)
+    lies = bool(placed.lies(subject.bounds, _ONE, _ONE, subject.key_hash)[0][0])
+    kind, where = placed.ranges.kind[0], focus_words(plan.focus)
+    if kind == CIRCLE:
+        asks = f"within {_length(placed.radius[0], subject)} of {where}"
+        return [_circle_term(asks, lies, placed.places[0], float(placed.radius[0]), subject)]
+    if kind == RECTANGLE:
+        box = tuple(placed.boxes[0].tolist())
+        return [every(f"in the box about {where}", box_terms(box, subject))]
+    border = _carried_border(placed, lies, subject) if subject.space.geographic else None
+    return [Term(f"in the polygon about {where}", lies, side(lies, border), border=border)]
+
+
+def _lacking(plan, subject, known):
+    """Return the terms that decide a range because of its focus: it is the element itself, is lost, or is not known."""
+    if not plan.focus.key:
+        return []
+    if focal_keys([plan.focus])[0] == subject.key_hash[0]:
+        return [Term("another object than the one that the query follows", False, "it is that object")]
+    if known.focus is not None:
+        return []
+    asks = f"near {focus_words(plan.focus)}"
+    if known.lost:
+        return [Term(asks, False, "the object that the query follows has not reported lately")]
+    return [Term(asks, None, "where the object that the query follows was is not known")]
+
+
+def focus_words(focus: Any) -> str:
+    """Return a focal object, or a fixed place, as text."""
+    return f"{focus.stream} {focus.key}" if focus.key else ", ".join(map(number, focus.at))
+
+
+def _placed(plan, subject, known) -> PlacedRanges:
+    """Return the range of a plan where its focus is, without its area and filters."""
+    bare = replace(plan, where="", filters=(), area=whole(subject.space))
+    keys, bounds = np.empty(0, dtype=np.int64), np.empty((0, 2 * subject.space.n))
+    if known.focus is not None:
+        keys, bounds = known.focus.key_hash, known.focus.bounds
+    return FocalRanges([bare], subject.space).placed(keys, bounds, np.full(1, np.nan))
+
+
+def _length(length, subject):
+    return metres(length) if subject.space.geographic else number(length)
+
+
+def _circle_term(asks, holds, place, radius, subject):
+    apart = float(distances(subject.bounds, place[None], subject.space)[0])
+    return Term(asks, holds, f"{_length(apart, subject)} away", border=_ring(place, apart, radius, subject))
+
+
+def _ring(place, apart, radius, subject):
+    """Return the border of a circle about a place, given how far the element is from the place."""
+    if not subject.space.geographic:
+        return None
+    middle = (float(place[0]), float(place[1]))
+    return Border(apart - radius, subject.place, along(middle, subject.place, radius))
+
+
+def _carried_border(placed, lies, subject):
+    ring = np.array(shapely.get_coordinates(placed.ranges.carried[0].exterior))
+    place = placed.places[0]
+    degrees = place + ring / np.array(local_metres(place[1]))
+    if np.ptp(degrees[:, 0]) >= FULL_TURN_DEG:  # about a pole it is no polygon in degrees
+        return None
+    degrees[:, 1] = np.clip(degrees[:, 1], -90.0, 90.0)
+    return border_of_lines(shapely.LineString(degrees), lies, subject)
+
+
+def nearest_term(plan: Any, subject: Subject, known: Known) -> Term:
+    """Explain a query for nearest neighbours: the rank of the element, and how far the last of the answer is."""
+    terms = asked_terms(plan, subject)
+    if lacking := _lacking(plan, subject, known):
+        return every("in the answer", [*terms, *lacking])
+    place = _placed(plan, subject, known).places[0]
+    if np.isfinite(plan.max_distance):
+        near = bool(within(subject.bounds, place[None], np.array([plan.max_distance]), subject.space)[0])
+        asks = f"within {_length(plan.max_distance, subject)} of {focus_words(plan.focus)}"
+        terms.append(_circle_term(asks, near, place, float(plan.max_distance), subject))
+    return every("in the answer", [*terms, _rank_term(plan, place, subject, known)])
+
+
+def _rank_term(plan, place, subject, known):
+    asks = f"among the {plan.k} nearest of {focus_words(plan.focus)}"
+    apart = float(distances(subject.bounds, place[None], subject.space)[0])
+    away = f"{_length(apart, subject)} away"
+    if known.neighbours is None:
+        return Term(asks, None, f"{away}; who was nearer is not known")
+    mine = next((one for one in known.neighbours if one.key == subject.key), None)
+    if mine is not None:
+        return Term(asks, True, f"rank {mine.rank} of {len(known.neighbours)}, {away}")
+    if not known.neighbours:
+        return Term(asks, False, f"{away}; the answer is empty")
+    last = known.neighbours[-1]
+    far = "" if last.distance is None else f" at {_length(last.distance, subject)}"
+    border = None if last.distance is None else _ring(place, apart, last.distance, subject)
+    return Term(asks, False, f"{away}; the last of the {len(known.neighbours)} is {last.key}{far}", border=border)
+
+
+def aggregate_term(plan: Any, member: Term, subject: Subject, known: Known) -> Term:
+    """Explain an aggregate: whether the element is counted, and the value of its group against each threshold."""
+    counted = replace(member, asks="the object is counted")
+    aggregate = plan.aggregate
+    group = ""
+    if aggregate.group_by:
+        group = PropertyColumns(subject.table["properties"]).texts(aggregate.group_by)[0] or NO_GROUP
+    if not aggregate.thresholds:
+        return counted
+    value = None if known.groups is None else known.groups.get(group)
+    crossed = [threshold_term(threshold, value, known.groups is not None) for threshold in aggregate.thresholds]
+    of = f" of {aggregate.group_by} {group}" if group else ""
+    return every("counted, and a threshold is crossed", [counted, some(f"the {aggregate.function}{of}", crossed)])
+
+
+def threshold_term(threshold: Any, value: float | None, told: bool) -> Term:
+    """Return the term of a threshold, given the value of the group; `told` says whether the values are known."""
+    limit, above = (threshold.below, False) if threshold.above is None else (threshold.above, True)
+    asks = f"{'above' if above else 'below'} {number(limit)}"
+    if threshold.for_s:
+        asks += f" for {span(threshold.for_s)}"
+    if value is None:
+        return Term(asks, False if told else None, "there is no value" if told else "the value is not known")
+    beyond = value > limit if above else value < limit
+    found = f"it is {number(value)}"
+    if beyond and threshold.for_s:
+        return Term(asks, None, f"{found}; since when, only the engine follows")
+    return Term(asks, beyond, found)

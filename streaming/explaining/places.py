@@ -1,0 +1,137 @@
+"""Where an element must be: areas and boxes explained, each with how far the border is."""
+
+import math
+
+import numpy as np
+
+from streaming.explaining.borders import border_of_box, border_of_shape, outside_by
+from streaming.explaining.subject import Subject
+from streaming.explaining.terms import Border, Term, every, negated
+from streaming.explaining.words import metres
+from streaming.kinds.area_documents import area_document
+from streaming.kinds.areas import AreaFilter, AreaShape
+from streaming.kinds.parts import Box, Enlargement
+from streaming.kinds.words import number
+from streaming.kinds.words import shape as shape_words
+from streaming.operators.areas import Areas
+from streaming.operators.boxes import intersects, transformed
+from streaming.spaces import Space
+
+_NONE = np.zeros(1, dtype=np.int64)
+_STEPS = {"enlarge_factor": "times {}", "enlarge_value": "by {} in each dimension", "enlarge_m": "by {} m"}
+
+
+def area_terms(area: Box, shape: AreaShape | None, subject: Subject) -> list[Term]:
+    """Return the terms of the area of a plan: that of its shape, or those of its box; none for the whole space."""
+    if shape is None:
+        return box_terms(area, subject)
+    met = bool(_meets(area, subject.bounds, subject.space) and _met(shape, subject))
+    border = border_of_shape(shape, met, subject) if _placed(subject) else None
+    return [Term(_shape_words(shape), met, side(met, border), border=border)]
+
+
+def _met(shape, subject):
+    return Areas([AreaFilter(shape)], subject.space).met(subject.elements, _NONE, _NONE)[0]
+
+
+def _meets(box, bounds, space):
+    """Tell whether the box of an element meets another one."""
+    return bool(intersects(bounds, _NONE, np.array([box]), _NONE, space)[0])
+
+
+def _shape_words(shape):
+    return shape_words(area_document(shape), " m")
+
+
+def _placed(subject):
+    """Tell whether an element has a place on a map."""
+    return bool(np.isfinite(subject.bounds[0][[0, 1, subject.space.n, subject.space.n + 1]]).all())
+
+
+def side(within: bool, border: Border | None) -> str:
+    """Say how far within or outside of a border an element is."""
+    if border is None:
+        return "inside" if within else "outside"
+    return f"{metres(abs(border.distance_m))} {'inside' if within else 'outside'}"
+
+
+def box_terms(box: Box, subject: Subject, bounds: np.ndarray | None = None) -> list[Term]:
+    """Return the terms of a box: of the place in longitude and latitude together, and of each further dimension.
+
+    Parameters
+    ----------
+    box : Box
+    subject : Subject
+    bounds : ndarray of float64, shape (1, 2n), optional
+        The transformed box of the element, which is compared in place of its own.
+    """
+    space = subject.space
+    own = subject.bounds if bounds is None else bounds
+    terms, first = [], 0
+    if space.geographic:
+        first = 2
+        if any(_bounded(box, axis, space) for axis in (0, 1)):
+            terms.append(_plane_term(box, subject, own, bounds is None))
+    return terms + [_axis_term(box, axis, own, space) for axis in range(first, space.n) if _bounded(box, axis, space)]
+
+
+def _bounded(box, axis, space):
+    return math.isfinite(box[axis]) or math.isfinite(box[space.n + axis])
+
+
+def only(box: Box, axes: tuple[int, ...], space: Space) -> Box:
+    """Return a box without its bounds in all but some dimensions."""
+    n = space.n
+    low = [box[axis] if axis in axes else -math.inf for axis in range(n)]
+    return (*low, *(box[n + axis] if axis in axes else math.inf for axis in range(n)))
+
+
+def _plane_term(box, subject, bounds, untransformed):
+    plane = only(box, (0, 1), subject.space)
+    meets = _meets(plane, bounds, subject.space)
+    border = border_of_box(plane, meets, subject) if untransformed and _placed(subject) else None
+    n = subject.space.n
+    sides = [f"{name} {interval(box[a], box[n + a])}" for a, name in enumerate(("longitude", "latitude"))]
+    return Term(
+        "in " + ", ".join(told for told in sides if not told.endswith("any")), meets, side(meets, border), border=border
+    )
+
+
+def _axis_term(box, axis, bounds, space):
+    dimension, n = space.dimensions[axis], space.n
+    meets = _meets(only(box, (axis,), space), bounds, space)
+    low, high = float(bounds[0, axis]), float(bounds[0, n + axis])
+    asks = f"{dimension.name} {interval(box[axis], box[n + axis])} {dimension.unit}".rstrip()
+    if not (math.isfinite(low) and math.isfinite(high)):
+        return Term(asks, meets, f"it has no {dimension.name}, which counts as any")
+    found = f"{dimension.name} is {number(low) if low == high else interval(low, high)}"
+    if not meets and not dimension.wraps:
+        found += f", {number(outside_by([low] * n, [high] * n, box, axis, space))} {dimension.unit} outside"
+    return Term(asks, meets, found)
+
+
+def interval(low: float, high: float) -> str:
+    """Return an interval as text.
+
+    Examples
+    --------
+    >>> interval(1.0, 2.5), interval(-math.inf, 3), interval(4, math.inf)
+    ('1 to 2.5', 'up to 3', 'from 4')
+    """
+    if not math.isfinite(low):
+        return f"up to {number(high)}" if math.isfinite(high) else "any"
+    return f"{number(low)} to {number(high)}" if math.isfinite(high) else f"from {number(low)}"
+
+
+def compared_term(compare: Box, report: str, transform: tuple[Enlargement, ...], subject: Subject) -> Term:
+    """Return the term of the box of a range query: whether the transformed box of the element meets it, or does not."""
+    bounds = transformed(subject.bounds, transform, subject.space)
+    whose = f"its box, enlarged {steps_words(transform)}, " if transform else ""
+    parts = box_terms(compare, subject, bounds if transform else None)
+    inside = every(f"{whose}in the query box", parts) if len(parts) != 1 or transform else parts[0]
+    return inside if report == "inside" else negated("outside of the query box", inside)
+
+
+def steps_words(transform: tuple[Enlargement, ...]) -> str:
+    """Return transformations as text."""
+    return ", then ".join(_STEPS[step.by].format(number(step.amount)) for step in transform)

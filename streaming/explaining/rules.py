@@ -1,0 +1,105 @@
+"""Rules explained: the condition over answers, and the clocks of the rule and the object."""
+
+from streaming.explaining.known import Known
+from streaming.explaining.subject import Subject
+from streaming.explaining.terms import Term, every, negated, some, with_details
+from streaming.explaining.words import MICROSECONDS, clock, span
+from streaming.kinds.rule.conditions import Condition
+from streaming.kinds.rule.plan import Rate, RulePlan
+from streaming.results.rule_clock import ALARM, HOLDING, RuleClock
+
+MOST_TIMES_SHOWN = 4
+_LASTS = {"all": every, "any": some}
+
+
+def rule_term(plan: RulePlan, subject: Subject, known: Known) -> Term:
+    """Explain a rule: whether the object has an alarm, and what it lacks.
+
+    With the clock of the rule and the object, the terms are as the engine knows them, at the time of that clock.
+    Without it, the terms about time are not known.
+    """
+    told = known.clock
+    now_us = told.now_us if told else known.now_us or subject.table["time_us"][0].as_py()
+    terms = []
+    if plan.schedule:
+        on, until_us = plan.schedule.at(now_us)
+        found = f"it {'counts' if on else 'does not count'} until {clock(until_us, now_us)}"
+        terms.append(Term("the rule counts now", on, found))
+    when = _condition(plan.when, known)
+    if plan.until and (told is None or told.phase == ALARM):
+        when = some("the alarm begins or lasts", [when, _condition(plan.until, known)])
+    if plan.rate:
+        # Such an alarm lasts also while the condition does not hold.
+        terms.append(with_details(_rate_term(plan.rate, told), [when]))
+    else:
+        terms.append(when)
+    if plan.for_s:
+        terms.append(_duration_term(plan.for_s, told))
+    if plan.rearm_s and not (told and told.phase == ALARM):
+        terms.append(_rearm_term(plan.rearm_s, told))
+    return every("has an alarm", terms, _since(plan, told))
+
+
+def _since(plan, told):
+    if told is None or told.phase != ALARM:
+        return ""
+    # An alarm begins when its condition has held for long enough, but not before the rule is armed again.
+    began_us = told.since_us if plan.rate else max(told.since_us + round(plan.for_s * MICROSECONDS), told.rearmed_us)
+    return f"since {clock(began_us, told.now_us)}"
+
+
+def _condition(condition: Condition, known: Known) -> Term:
+    if condition.operator == "query":
+        return _answer_term(condition.query, known)
+    parts = [_condition(part, known) for part in condition.parts]
+    if condition.operator == "not":
+        return negated(f"not: {parts[0].asks}", parts[0])
+    joined = " and " if condition.operator == "all" else " or "
+    return _LASTS[condition.operator](joined.join(part.asks for part in parts), parts)
+
+
+def _answer_term(query, known):
+    """Return the term that the object is in the answer of a query: as the engine says, otherwise as it is explained."""
+    name = known.names.get(query, f"query {query}")
+    why = known.answers.get(query)
+    holds = why.holds if why else None
+    found = ""
+    if known.clock:
+        holds = query in known.clock.members
+        found = "the engine has it in the answer" if holds else "the engine has it not in the answer"
+    term = Term(f"in \u201c{name}\u201d", holds, found)
+    return with_details(term, why.parts) if why else term
+
+
+def _duration_term(for_s: float, told: RuleClock | None) -> Term:
+    asks = f"for {span(for_s)} without a break"
+    if told is None:
+        return Term(asks, None, "since when the condition held is not known")
+    if told.phase not in (HOLDING, ALARM):
+        return Term(asks, False, "the condition does not hold")
+    lasted_s = max(0.0, (told.now_us - told.since_us) / MICROSECONDS)
+    found = f"holds for {span(lasted_s)}, since {clock(told.since_us, told.now_us)}"
+    if told.phase == ALARM:
+        return Term(asks, True, f"held since {clock(told.since_us, told.now_us)}")
+    return Term(asks, lasted_s >= for_s, f"{found}; {span(max(0.0, for_s - lasted_s))} to go")
+
+
+def _rate_term(rate: Rate, told: RuleClock | None) -> Term:
+    asks = f"more than {rate.more_than} times in {span(rate.within_s)}"
+    if told is None:
+        return Term(asks, None, "how often it began to hold is not known")
+    count = len(told.began_us)
+    times = [clock(at_us, told.now_us) for at_us in told.began_us[-MOST_TIMES_SHOWN:]]
+    earlier = "earlier, " if count > MOST_TIMES_SHOWN else ""
+    shown = f": {earlier}{', '.join(times)}" if times else ""
+    return Term(asks, count > rate.more_than, f"{count} {'time' if count == 1 else 'times'}{shown}")
+
+
+def _rearm_term(rearm_s: float, told: RuleClock | None) -> Term:
+    asks = f"not again for {span(rearm_s)} after an alarm"
+    if told is None:
+        return Term(asks, None, "when the last alarm ended is not known")
+    if told.rearmed_us > told.now_us:
+        left = span((told.rearmed_us - told.now_us) / MICROSECONDS)
+        return Term(asks, False, f"not again before {clock(told.rearmed_us, told.now_us)}, in {left}")
+    return Term(asks, True, "no alarm ended lately")

@@ -1,0 +1,59 @@
+"""The clocks of rules and objects, which somebody asked for: where an entry of the assembler of rules is in time."""
+
+from typing import Any
+
+import numpy as np
+
+from streaming.elements import key_hashes
+from streaming.operators.rules import MICROSECONDS
+from streaming.results import rule_clock
+from streaming.results.rule_clock import RuleClock
+from streaming.servers.control.step import ControlStep
+from streaming.servers.sorted_runs import SortedRuns
+from streaming.sketch.sets.hashing import mixed
+
+# Where an entry is: its condition does not hold; it holds, but not for long enough; its alarm lasts.
+IDLE, HOLDING, ALARM = 0, 1, 2
+PHASES = (rule_clock.IDLE, rule_clock.HOLDING, rule_clock.ALARM)
+
+
+def names_of(number: np.ndarray, key_hash: np.ndarray) -> np.ndarray:
+    """Return one number for a rule, or a query, and an object, each int64 of shape (K,)."""
+    return mixed(mixed(number.view(np.uint64)) ^ key_hash.view(np.uint64)).view(np.int64)
+
+
+def told_clocks(control: ControlStep, tables: tuple[SortedRuns, SortedRuns], now_us: int) -> tuple[dict[str, Any], ...]:
+    """Return the clocks that the control entries of a batch asked for, of the rules that run.
+
+    Parameters
+    ----------
+    control : ControlStep
+    tables : tuple of SortedRuns
+        The entries and the beginnings of `RuleState`, after the batch.
+    now_us : int
+
+    Returns
+    -------
+    tuple of dict
+        As `RuleClock.document` returns them. An object without an entry is in none of the answers.
+    """
+    rules = control.after.rules.ids.tolist() if control.applied.clocks else ()
+    asked = [(control.after.plan(rule), rule, key) for rule, key in control.applied.clocks if rule in rules]
+    return tuple(_clock(*one, tables, now_us).document() for one in asked)
+
+
+def _clock(plan, rule, key, tables, now_us):
+    entries, beginnings = tables
+    name = names_of(np.array([rule], dtype=np.int64), key_hashes(plan.stream, [key]))
+    part, row = entries.find(name)
+    if part[0] < 0:
+        return RuleClock(rule, key, now_us)
+    entry = {column: int(values[0]) for column, values in entries.take(part, row).items()}
+    members = tuple(query for bit, query in enumerate(plan.queries) if entry["bits"] >> bit & 1)
+    phase, rearmed_us = PHASES[entry["phase"]], entry["rearmed_us"]
+    since_us = entry["since_us"] if entry["phase"] != IDLE else 0
+    began_us: tuple[int, ...] = ()
+    if plan.rate:
+        times_us = np.sort(beginnings.take(*beginnings.rows(name))["time_us"])
+        began_us = tuple(times_us[times_us + round(plan.rate.within_s * MICROSECONDS) > now_us].tolist())
+    return RuleClock(rule, key, now_us, phase, bool(entry["holds"]), members, since_us, rearmed_us, began_us)

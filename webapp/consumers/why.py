@@ -1,0 +1,54 @@
+"""The messages that ask for explanations."""
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from webapp.consumers.outbox import Unread
+from webapp.refusals import Refused
+from webapp.why import telling
+
+logger = logging.getLogger(__name__)
+
+# So many explanations may be under way at once: each asks the engine.
+MOST_ASKED = 4
+
+
+class Why:
+    """The part of a connection that explains; the connection continues meanwhile."""
+
+    explaining: set[asyncio.Task]
+    say: Callable[[dict[str, Any]], None]
+
+    async def on_why_object(self, reference, query, stream, key):
+        """Reply why an object is in the answer of a query now, or is not."""
+        self._explain(reference, telling.of_object(self.user, self.hubs.of, query, stream, key))
+
+    async def on_why_event(self, reference, query, key, sign, time_us, partner):
+        """Reply why an object entered or left the answer of a query."""
+        self._explain(reference, telling.of_event(self.user, query, key, sign, time_us, partner))
+
+    async def on_why_incident(self, reference, incident):
+        """Reply why an incident was opened, and how its alarms were delivered."""
+        self._explain(reference, telling.of_incident(self.user, incident))
+
+    def _explain(self, reference, told: Awaitable[dict[str, Any]]):
+        if len(self.explaining) >= MOST_ASKED:
+            told.close()  # type: ignore[attr-defined]
+            raise Refused("rate", f"a connection may ask for {MOST_ASKED} explanations at once; got one more")
+        task = asyncio.create_task(self._reply(reference, told))
+        self.explaining.add(task)
+        task.add_done_callback(self.explaining.discard)
+
+    async def _reply(self, reference, told):
+        try:
+            said = {"type": "why.told"} | await told
+        except Refused as refused:
+            said = {"type": "error", "code": refused.code, "message": refused.message}
+        except Exception:
+            logger.exception("an explanation failed")
+            said = {"type": "error", "code": "why", "message": "this could not be explained; see the log"}
+        with contextlib.suppress(Unread):
+            self.say({"id": reference, **said})

@@ -1,0 +1,204 @@
+"""What is known when a query is explained: the engine tells the present, the database and the history the past."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from channels.db import database_sync_to_async
+from django.conf import settings
+
+from streaming.explaining import Known, Partner, Subject, Term, explain
+from streaming.history import InvalidQuestion, StoredTables, layer
+from streaming.history.snapshots import snapshots
+from streaming.kinds.base import Evaluation, Plan
+from streaming.kinds.join.plan import STORED_PREFIX
+from streaming.kinds.registry import kind_of
+from streaming.layers.features import with_hashes
+from streaming.operators.features import Features
+from streaming.operators.layer import Layer
+from streaming.operators.metres import within_reach
+from streaming.plans import parse_plan
+from streaming.results.rule_clock import ALARM, RuleClock
+from webapp.hub import Hub
+from webapp.models import Event, Query, Stream
+from webapp.queries import visible_among
+from webapp.why.asking import ANSWER_S, answer_of, answer_to
+from webapp.why.fixes import microseconds, stored_subject, subject_of_row
+
+# Features are read in a box about the element; if there are more, in a smaller one.
+MOST_FEATURES = 20_000
+REACHES_M = (100_000.0, 10_000.0, 1_000.0)
+# The nearest objects of the other stream of a join: more may be nearer by their geometries than by their boxes.
+PARTNERS = 8
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Which query is explained, and for whom.
+
+    Parameters
+    ----------
+    user : User
+    query : Query
+    plan : Plan
+    """
+
+    user: Any
+    query: Query
+    plan: Plan
+
+    @classmethod
+    def of(cls, user: Any, query: Query) -> "Asked":
+        """Return what is asked about a saved query."""
+        return cls(user, query, parse_plan(query.plan, query.space.parsed))
+
+    @property
+    def evaluation(self) -> Evaluation:
+        """How the servers evaluate the query."""
+        return kind_of(self.plan).evaluation(self.plan)
+
+
+async def known_now(asked: Asked, hub: Hub, subject: Subject) -> Known:
+    """Return what is known now, asking the engine for what it alone knows."""
+    known = Known(layer=layers_about(asked.plan, subject))
+    focus = kind_of(asked.plan).focus(asked.plan)
+    if focus is not None and focus.key:
+        known = replace(known, **await _focus(hub, focus))
+    if asked.evaluation in (Evaluation.STREAM_JOIN, Evaluation.ENCOUNTER):
+        return replace(known, partners=await _partners(asked, hub, subject))
+    if not asked.query.should_run:
+        return known
+    if asked.evaluation is Evaluation.NEAREST and (rows := await answer_of(hub, asked.query.pk)) is not None:
+        members = [Partner(row["key"], row["rank"], row["distance"]) for row in rows if row["sign"] != "@"]
+        return replace(known, neighbours=sorted(members, key=lambda one: one.rank))
+    if asked.evaluation is Evaluation.AGGREGATE and (rows := await answer_of(hub, asked.query.pk)) is not None:
+        return replace(known, groups=_groups(rows))
+    if asked.evaluation is Evaluation.RULE:
+        return await _rule_now(asked, hub, subject, known)
+    return known
+
+
+async def element_of(hub: Hub, stream: str, key: str) -> Subject | None:
+    """Return an object as the engine knows it; None if it does not."""
+    everywhere = {"lo": [None], "hi": [None]}
+    plan = {"stream": stream, "kind": "range", "compare": everywhere, "filters": [{"key": key}]}
+    rows = await answer_to(hub, plan)
+    return subject_of_row(stream, rows[0], hub.space) if rows else None
+
+
+async def _focus(hub, focus):
+    found = await element_of(hub, focus.stream, focus.key)
+    return {"focus": found, "lost": found is None}
+
+
+async def _partners(asked, hub, subject):
+    """Return the elements of the other stream of a join that are nearest to an element."""
+    join = asked.query.plan["join"]
+    at = list(subject.place)[: min(2, subject.space.n)]
+    plan = {"stream": join["stream"], "kind": "knn", "k": PARTNERS, "around": {"at": at}}
+    plan |= {name: join[name] for name in ("where", "filters") if join.get(name)}
+    rows = await answer_to(hub, plan)
+    if rows is None:
+        return None
+    return [subject_of_row(join["stream"], row, hub.space) for row in rows if row["sign"] != "@"]
+
+
+def _groups(rows):
+    """Return the values of an aggregate by group; the only group of an aggregate without groups is empty."""
+    values = (
+        (row["key"], row["properties"].get("value")) for row in rows if row["sign"] != "@" and "partner" not in row
+    )
+    return {group: value for group, value in values if value is not None}
+
+
+async def _rule_now(asked, hub, subject, known):
+    clock = await hub.clocks.ask(asked.query.pk, subject.key, ANSWER_S)
+    named = await database_sync_to_async(_named)(asked.user, asked.plan)
+    answers = {}
+    for query in named:
+        one = Asked.of(asked.user, query)
+        answers[query.pk] = explain(one.plan, subject, await known_now(one, hub, subject))
+    return replace(known, clock=clock, answers=answers, names={query.pk: query.name for query in named})
+
+
+def _named(user, plan):
+    """Return the queries that a rule names, those that the user may see."""
+    queries = list(kind_of(plan).queries(plan))
+    numbers = [query.pk for query in visible_among(user, queries)]
+    return list(Query.objects.select_related("space", "owner").filter(pk__in=numbers))
+
+
+def known_then(asked: Asked, event: Event, subject: Subject) -> Known:
+    """Return what is known about the time of an event: from stored reports and events, and layers as they are now."""
+    known = Known(layer=layers_about(asked.plan, subject), now_us=microseconds(event.time))
+    focus = kind_of(asked.plan).focus(asked.plan)
+    if focus is not None and focus.key:
+        known = replace(known, focus=_stored(focus.stream, focus.key, event))
+    if asked.evaluation in (Evaluation.STREAM_JOIN, Evaluation.ENCOUNTER) and event.partner:
+        partner = _stored(asked.query.plan["join"]["stream"], event.partner, event)
+        return replace(known, partners=None if partner is None else [partner])
+    return _rule_then(asked, event, known) if asked.evaluation is Evaluation.RULE else known
+
+
+def _stored(stream, key, event):
+    row = Stream.objects.select_related("space").filter(name=stream).first()
+    return stored_subject(row, key, microseconds(event.time)) if row else None
+
+
+def _rule_then(asked, event, known):
+    """Add what the stored events of the queries that a rule names tell about the time of an event of the rule."""
+    named = _named(asked.user, asked.plan)
+    before = Event.objects.filter(key=event.key, time__lte=event.time).order_by("time", "pk")
+    answers, members = {}, []
+    for query in named:
+        last = before.filter(query=query).last()
+        holds = None if last is None else last.sign == "+"
+        what = "no event of it is stored"
+        if last is not None:
+            what = f"{'entered' if holds else 'left'} at {last.time:%Y-%m-%d %H:%M:%S} UTC"
+        answers[query.pk] = Term(f"in {query.name}", holds, "", "told", (Term("its last event before", holds, what),))
+        members += [query.pk] if holds else []
+    known = replace(known, answers=answers, names={query.pk: query.name for query in named})
+    return replace(known, clock=_clock_then(asked.plan, asked.query.pk, event, members))
+
+
+def _clock_then(plan: Any, rule: int, event: Event, members: list[int]) -> RuleClock | None:
+    """Return the clock at the beginning of an alarm without a rate: the condition held for as long as the rule asks."""
+    if event.sign != "+" or plan.rate:
+        return None
+    now_us = microseconds(event.time)
+    return RuleClock(rule, event.key, now_us, ALARM, True, tuple(members), now_us - round(plan.for_s * 1e6))
+
+
+def layers_about(plan: Plan, subject: Subject):
+    """Return what gives the layer of a name: its features about an element, as far as the plan may need them."""
+
+    def features(name: str) -> Layer | None:
+        everything = getattr(getattr(plan, "partners", None), "predicate", "") == "disjoint"
+        reach = kind_of(plan).layer_reach(plan)[1]
+        for near in (None,) if everything else REACHES_M:
+            found = _features(name, subject, None if near is None else max(near, reach))
+            # A smaller box that is empty says nothing about how far the nearest feature is.
+            if found is not None and (len(found) or near in (None, REACHES_M[0])):
+                return Layer.of(found)
+        return None
+
+    return features
+
+
+def _features(name, subject, reach):
+    """Return the features of a layer within reach of an element, None for all; None if they are too many."""
+    space, root, key = subject.space, settings.LAYERS_DIR, name
+    if name.startswith(STORED_PREFIX):
+        root, key = snapshots(settings.HISTORY_DIR, space).root, name.removeprefix(STORED_PREFIX)
+    box = None
+    if reach is not None:
+        bounds = subject.bounds if np.isfinite(reach) else np.array([space.whole()])
+        box = within_reach(bounds, reach if np.isfinite(reach) else 0.0, space)[0]
+    try:
+        found = StoredTables(root, settings.HISTORY_DIR, space).query_by_box(layer(key), box, limit=MOST_FEATURES)
+    except InvalidQuestion:
+        return None
+    if found.truncated:
+        return None
+    return Features(with_hashes(key, found.rows.drop_columns(["time_us"]), space), space)

@@ -1,0 +1,268 @@
+"""Explanations for clients: of an object and a query now, of an event, and of an incident."""
+
+import asyncio
+from datetime import timedelta
+from typing import Any
+
+from channels.db import database_sync_to_async
+from django.utils import timezone
+
+from streaming.explaining import Subject, Term, explain
+from streaming.explaining.moving import threshold_term
+from streaming.explaining.terms import every
+from streaming.explaining.words import clock, span
+from streaming.kinds.base import Evaluation
+from webapp import incidents
+from webapp.hub import Hub
+from webapp.models import Delivery, Event, Query, Stream
+from webapp.queries import visible
+from webapp.refusals import Refused
+from webapp.why.facts import Asked, element_of, known_now, known_then
+from webapp.why.fixes import fix_document, microseconds, stored_subject, subject_of_event
+
+# Events of an object that are compared with the time that a client names.
+MOST_EVENTS = 200
+MOST_DELIVERIES = 50
+MISSING = {
+    Query.PAUSED: "it is paused",
+    Query.PENDING: "the engine has not taken it yet",
+    Query.FAILED: "it failed: {}",
+    Query.WAITING: "{}",
+}
+
+
+async def of_object(user: Any, hub_of: Any, query: int, stream: str, key: str) -> dict[str, Any]:
+    """Explain why an object is in the answer of a query now, or why it is not.
+
+    Parameters
+    ----------
+    user : User
+    hub_of : async function of str
+        Returns the hub of a space.
+    query : int
+    stream, key : str
+        The object.
+
+    Raises
+    ------
+    Refused
+        ``query`` where the user may not see the query, ``stream`` where there is no such stream.
+    """
+    asked, of = await database_sync_to_async(_asked)(user, query, stream)
+    hub: Hub = await hub_of(asked.query.space_id)
+    subject, source = await element_of(hub, stream, key), "engine"
+    terms = _standing(asked.query)
+    if subject is None:
+        subject, source = await database_sync_to_async(_last_known)(user, of, key)
+        terms.append(_gone(of, subject))
+    if subject is None:
+        return _told(asked.query, every("in the answer", terms), None, "", [])
+    known = await known_now(asked, hub, subject)
+    why = await asyncio.to_thread(explain, asked.plan, subject, known)
+    whole = every("in the answer", [*terms, *why.parts], why.found) if terms else why
+    return _told(asked.query, whole, subject, source, _notes(asked, subject))
+
+
+def _asked(user, number, stream):
+    query = visible(user, number)
+    of = Stream.objects.select_related("space").filter(name=stream).first()
+    if of is None or of.space_id != query.space_id:
+        raise Refused("stream", f"stream must be one of the space of the query, {query.space_id}; got {stream!r:.80}")
+    return Asked.of(user, query), of
+
+
+def _standing(query):
+    """Return the term that a query runs, unless it does."""
+    if query.status not in MISSING:
+        return []
+    return [Term("the query runs", False, MISSING[query.status].format(query.error or query.warning))]
+
+
+def _last_known(user, stream, key):
+    """Return the last report of an object that the engine does not know, and where it is from."""
+    if (found := stored_subject(stream, key)) is not None:
+        return found, "history"
+    seen = Query.objects.visible_to(user).filter(stream=stream.name)
+    events = (
+        Event.objects.select_related("query").filter(query__in=seen, key=key).exclude(query__plan__has_key="aggregate")
+    )
+    event = events.order_by("-time").first()
+    return (None if event is None else subject_of_event(event, stream.space.parsed)), "event"
+
+
+def _gone(stream, subject):
+    """Return the term that an object is known, which it is not."""
+    asks = f"{stream.name} has reported the object lately"
+    if subject is None:
+        return Term(asks, False, "nothing is known of it")
+    heard_us = subject.table["time_us"][0].as_py()
+    now_us = microseconds(timezone.now())
+    ago = f"last heard {span((now_us - heard_us) / 1e6)} ago, at {clock(heard_us, now_us)}"
+    if stream.ttl_s:
+        ago += f"; objects of {stream.name} are forgotten {span(stream.ttl_s)} after their last report"
+    return Term(asks, False, ago)
+
+
+def _notes(asked, subject):
+    """Return what a reader should know about how an element is explained."""
+    extent = subject.bounds[0][: subject.space.n] != subject.bounds[0][subject.space.n :]
+    if subject.elements.has_geometries or not extent[:2].any():
+        return []
+    return ["The object has an extent, and is explained by its box. The engine compares its geometry, if it has one."]
+
+
+async def of_event(user: Any, query: int, key: str, sign: str, time_us: int, partner: str) -> dict[str, Any]:
+    """Explain an event of a query: the one of an object, or a group, with this sign that is nearest to a time.
+
+    Raises
+    ------
+    Refused
+        ``query`` where the user may not see the query, ``event`` where no such event is stored.
+    """
+    return await database_sync_to_async(_of_event)(user, query, key, sign, time_us, partner)
+
+
+def _of_event(user, number, key, sign, time_us, partner):
+    query = visible(user, number)
+    events = Event.objects.select_related("query__space").filter(
+        query=query, key=key[:200], sign=sign, partner=partner[:200]
+    )
+    found = min(events[:MOST_EVENTS], key=lambda event: abs(microseconds(event.time) - time_us), default=None)
+    if found is None:
+        rule = "events are stored some seconds after they are told, and the newest 1,000 of each query are kept"
+        raise Refused("event", f"{rule}; none of {key!r:.80} is there")
+    return event_document(user, found)
+
+
+def event_document(user: Any, event: Event) -> dict[str, Any]:
+    """Return the explanation of a stored event."""
+    query = event.query
+    asked = Asked.of(user, query)
+    subject = subject_of_event(event, query.space.parsed)
+    notes = []
+    if asked.evaluation is Evaluation.AGGREGATE:
+        why = _threshold(asked.plan, event)
+        subject = None
+    else:
+        why = explain(asked.plan, subject, known_then(asked, event, subject))
+        notes = _notes(asked, subject)
+    if query.revision > 1 and event.recorded and query.updated > event.recorded + timedelta(seconds=1):
+        notes.append("The query may have changed since then. The event is explained with the query as it is now.")
+    if event.reason == "expired":
+        notes.append("It left because it had not reported for as long as its stream allows, wherever it was.")
+    told = _told(query, why, subject, "event", notes)
+    about = {"sign": event.sign, "reason": event.reason, "key": event.key, "partner": event.partner or None}
+    return told | {"event": about | {"time": event.time.isoformat()}, "lag": _lag(event)}
+
+
+def _threshold(plan, event):
+    """Return the term of the threshold that an event of an aggregate is about."""
+    value = event.properties.get("value")
+    terms = [threshold_term(one, value, True) for one in plan.aggregate.thresholds if one.name == event.partner]
+    return every(f"the {plan.aggregate.function}{event.key and ' of ' + event.key}", terms)
+
+
+def _lag(event):
+    """Return the times of an event from the report to the database, those that are known."""
+    steps = [
+        ("reported", event.time if event.time.timestamp() > 0 else None),
+        ("heard", event.heard),
+        ("told", event.told),
+        ("recorded", event.recorded),
+    ]
+    return [{"what": what, "at": at.isoformat()} for what, at in steps if at is not None]
+
+
+async def of_incident(user: Any, number: int) -> dict[str, Any]:
+    """Explain why an incident was opened, and tell how its alarms were delivered.
+
+    Raises
+    ------
+    Refused
+        ``incident`` where the user may not see it.
+    """
+    return await database_sync_to_async(_of_incident)(user, number)
+
+
+def _of_incident(user, number):
+    incident, changes, _ = incidents.detail(user, number)
+    events = Event.objects.select_related("query__space").filter(query=incident.query, key=incident.key, sign="+")
+    event = events.filter(partner=incident.partner, time=incident.opened).first()
+    told = _without_event(user, incident) if event is None else event_document(user, event)
+    opened = [{"what": "opened", "at": change.at.isoformat()} for change in changes if change.what == "opened"]
+    told["lag"] += opened
+    return told | {"incident": number, "deliveries": _deliveries(user, incident)}
+
+
+def _without_event(user, incident):
+    """Return the explanation of an incident whose event is not stored any more, by what the incident has."""
+    event = Event(
+        query=Query.objects.select_related("space").get(pk=incident.query_id),
+        sign="+",
+        reason="moved",
+        time=incident.opened,
+        bounds=_point(incident),
+        **{name: getattr(incident, name) for name in ("key", "partner", "lon", "lat", "properties")},
+    )
+    if not event.bounds and "aggregate" not in event.query.plan:
+        why = Term("in the answer", None, "the event that opened it is not stored any more")
+        return _told(event.query, why, None, "", [])
+    told = event_document(user, event)
+    told["notes"].append("The event that opened the incident is not stored any more: only its place is known.")
+    return told
+
+
+def _point(incident):
+    """Return the bounds of the place of an incident, unbounded in all further dimensions; empty without a place."""
+    if incident.lon is None:
+        return []
+    return [incident.lon, incident.lat, *[None] * (incident.query.space.parsed.n - 2)] * 2
+
+
+def _deliveries(user, incident):
+    """Return what was sent about an incident, with each attempt; those who are not staff see only what is theirs."""
+    found = Delivery.objects.filter(change__incident=incident).select_related("subscription", "channel", "change")
+    if not user.is_staff:
+        mine = found.filter(subscription__user=user) | found.filter(subscription__group__in=user.groups.all())
+        found = mine.distinct()
+    return [_delivery(one) for one in found.prefetch_related("log").order_by("pk")[:MOST_DELIVERIES]]
+
+
+def _delivery(delivery):
+    attempts = [
+        {
+            "at": one.at.isoformat(),
+            "outcome": one.outcome,
+            "status": one.status,
+            "took_ms": one.took_ms,
+            "error": one.error,
+        }
+        for one in delivery.log.all()
+    ]
+    return {
+        "channel": delivery.channel.name,
+        "kind": delivery.channel.kind,
+        "to": str(delivery.subscription.user or delivery.subscription.group),
+        "what": delivery.change.what,
+        "state": delivery.state,
+        "created": delivery.created.isoformat(),
+        "held": delivery.held,
+        "next": delivery.next_attempt.isoformat() if delivery.state in Delivery.OPEN else None,
+        "attempts": attempts,
+    }
+
+
+def _told(query: Query, why: Term, subject: Subject | None, source: str, notes: list[str]) -> dict[str, Any]:
+    """Return an explanation; what only events and incidents have is empty."""
+    return {
+        "query": query.pk,
+        "name": query.name,
+        "at": timezone.now().isoformat(),
+        "fix": None if subject is None else fix_document(subject, source),
+        "why": why.document(),
+        "notes": notes,
+        "event": None,
+        "incident": None,
+        "lag": [],
+        "deliveries": [],
+    }

@@ -181,7 +181,7 @@ BAD_EDITS = {
     "keys of numbers": ({"remove": [1]}, "remove must be a list of keys"),
     "too many": ({"remove": ["a"] * 1001}, "remove must be a list of at most 1000"),
     "no version": ({"version": None}, "version must be the number of the version that is edited"),
-    "unknown field": ({"extra": 1}, "an edit must be an object with version, upsert and remove"),
+    "unknown field": ({"extra": 1}, "an edit must be an object with version, upsert, remove"),
 }
 
 
@@ -219,7 +219,7 @@ def test_reading_is_for_those_who_have_logged_in_and_changing_for_owner_and_staf
         client.delete("/layers/squares"),
     ):
         assert answer.status_code == 403
-        assert "only its owner, or staff, may change a layer" in answer.json()["error"]
+        assert "only its owner, an analyst of its team, or staff, may change a layer" in answer.json()["error"]
     client.force_login(staff)
     assert edit(client, 1, remove=["s0"]).status_code == 200
     client.force_login(user)

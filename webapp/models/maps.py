@@ -8,6 +8,7 @@ from django.core.exceptions import ValidationError
 from django.core.validators import MaxValueValidator
 from django.db import models
 
+from webapp.models.audited import AuditedQuerySet
 from webapp.tiles import BrokenMap, map_format
 
 MOST_ZOOM = 24
@@ -39,6 +40,8 @@ class BaseMap(models.Model):
         help_text="Beyond it, tiles are enlarged.",
     )
     default = models.BooleanField("default", default=False, help_text="Shown until a user chooses another one.")
+
+    objects = AuditedQuerySet.as_manager()
 
     class Meta:
         ordering = ["name"]

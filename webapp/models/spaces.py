@@ -5,6 +5,7 @@ from django.db import models
 
 from streaming import spaces
 from streaming.errors import InvalidSpace
+from webapp.models.audited import AuditedQuerySet
 from webapp.text import SoundJSONField
 
 EARTH = spaces.EARTH.name
@@ -39,6 +40,8 @@ class Space(models.Model):
         help_text="What cuts the regions of the space. Empty: what the engine's setting says.",
     )
     created = models.DateTimeField("created", auto_now_add=True)
+
+    objects = AuditedQuerySet.as_manager()
 
     class Meta:
         ordering = ["name"]

@@ -8,6 +8,8 @@ from django.conf import settings
 from django.db import models
 from django.utils import timezone
 
+from webapp.models.audited import AuditedQuerySet
+
 LINK_LIFE = timedelta(hours=1)
 # The last use of a token is saved at most this often, so that a busy program does not cause a write per connection.
 USE_RESOLUTION = timedelta(minutes=1)
@@ -26,6 +28,8 @@ class ApiToken(models.Model):
     digest = models.CharField(max_length=64, unique=True, editable=False)
     created = models.DateTimeField("created", auto_now_add=True)
     last_used = models.DateTimeField("last used", null=True, editable=False)
+
+    objects = AuditedQuerySet.as_manager()
 
     class Meta:
         ordering = ["-id"]

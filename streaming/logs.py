@@ -74,6 +74,8 @@ STREAMS_CHANNEL = "lookout:streams:changed"
 WEBS_KEY = "lookout:webs"
 # Messages to groups of connections.
 GROUPS_CHANNEL = "lookout:groups"
+# The connections that each share link has now; the number of the link follows.
+SHARE_KEY = "lookout:share:{}"
 # The newest batch is among as many of the newest entries: batches follow each other, and only regions mix.
 NEWEST_READ = 8
 # All fragments of the newest whole batch are among as many.

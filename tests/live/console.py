@@ -8,7 +8,7 @@ from django.contrib.auth import get_user_model
 from django.core.management import call_command
 
 from webapp.demo.examples import make_example
-from webapp.models import ApiToken, Event, Layer, LoginLink, Query, Space, Stream
+from webapp.models import ApiToken, Event, Layer, LoginLink, Membership, Query, Space, Stream, Team
 from webapp.queries import checked_plan
 from webapp.tasks import reconcile as reconciliation
 
@@ -125,7 +125,16 @@ def remove_queries(owner: str) -> None:
     Query.objects.filter(owner__username=owner).delete()
 
 
+def put_member(team: str, name: str, role: str) -> int:
+    """Add a user to a team, which is made where there is none, as the admin does; return the number of the team."""
+    made, _ = Team.objects.get_or_create(name=team)
+    user = get_user_model().objects.get(username=name)
+    Membership.objects.update_or_create(team=made, user=user, defaults={"role": role})
+    return made.pk
+
+
 COMMANDS = {
+    "put_member": put_member,
     "token": token,
     "login_path": login_path,
     "add_stream": add_stream,

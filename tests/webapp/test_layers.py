@@ -30,12 +30,13 @@ from streaming.layers import Wanted
 from tests.layers.files import frame, write
 from tests.webapp.conftest import cookie_of
 from tests.webapp.test_tasks import entries
-from webapp import layers, tasks
+from webapp import layers, queries, tasks
 from webapp.celery import app as celery_app
 from webapp.layers import imports
 from webapp.layers.imports import import_layer
+from webapp.layers.versions import share_layer
 from webapp.management.commands.import_layer import Bar, name_of
-from webapp.models import Layer, RefusedImport, Space
+from webapp.models import Layer, Membership, Query, RefusedImport, Space, Team
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.filterwarnings("ignore::RuntimeWarning")]
 SQUARES = [shapely.box(n, 0, n + 0.5, 0.5) for n in range(4)]
@@ -721,3 +722,25 @@ def test_progress_is_told_at_most_twice_a_second(user, monkeypatch, folder):
 )
 def test_a_layer_is_named_after_its_file(file, name):
     assert name_of(Path(file)) == name
+
+
+def test_a_join_waits_while_its_owner_may_not_see_the_layer(site, streams, user, other):
+    join = {"stream": "ships", "kind": "join", "join": {"layer": "squares", "predicate": "within"}}
+    waits = queries.register(other, "theirs", join)  # there is no such layer yet
+    team = Team.objects.create(name="harbour")
+    Membership.objects.create(team=team, user=user, role="analyst")
+    assert upload(site, team=team.pk).status_code == 202
+
+    def status():
+        waits.refresh_from_db()
+        return waits.status
+
+    assert Layer.objects.get().team == team and status() == Query.WAITING
+    member = Membership.objects.create(team=team, user=other, role="viewer")
+    assert status() == Query.PENDING
+    member.delete()
+    assert status() == Query.WAITING
+    share_layer(user, "squares", None)
+    assert status() == Query.PENDING
+    share_layer(user, "squares", team.pk)
+    assert status() == Query.WAITING

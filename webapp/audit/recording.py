@@ -84,17 +84,10 @@ def _saved(sender, instance, created, **_):
 
 
 def _deleting(sender, instance, **_):
-    """Record a deletion, and what loses its reference to the object by it."""
+    """Record a deletion. What loses its reference to the object by it is recorded by `AuditedQuerySet.update`."""
     watched = WATCHED[sender]
     values = {name: [_shown(watched, instance, name), None] for name in watched.fields}
     _entry(AuditEntry.DELETED, instance, {name: pair for name, pair in values.items() if pair[0] is not None}).save()
-    for model, other in WATCHED.items():
-        for name in other.fields:
-            field = model._meta.get_field(name)
-            if field.is_relation and field.related_model is sender and field.remote_field.on_delete is models.SET_NULL:
-                for row in model._base_manager.filter(**{name: instance.pk}):
-                    former = instance.pk if sender is Team else None
-                    _entry(AuditEntry.CHANGED, row, {name: [str(instance), None]}, former).save()
 
 
 def _deleted(sender, instance, **_):
@@ -142,7 +135,7 @@ def _changed(before, now, fields):
     changes = {name: [_shown(watched, before, name), _shown(watched, now, name)] for name in differ}
     if not changes:
         return None
-    former = getattr(before, "team_id", None) if "team" in changes else None
+    former = before.team if "team" in changes else None
     return _entry(AuditEntry.CHANGED, now, changes, former)
 
 
@@ -153,7 +146,7 @@ def _clean(instance, name, key):
     return target.to_python(value) if value is not None else None
 
 
-def _entry(action: str, instance: Any, changes: dict[str, list], former_team: int | None = None) -> AuditEntry:
+def _entry(action: str, instance: Any, changes: dict[str, list], former: Team | None = None) -> AuditEntry:
     now, kind = origin(), WATCHED[type(instance)].kind
     team = instance if isinstance(instance, Team) else getattr(instance, "team", None)
     user = now.user if now.user is not None and now.user.pk is not None else None
@@ -167,8 +160,8 @@ def _entry(action: str, instance: Any, changes: dict[str, list], former_team: in
         key=str(instance.pk)[:64],
         name=_name(instance)[:200],
         team=team and team.pk,
-        team_name=team.name if team else "",
-        former_team=former_team,
+        team_name=(team or former).name if team or former else "",
+        former_team=former and former.pk,
         changes=changes,
     )
 

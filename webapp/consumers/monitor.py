@@ -395,7 +395,7 @@ class Monitor(Incidents, Sharing, AsyncWebsocketConsumer):
         hello |= {"dimensions": space_document(EARTH)["dimensions"], **self.definitions()}
         hello |= {"teams": self.teams_of_user()}
         hello |= {"server_time_us": time.time_ns() // 1000}
-        self.examples = RemovedExamples.shown_to(self.user)
+        self.examples = self.shows_examples()
         return hello, list(self._listed().order_by("pk").values_list("pk", flat=True)) if self.listing.every else []
 
     def _listed(self):
@@ -407,7 +407,7 @@ class Monitor(Incidents, Sharing, AsyncWebsocketConsumer):
         """Return whether the user sees the examples, and the state of all queries that the client knows or lists."""
         known = Query.objects.filter(pk__in=self.listing.told) | self._listed()
         standings = [query.standing() for query in known.select_related("owner").order_by("pk")]
-        return RemovedExamples.shown_to(self.user), standings
+        return self.shows_examples(), standings
 
     async def _look_up(self, numbers):
         return await database_sync_to_async(self._standings)(numbers)
@@ -425,6 +425,10 @@ class Monitor(Incidents, Sharing, AsyncWebsocketConsumer):
         document = standing["document"]
         of = (document["query"], standing["owner_id"], document["shared"], document["team"])
         return self.rights.lists_query(*of)
+
+    def shows_examples(self) -> bool:
+        """Return whether the user sees the examples of the demonstration."""
+        return RemovedExamples.shown_to(self.user)
 
     def definitions(self) -> dict[str, Any]:
         """Return the spaces and streams that the user may see: all."""

@@ -11,6 +11,7 @@ from django.conf import settings
 from django.utils import timezone
 
 from streaming.kinds.registry import kind_of
+from streaming.logs import SHARE_KEY
 from streaming.plans import parse_plan
 from webapp.access import Guest, Rights
 from webapp.consumers.monitor import Monitor, definitions
@@ -28,7 +29,6 @@ SLOTS = frozenset({"stream.list", "changes.missed", "queries.changed"})
 ENGINE_SHOWN = ("type", "space", "alive", "lag_ms")
 # What a guest gets of the settings of a stream: what is needed to draw its objects.
 STREAM_SHOWN = ("name", "title", "icon", "space", "enabled", "origin")
-SHARE_KEY = "lookout:share:{}"
 
 
 class SharedMonitor(Monitor):
@@ -79,6 +79,10 @@ class SharedMonitor(Monitor):
     def teams_of_user(self) -> list[dict[str, Any]]:
         """Return the teams of a guest: none."""
         return []
+
+    def shows_examples(self) -> bool:
+        """Return whether a guest sees the examples: no link shows any."""
+        return False
 
     def definitions(self) -> dict[str, Any]:
         """Return the streams of the queries that the link shows, and the spaces."""

@@ -161,6 +161,8 @@ def share_layer(user, name: str, team: int | None) -> Layer:
 
 
 def _shared_anew(layer, former):
+    """Announce who sees a layer; joins of those who do not see it any more wait from now on."""
+    layer_changed(layer.name)
     announce(layer)
     if layer.team_id is not None:
         announce_layer_hidden(LAYERS_GROUP if former is None else team_group(former), layer)

@@ -65,6 +65,7 @@ class Channel(models.Model):
     objects = AuditedQuerySet.as_manager()
 
     class Meta:
+        base_manager_name = "objects"
         ordering = ["name"]
         constraints = [
             models.CheckConstraint(condition=Q(owner=None) | Q(team=None), name="channel_of_a_user_or_a_team")
@@ -160,6 +161,7 @@ class Subscription(models.Model):
     objects = AuditedQuerySet.as_manager()
 
     class Meta:
+        base_manager_name = "objects"
         ordering = ["-id"]
         constraints = [
             models.CheckConstraint(

@@ -15,6 +15,7 @@ class EnabledFilter(models.Model):
     objects = AuditedQuerySet.as_manager()
 
     class Meta:
+        base_manager_name = "objects"
         ordering = ["name"]
         verbose_name = "filter"
 

@@ -61,6 +61,7 @@ class Layer(models.Model):
     objects = AuditedQuerySet.as_manager()
 
     class Meta:
+        base_manager_name = "objects"
         ordering = ["name"]
 
     def __str__(self) -> str:

@@ -102,6 +102,7 @@ class Query(models.Model):
     objects = QuerySet.as_manager()
 
     class Meta:
+        base_manager_name = "objects"
         ordering = ["-id"]
         verbose_name_plural = "queries"
 
@@ -199,6 +200,7 @@ class RemovedExamples(models.Model):
     objects = AuditedQuerySet.as_manager()
 
     class Meta:
+        base_manager_name = "objects"
         verbose_name_plural = "removed examples"
 
     def __str__(self) -> str:

@@ -44,6 +44,7 @@ class Space(models.Model):
     objects = AuditedQuerySet.as_manager()
 
     class Meta:
+        base_manager_name = "objects"
         ordering = ["name"]
 
     def __str__(self) -> str:

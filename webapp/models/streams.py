@@ -83,6 +83,7 @@ class Stream(models.Model):
     objects = AuditedQuerySet.as_manager()
 
     class Meta:
+        base_manager_name = "objects"
         ordering = ["name"]
 
     def __str__(self) -> str:

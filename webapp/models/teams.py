@@ -38,6 +38,7 @@ class Team(models.Model):
     objects = AuditedQuerySet.as_manager()
 
     class Meta:
+        base_manager_name = "objects"
         ordering = ["name"]
 
     def __str__(self) -> str:
@@ -55,6 +56,7 @@ class Membership(models.Model):
     objects = AuditedQuerySet.as_manager()
 
     class Meta:
+        base_manager_name = "objects"
         ordering = ["team", "user__username"]
         constraints = [models.UniqueConstraint(fields=["team", "user"], name="one_membership_of_a_user_in_a_team")]
 
@@ -84,6 +86,7 @@ class SavedView(models.Model):
     objects = AuditedQuerySet.as_manager()
 
     class Meta:
+        base_manager_name = "objects"
         ordering = ["name", "id"]
 
     def __str__(self) -> str:
@@ -126,6 +129,7 @@ class ShareLink(models.Model):
     objects = AuditedQuerySet.as_manager()
 
     class Meta:
+        base_manager_name = "objects"
         ordering = ["-id"]
 
     def __str__(self) -> str:

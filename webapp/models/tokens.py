@@ -32,6 +32,7 @@ class ApiToken(models.Model):
     objects = AuditedQuerySet.as_manager()
 
     class Meta:
+        base_manager_name = "objects"
         ordering = ["-id"]
         verbose_name = "API token"
 

@@ -6,9 +6,10 @@ from django.db.models.signals import post_delete, post_save, pre_delete
 from django.dispatch import receiver
 
 from webapp.access import ADMINS, rights_of
-from webapp.models import Layer, Membership, Query, Role, Team
-from webapp.notify import announce, announce_membership
+from webapp.models import Layer, Membership, Query, Role, ShareLink, Team
+from webapp.notify import announce, announce_link_ended, announce_membership
 from webapp.refusals import Refused
+from webapp.waiting import layer_changed
 
 
 def managed(user, number: int) -> Team:
@@ -75,8 +76,14 @@ def _check_admin_left(team, member):
 
 @receiver([post_save, post_delete], sender=Membership)
 def _changed(instance, **_):
-    number = instance.user_id
-    transaction.on_commit(lambda: announce_membership(number))
+    user, team = instance.user_id, instance.team_id
+
+    def tell():
+        announce_membership(user)
+        for name in Layer.objects.filter(team=team).values_list("name", flat=True):
+            layer_changed(name)  # joins of somebody who does not see the layer any more wait, others may begin
+
+    transaction.on_commit(tell)
 
 
 @receiver(post_save, sender=get_user_model())
@@ -84,7 +91,14 @@ def _user_changed(instance, created, update_fields=None, **_):
     """Let the user's connections look at their rights: the user may be inactive now, or no longer staff."""
     if not created and update_fields != frozenset({"last_login"}):
         number = instance.pk
-        transaction.on_commit(lambda: announce_membership(number))
+        transaction.on_commit(lambda: _tell_user(number))
+
+
+def _tell_user(number):
+    """Let the connections of a user, and of guests by the user's links, look at their rights."""
+    announce_membership(number)
+    for link in ShareLink.objects.filter(owner=number, revoked=None).values_list("pk", flat=True):
+        announce_link_ended(link)
 
 
 @receiver(post_delete, sender=get_user_model())

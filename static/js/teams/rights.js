@@ -23,6 +23,6 @@ export const teamOf = (text) => (text ? Number(text) : null);
 
 /** Say with whom something is shared; empty if with nobody. */
 export function sharedText(store, { team, shared }) {
-  const name = team === null || team === undefined ? "" : (store.teams.get(team)?.name ?? "a team");
+  const name = team === null || team === undefined ? "" : (store.teams.get(team)?.name ?? `number ${team}`);
   return [name && `team ${name}`, shared && "all users"].filter(Boolean).join(", ");
 }

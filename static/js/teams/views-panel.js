@@ -83,7 +83,8 @@ export class ViewsPanel {
 
   #row(view) {
     const open = h("button", { type: "button", class: "view-name", onclick: () => this.#open(view) }, view.name);
-    const about = [view.mine ? "" : `by ${view.owner}`, sharedText(this.store, view)].filter(Boolean).join(" \u00b7 ");
+    const choices = view.editable ? teamChoices(this.store, view.team) : [];
+    const about = [view.mine ? "" : `by ${view.owner}`, choices.length > 0 ? "" : sharedText(this.store, view)].filter(Boolean).join(" \u00b7 ");
     const change = (fields) => this.#change({ type: "saved.edit", view: view.view, ...fields });
     const button = (symbol, text, run, kind = "") => h("button", { type: "button", class: `quiet small icon ${kind}`, "aria-label": `${text} ${view.name}`, title: text, onclick: run }, icon(symbol));
     const actions = [
@@ -93,12 +94,11 @@ export class ViewsPanel {
         if (await confirmed(`Delete the view \u201c${view.name}\u201d${view.team ? " for the whole team" : ""}?`, "Delete")) this.#change({ type: "saved.delete", view: view.view });
       }, "danger"),
     ];
-    const choices = teamChoices(this.store, view.team);
     const teams = h("select", { "aria-label": `Who sees ${view.name}`, disabled: !mayShare(this.store, view) }, new Option("only me", ""), ...choices.map(([value, text]) => new Option(text, value)));
     teams.value = view.team === null ? "" : String(view.team);
     teams.addEventListener("change", () => change({ team: teamOf(teams.value) }));
     const row = h("li", { class: "view-row" }, h("div", { class: "view-text" }, open, about ? h("span", { class: "hint" }, about) : null),
-      view.editable && choices.length > 0 ? teams : null, ...(view.editable ? actions : []));
+      choices.length > 0 ? teams : null, ...(view.editable ? actions : []));
     return row;
   }
 

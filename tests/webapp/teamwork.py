@@ -32,7 +32,7 @@ class Scene:
 
 def scene() -> Scene:
     """Make the users and objects; streams must be there."""
-    made = Scene(team=Team.objects.create(name="harbour"), other=Team.objects.create(name="airport"))
+    made = Scene(team=Team.objects.create(name="wharf"), other=Team.objects.create(name="airport"))
     for who in WHO:
         user = get_user_model().objects.create_user(who, is_staff=who == "staff", is_superuser=who == "staff")
         made.users[who] = user

@@ -212,15 +212,15 @@ def test_what_a_deletion_brings_with_it_is_recorded(harbour):
     entries = AuditEntry.objects.exclude(action="created")
     told = {(entry.kind, entry.name.split(" (")[0], entry.action) for entry in entries}
     assert told >= {
-        ("team", "harbour", "deleted"),
-        ("member", "viewer in harbour", "deleted"),
+        ("team", "wharf", "deleted"),
+        ("member", "viewer in wharf", "deleted"),
         ("share link", "for guests", "deleted"),
         ("query", "team", "changed"),
         ("layer", "team", "changed"),
         ("view", "team", "changed"),
     }
     changed = entries.get(kind="query", action="changed")
-    assert changed.changes == {"team": ["harbour", None]} and changed.team_name == "harbour"
+    assert changed.changes == {"team": ["wharf", None]} and changed.team_name == "wharf"
 
 
 def test_a_query_that_is_ended_is_recorded_as_deleted_once(harbour):
@@ -362,7 +362,7 @@ def test_admins_of_a_team_see_its_changes_and_no_others(harbour, client):
     harbour.layers["team"].save()
     client.force_login(harbour.users["admin"])
     text = client.get(f"/teams/{harbour.team.pk}/").content.decode()
-    assert "of the team now" in text and "of nobody else" not in text and "harbour → airport" in text
+    assert "of the team now" in text and "of nobody else" not in text and "wharf → airport" in text
     assert AuditEntry.objects.of_team(harbour.other.pk).filter(kind="layer", action="changed").count() == 1
 
 

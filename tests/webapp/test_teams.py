@@ -36,7 +36,7 @@ async def test_a_change_by_one_member_reaches_the_others_at_once_and_nobody_else
     users, team = harbour.users, harbour.team.pk
     async with connect(users["viewer"]) as viewer, connect(users["stranger"]) as stranger:
         hello = await viewer.hear("hello")
-        assert hello["teams"] == [{"team": team, "name": "harbour", "role": "viewer"}]
+        assert hello["teams"] == [{"team": team, "name": "wharf", "role": "viewer"}]
         await stranger.hear("hello")
         made = await do(queries.register, users["analyst"], "new", PLAN, team=team)
         assert (await viewer.hear("query.status", query=made.pk, status="pending"))["team"] == team
@@ -102,7 +102,7 @@ async def test_a_new_member_sees_at_once_what_the_team_has(harbour, connect):
     async with connect(harbour.users["stranger"]) as stranger:
         await stranger.hear("hello")
         await do(members.put, harbour.users["admin"], harbour.team.pk, "stranger", "viewer")
-        assert {"team": harbour.team.pk, "name": "harbour", "role": "viewer"} in (await stranger.hear("team.list"))[
+        assert {"team": harbour.team.pk, "name": "wharf", "role": "viewer"} in (await stranger.hear("team.list"))[
             "teams"
         ]
         await stranger.hear("query.status", query=harbour.queries["team"].pk, status="running")
@@ -204,7 +204,8 @@ async def test_a_link_shows_its_answers_and_nothing_else(engine, harbour, connec
         assert (hello["user"], hello["teams"]) == ("", [])
         assert [stream["name"] for stream in hello["streams"]] == ["ships"]
         assert "sketch" not in hello["streams"][0] and "stored" not in hello["streams"][0]
-        await guest.hear("query.status", query=query.pk)
+        status = await guest.hear("query.status", query=query.pk)
+        assert (status["owner"], status["team"], status["mine"]) == (None, None, False)
         await guest.tell("query.subscribe", query=query.pk)
         await guest.hear("answer.snapshot", query=query.pk)
         engine.move({"ship": INSIDE})

@@ -177,8 +177,8 @@ class Monitor(Incidents, Sharing, AsyncWebsocketConsumer):
                 self.hubs.unsubscribe(document["query"])
             self.hubs.edited(document["query"], document["plan"])
             if listed:
-                self.listing.note(document)
-                self.outbox.status(document["query"], status_frame(document, mine, seen))
+                self.listing.note(document if seen else document | {"status": Query.CANCELLED})
+                self.outbox.status(document["query"], status_frame(self.shown(document), mine, seen))
         if event.get("lists") and not self.listing.whole:
             self.broadcast("queries.changed", orjson.dumps({"type": "queries.changed"}).decode())
 
@@ -245,7 +245,7 @@ class Monitor(Incidents, Sharing, AsyncWebsocketConsumer):
         begin = Position.of(**after) if after else START
         page = await database_sync_to_async(page_of)(self.user, search, spaces, begin, limit)
         self.listing.take(page, search, spaces, begin)
-        found = [query.document() | {"mine": query.owner_id == self.user.pk} for query in page.queries]
+        found = [self.shown(query.document()) | {"mine": query.owner_id == self.user.pk} for query in page.queries]
         following = None if page.end == END else page.end.document()
         self.say({"type": "query.listed", "id": reference, "queries": found, "total": page.total, "next": following})
 
@@ -415,16 +415,21 @@ class Monitor(Incidents, Sharing, AsyncWebsocketConsumer):
     def _standings(self, numbers):
         """Return the status frames of queries, ordered by number."""
         found = Query.objects.filter(pk__in=numbers).select_related("owner").order_by("pk")
-        return [
-            status_frame(query.document(), query.owner_id == self.user.pk, self._sees(query.standing()), self.examples)
-            for query in found
-        ]
+        return [self._status(query.standing()) for query in found]
+
+    def _status(self, standing):
+        document, mine = self.shown(standing["document"]), standing["owner_id"] == self.user.pk
+        return status_frame(document, mine, self._sees(standing), self.examples)
 
     def _sees(self, standing):
         """Return whether the user lists a query of which a standing is known."""
         document = standing["document"]
         of = (document["query"], standing["owner_id"], document["shared"], document["team"])
         return self.rights.lists_query(*of)
+
+    def shown(self, document: dict[str, Any]) -> dict[str, Any]:
+        """Return what the client gets of the document of a query: all."""
+        return document
 
     def shows_examples(self) -> bool:
         """Return whether the user sees the examples of the demonstration."""

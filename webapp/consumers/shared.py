@@ -38,11 +38,13 @@ class SharedMonitor(Monitor):
     and `webapp.access` which queries the link shows. The connection ends with its link.
     """
 
+    GONE = ENDED, "this link has expired or was revoked"
+
     async def admitted(self):
         """Return the guest; refuse the connection and return None if the link does not work or is full."""
         secret = self.scope["url_route"]["kwargs"]["secret"]
         link = await database_sync_to_async(ShareLink.of)(secret)
-        refusal = (ENDED, "this link has expired or was revoked") if link is None else None
+        refusal = self.GONE if link is None else None
         if link is not None and not await database_sync_to_async(self._count)(link.pk):
             refusal = (FULL, f"at most {settings.SHARE_CONNECTIONS} people may use this link at once; try again later")
         if refusal:
@@ -67,18 +69,16 @@ class SharedMonitor(Monitor):
         """Look whether the link still works; close the connection if it does not."""
         await self.rights_changed(None)
 
-    async def rights_changed(self, _) -> None:
-        """Read again what the link shows; end what it does not show any more, or the connection."""
-        await super().rights_changed(None)
-        if not self.rights.active:
-            await self.close(ENDED, "this link has expired or was revoked")
-
     async def _join_teams(self, before: Rights) -> None:
         """A guest is in no team."""
 
     def teams_of_user(self) -> list[dict[str, Any]]:
         """Return the teams of a guest: none."""
         return []
+
+    def shown(self, document: dict[str, Any]) -> dict[str, Any]:
+        """Return the document of a query without what is about people."""
+        return document | {"owner": None, "team": None}
 
     def shows_examples(self) -> bool:
         """Return whether a guest sees the examples: no link shows any."""
@@ -146,7 +146,7 @@ class SharedMonitor(Monitor):
 
     def _count(self, link, again=False):
         """Count this connection; return whether it is among the first `SHARE_CONNECTIONS` of the link."""
-        now, key = time.time(), SHARE_KEY.format(link)
+        now, key = time.time(), SHARE_KEY.format(link=link)
         try:
             with client().pipeline() as pipeline:
                 pipeline.zremrangebyscore(key, 0, now)
@@ -169,6 +169,6 @@ class SharedMonitor(Monitor):
 
     def _uncount(self, link):
         try:
-            client().zrem(SHARE_KEY.format(link), self.channel_name)
+            client().zrem(SHARE_KEY.format(link=link), self.channel_name)
         except redis.RedisError:
             return

@@ -12,7 +12,12 @@ from webapp.teams import links, views
 
 
 class Sharing:
-    """The part of a connection that knows the user's teams, and what people share."""
+    """The part of a connection that knows the user's teams, and what people share.
+
+    `GONE` is how the connection closes when its user has no rights any more.
+    """
+
+    GONE: tuple[int, str] = 4401, "this user may not use Lookout any more"
 
     # Called by the channel layer.
 
@@ -26,8 +31,10 @@ class Sharing:
         for number in gone:
             self.hubs.unsubscribe(number)
         self.outbox.statuses(gone)
+        self.listing.told.difference_update(gone)
+        self.incidents_of.difference_update(gone)
         if not self.rights.active:
-            await self.close(4401, "this user may not use Lookout any more")
+            await self.close(*self.GONE)
             return
         teams = await database_sync_to_async(self.teams_of_user)()
         self.broadcast("team.list", orjson.dumps({"type": "team.list", "teams": teams}).decode())

@@ -365,6 +365,8 @@ def test_an_admin_manages_members_links_and_alarms_on_the_page(harbour, client):
     saved = client.post(f"{at}/subscription", form, follow=True)
     assert "is saved." in saved.content.decode(), re.findall("errorlist.*", saved.content.decode())
     assert list(harbour.team.subscriptions.get().queries.all()) == [harbour.queries["team"]]
+    shown = client.get(f"{at}/subscription?subscription={harbour.team.subscriptions.get().pk}").content.decode()
+    assert re.findall(r'name="weekdays" value="(\d)"[^>]* checked', shown) == ["0", "1"]
     form["queries"] = [harbour.queries["other team"].pk]
     assert "is saved" not in client.post(f"{at}/subscription", form).content.decode()
     text = client.get(f"{at}/").content.decode()

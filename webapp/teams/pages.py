@@ -21,7 +21,6 @@ from webapp.refusals import Refused
 from webapp.teams import links, members
 
 PAGE_ENTRIES = 50
-MODULE = "js/teams/main.js"
 
 
 @never_cache
@@ -84,13 +83,8 @@ def change(request: HttpRequest, number: int) -> HttpResponse:
         messages.success(request, action(request.user, number, request.POST))
     except Refused as refused:
         messages.error(request, refused.message)
-    return redirect(
-        "team" if rights_of(request.user).teams().filter(pk=number).exists() else "teams", *_of(request, number)
-    )
-
-
-def _of(request, number):
-    return [number] if rights_of(request.user).teams().filter(pk=number).exists() else []
+    sees = rights_of(request.user).teams().filter(pk=number).exists()
+    return redirect("team", number) if sees else redirect("teams")
 
 
 def _put(user, team, given):
@@ -160,7 +154,7 @@ def channel(request: HttpRequest, team: Team) -> HttpResponse:
     """Add or change a channel of a team. A new one begins with the choice of its kind."""
     from webapp.admin.channels import channel_form, channel_kinds  # late: it loads the libraries of all kinds
 
-    saved = team.channels.filter(pk=request.GET.get("channel") or None).first() if _is_number(request) else None
+    saved = _chosen(request, "channel", team.channels)
     kind = saved.kind if saved else request.GET.get("kind", "")
     if kind not in channel_kinds():
         return render(request, "teams/kinds.html", {"team": team, "kinds": channel_kinds()})
@@ -177,11 +171,9 @@ def subscription(request: HttpRequest, team: Team) -> HttpResponse:
     """Add or change a subscription of a team."""
     from webapp.admin.subscriptions import SubscriptionForm
 
-    saved = None
-    if request.GET.get("subscription", "").isdecimal():
-        saved = team.subscriptions.filter(pk=request.GET["subscription"]).first()
+    saved = _chosen(request, "subscription", team.subscriptions)
     usual = Subscription()
-    initial = {name: getattr(usual, name) for name in ("changes", "weekdays", "time_zone")}
+    initial = {} if saved else {name: getattr(usual, name) for name in ("changes", "weekdays", "time_zone")}
     form = _bound(request, team_subscription_form(SubscriptionForm), saved or Subscription(team=team), initial)
     form.fields["channel"].queryset = Channel.objects.filter(Q(team=team) | Q(team=None, owner=None))
     form.fields["queries"].queryset = Query.objects.alive().filter(Q(team=team) | Q(shared=True)).exclude(severity="")
@@ -201,8 +193,10 @@ def team_subscription_form(base: type[forms.ModelForm]) -> type[forms.ModelForm]
     return TeamSubscriptionForm
 
 
-def _is_number(request):
-    return request.GET.get("channel", "").isdecimal()
+def _chosen(request, name, among):
+    """Return the object that an address names, among those of the team; None if it names none."""
+    text = request.GET.get(name, "")
+    return among.filter(pk=int(text)).first() if text.isascii() and text.isdigit() and len(text) < 16 else None
 
 
 def _bound(request, form, instance, initial):

@@ -29,11 +29,13 @@ export class ViewsPanel {
     $("link-copy").addEventListener("click", () => this.#copy());
     this.views = [];
     this.links = [];
+    this.renaming = false; // while somebody types a new name, the list stays as it is
   }
 
   /** Open the dialog. */
   async start() {
     setText($("views-error"), "");
+    this.renaming = false;
     $("link-made").hidden = true;
     offer(this.form.elements.team, [["", [["", "only me"], ...teamChoices(this.store)]]], "");
     this.form.elements.team.closest("label").hidden = teamChoices(this.store).length === 0;
@@ -75,6 +77,7 @@ export class ViewsPanel {
   }
 
   #render() {
+    if (this.renaming) return;
     $("views-none").hidden = this.views.length > 0;
     $("views-list").replaceChildren(...this.views.map((view) => this.#row(view)));
     $("links-none").hidden = this.links.length > 0;
@@ -107,18 +110,23 @@ export class ViewsPanel {
     const form = h("form", { class: "view-rename" }, input, h("button", { type: "submit", class: "small primary" }, "Rename"));
     form.addEventListener("submit", (event) => {
       event.preventDefault();
+      this.renaming = false;
       if (input.value.trim()) this.#change({ type: "saved.edit", view: view.view, name: input.value.trim() });
+      else this.#render();
     });
     input.addEventListener("keydown", (event) => {
       if (event.key !== "Escape") return;
       event.preventDefault(); // Escape ends the renaming, not the dialog
+      this.renaming = false;
       this.#render();
     });
+    this.renaming = true;
     row.querySelector(".view-text").replaceChildren(form);
     input.select();
   }
 
   async #change(message) {
+    this.renaming = false; // another action ends it
     const reply = await this.#tried(message);
     if (reply) this.views = reply.views;
     this.#render();

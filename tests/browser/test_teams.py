@@ -117,14 +117,23 @@ def test_a_team_shares_a_query_a_view_and_a_link_and_a_member_who_leaves_sees_no
     found["an ended link"] = wrong(guest)
     page.faults = [fault for fault in page.faults if "410" not in fault]
 
+    # A phone has room for the dialog and for the button that opens it.
+    screen.page.set_viewport_size({"width": 390, "height": 780})
+    shot(screen.page, "views-narrow")
+    assert screen.page.evaluate("document.documentElement.scrollWidth") <= 390
+    screen.page.keyboard.press("Escape")
+    shot(screen.page, "map-narrow")
+    screen.page.locator("#views-open").click()
+    expect(dialog).to_be_visible()
+
     # The admin removes the viewer, whose page is open.
     screen.page.goto(f"{live.base_url}/teams/{number}/")
     expect(screen.page.get_by_role("cell", name="Roads at nine")).to_be_visible()
     found["the page of a team"] = wrong(screen.page)
-    shot(screen.page, "team")
-    screen.page.set_viewport_size({"width": 390, "height": 780})
     shot(screen.page, "team-narrow")
+    assert screen.page.evaluate("document.documentElement.scrollWidth") <= 390
     screen.page.set_viewport_size({"width": 1200, "height": 800})
+    shot(screen.page, "team")
     screen.page.on("dialog", lambda box: box.accept())
     screen.page.get_by_role("button", name=f"Remove {member}").click()
     expect(screen.page.get_by_text(f"{member} is no longer a member.")).to_be_visible()

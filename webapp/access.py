@@ -246,6 +246,16 @@ def people(query: Query) -> QuerySet:
     return users.filter(Q(is_staff=True) | Q(pk=query.owner_id) | Q(pk__in=editors))
 
 
+def uses_channel(subscription: Subscription, rights: Rights | None) -> bool:
+    """Return whether a subscription may use its channel now; `rights` are those of its user, None for a team's."""
+    channel = subscription.channel
+    if channel.owner_id:
+        return channel.owner_id == subscription.user_id
+    if not channel.team_id:
+        return True
+    return channel.team_id == subscription.team_id if rights is None else channel.team_id in rights.roles
+
+
 def hears(subscription: Subscription, query: Query, rights: Rights | None, examples: bool, named: bool) -> bool:
     """Return whether a subscription may tell of the incidents of a query.
 

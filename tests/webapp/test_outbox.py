@@ -98,6 +98,18 @@ def test_a_user_hears_of_own_and_shared_queries_and_a_team_of_its_own_and_shared
     assert {who for who, key in keys() if key == "member-0"} == {"ann", "bob", "watch"}
 
 
+def test_a_member_who_leaves_hears_nothing_more_by_the_channel_of_the_team(user, other):
+    team = Team.objects.create(name="watch")
+    member = Membership.objects.create(team=team, user=other)
+    channel = Channel.objects.create(name="team", kind="webhook", options={"url": "https://a.example"}, team=team)
+    for somebody in (other, team):
+        subscribed(somebody, channel)
+    changed(query_of(user, shared=True), prefix="before")
+    member.delete()
+    changed(query_of(user, shared=True), prefix="after")
+    assert keys() == [("bob", "before-0"), ("watch", "after-0"), ("watch", "before-0")]
+
+
 def test_a_subscription_can_name_its_queries_and_staff_any(user, other, staff, channel):
     named, not_named = query_of(user, "named"), query_of(user, "not named", shared=True)
     for somebody in (user, other, staff):

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from django.db import transaction
 from django.utils import timezone
 
-from webapp.access import Rights, hears, rights_of_users
+from webapp.access import Rights, hears, rights_of_users, uses_channel
 from webapp.delivery.messages import SEVERITIES, document_of
 from webapp.delivery.schedule import within
 from webapp.models import Delivery, IncidentChange, Query, RemovedExamples, Subscription
@@ -91,14 +91,16 @@ class _Listener:
 
 
 def _listeners() -> Iterator[_Listener]:
-    found = list(Subscription.objects.filter(enabled=True).prefetch_related("queries"))
+    found = list(Subscription.objects.filter(enabled=True).select_related("channel").prefetch_related("queries"))
     removed = set(RemovedExamples.objects.values_list("user", flat=True))
     rights = rights_of_users({one.user_id for one in found if one.user_id is not None})
     for subscription in found:
         # Not by `values_list`, which would ask the database for each subscription.
         named = frozenset(query.pk for query in subscription.queries.all())
         user = subscription.user_id
-        yield _Listener(subscription, named, None if user is None else rights[user], user not in removed)
+        its = None if user is None else rights[user]
+        if uses_channel(subscription, its):
+            yield _Listener(subscription, named, its, user not in removed)
 
 
 def _deliveries(change, listeners):

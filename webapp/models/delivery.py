@@ -100,13 +100,9 @@ class Channel(models.Model):
 
     def usable_by(self, subscription: "Subscription") -> bool:
         """Return whether a subscription may use this channel."""
-        if self.owner_id:
-            return self.owner_id == subscription.user_id
-        if not self.team_id:
-            return True
-        if subscription.team_id:
-            return self.team_id == subscription.team_id
-        return bool(subscription.user) and self.team.memberships.filter(user=subscription.user_id).exists()
+        from webapp.access import rights_of, uses_channel  # late: it loads all models
+
+        return uses_channel(subscription, None if subscription.team_id else rights_of(subscription.user))
 
 
 class Subscription(models.Model):

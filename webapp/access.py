@@ -25,6 +25,7 @@ from django.contrib.auth import get_user_model
 from django.db.models import Q, QuerySet
 
 from webapp.models import (
+    Channel,
     Layer,
     Membership,
     Query,
@@ -246,9 +247,8 @@ def people(query: Query) -> QuerySet:
     return users.filter(Q(is_staff=True) | Q(pk=query.owner_id) | Q(pk__in=editors))
 
 
-def uses_channel(subscription: Subscription, rights: Rights | None) -> bool:
-    """Return whether a subscription may use its channel now; `rights` are those of its user, None for a team's."""
-    channel = subscription.channel
+def uses_channel(channel: Channel, subscription: Subscription, rights: Rights | None) -> bool:
+    """Return whether a subscription may use a channel now; `rights` are those of its user, None for a team's."""
     if channel.owner_id:
         return channel.owner_id == subscription.user_id
     if not channel.team_id:

@@ -99,7 +99,7 @@ def _listeners() -> Iterator[_Listener]:
         named = frozenset(query.pk for query in subscription.queries.all())
         user = subscription.user_id
         its = None if user is None else rights[user]
-        if uses_channel(subscription, its):
+        if uses_channel(subscription.channel, subscription, its):
             yield _Listener(subscription, named, its, user not in removed)
 
 

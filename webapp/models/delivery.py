@@ -102,7 +102,7 @@ class Channel(models.Model):
         """Return whether a subscription may use this channel."""
         from webapp.access import rights_of, uses_channel  # late: it loads all models
 
-        return uses_channel(subscription, None if subscription.team_id else rights_of(subscription.user))
+        return uses_channel(self, subscription, None if subscription.team_id else rights_of(subscription.user))
 
 
 class Subscription(models.Model):

@@ -11,8 +11,11 @@ class WebappConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        """Hide secrets in logs; register the admin, and the signals that tell gateway and engine of changes."""
+        """Hide secrets in logs; register the admin, the audit log, and the signals that tell of changes."""
         from webapp import admin, definitions, deletion, layers  # noqa: F401
+        from webapp.audit.recording import watch
         from webapp.logs import hide_secrets
+        from webapp.teams import links, members  # noqa: F401
 
         hide_secrets()
+        watch()

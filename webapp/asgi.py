@@ -16,11 +16,11 @@ pages = get_asgi_application()
 # The imports below need the Django apps, which the line above has loaded.
 from channels.auth import AuthMiddlewareStack  # noqa: E402
 
-from webapp.consumers import Access, Direct, Monitor  # noqa: E402
-from webapp.sockets import SOCKET_PATH  # noqa: E402
+from webapp.consumers import Access, Direct, Monitor, SharedMonitor  # noqa: E402
+from webapp.sockets import SHARED_PATH, SOCKET_PATH  # noqa: E402
 from webapp.uploads import BoundedBody  # noqa: E402
 
-sockets = URLRouter([path(SOCKET_PATH, Monitor.as_asgi())])
+sockets = URLRouter([path(SOCKET_PATH, Monitor.as_asgi()), path(SHARED_PATH, SharedMonitor.as_asgi())])
 application = ProtocolTypeRouter(
     {"http": BoundedBody(pages), "websocket": Direct(AuthMiddlewareStack(Access(sockets)))}
 )

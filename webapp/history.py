@@ -21,7 +21,8 @@ from streaming.history import Found, InvalidQuestion, StoredTables, Table, parse
 from streaming.kinds.join.plan import STORED_PREFIX
 from streaming.kinds.parts import parse_box
 from streaming.spaces import Space as ParsedSpace
-from webapp.models import Layer, Query, Space, Stream
+from webapp.access import rights_of
+from webapp.models import Query, Space, Stream
 from webapp.models.spaces import spaces_by_name
 from webapp.redis import log
 from webapp.refusals import Refused
@@ -54,8 +55,8 @@ class Question:
     fields: dict[str, Any]
 
 
-def question(kind: str, fields: dict[str, Any]) -> Question:
-    """Return the checked question of a message.
+def question(user, kind: str, fields: dict[str, Any]) -> Question:
+    """Return the checked question of a message of a user.
 
     Raises
     ------
@@ -64,7 +65,8 @@ def question(kind: str, fields: dict[str, Any]) -> Question:
     """
     names = ("left", "right") if kind == "table.join" else ("table",)
     tables = tuple(_table(fields[name]) for name in names)
-    spaces = [_space_of(table) for table in tables]
+    rights = rights_of(user)
+    spaces = [_space_of(table, rights) for table in tables]
     if len({space.pk for space in spaces}) > 1:
         raise Refused("table", f"the tables of a join must lie in one space; got {', '.join(s.pk for s in spaces)}")
     space = spaces[0].parsed
@@ -207,9 +209,9 @@ def _table(document):
         raise Refused("fields", str(error)) from None
 
 
-def _space_of(table):
+def _space_of(table, rights):
     """Return the space in which a table lies; raise Refused if there is no such table."""
-    there = Layer.objects.filter(version__isnull=False) if table.source == "layer" else Stream.objects.all()
+    there = rights.layers().filter(version__isnull=False) if table.source == "layer" else Stream.objects.all()
     found = there.select_related("space").filter(name=table.name).first()
     if found is None or (table.source == "stored" and not found.stored and not extent_in_words(found)):
         names = [row.name for row in there if table.source == "layer" or row.stored]

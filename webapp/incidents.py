@@ -1,6 +1,6 @@
 """Incidents: who may act on them, the actions, and the one place that writes what happened to them.
 
-Whoever may see a query may look at its incidents and act on them: its owner, staff, and everybody if it is shared.
+`webapp.access` says who sees incidents and who may act on them.
 """
 
 from collections.abc import Iterable, Iterator
@@ -11,9 +11,10 @@ from typing import Any
 
 from django.contrib.auth import get_user_model
 from django.db import transaction
-from django.db.models import Count, Q
+from django.db.models import Count
 from django.utils import timezone
 
+from webapp.access import people, rights_of
 from webapp.delivery.outbox import enqueue
 from webapp.models import Incident, IncidentChange, Query, Severity
 from webapp.notify import announce_incidents
@@ -145,35 +146,33 @@ def _acting(user, number: int, closed: bool = False) -> Iterator[_Act]:
     """Hold an incident on which a user acts; unless `closed` is true, it must be open."""
     with transaction.atomic():
         held = Incident.objects.select_for_update(of=("self",)).select_related(*RELATED).filter(pk=number).first()
-        incident = _visible(user, number, held)
+        rights = rights_of(user)
+        incident = _visible(rights, number, held)
+        if not rights.acts(incident.query):
+            raise Refused("owner", f"only analysts and admins of its team may act on an incident; got {number}")
         if incident.closed is not None and not closed:
             raise Refused("incident", f"the incident must be open; {number} is closed")
         yield _Act(user, incident)
 
 
-def detail(user, number: int) -> tuple[Incident, list[IncidentChange], list[str]]:
-    """Return an incident that a user may see, its changes in their order, and the names of users who may act on it."""
-    incident = _visible(user, number, Incident.objects.select_related(*RELATED).filter(pk=number).first())
-    names = _people(incident.query).values_list(get_user_model().USERNAME_FIELD, flat=True)
-    return incident, list(incident.changes.select_related("user")), list(names[:PEOPLE])
+def detail(user, number: int) -> tuple[Incident, list[IncidentChange], list[str], bool]:
+    """Return an incident that a user may see, its changes in order, who may act on it, and whether the user may."""
+    rights = rights_of(user)
+    incident = _visible(rights, number, Incident.objects.select_related(*RELATED).filter(pk=number).first())
+    names = people(incident.query).values_list(get_user_model().USERNAME_FIELD, flat=True)
+    return incident, list(incident.changes.select_related("user")), list(names[:PEOPLE]), rights.acts(incident.query)
 
 
-def _visible(user, number, incident):
-    if incident is None or incident.query.status == Query.CANCELLED or not incident.query.visible_to(user):
+def _visible(rights, number, incident):
+    if incident is None or incident.query.ended or not rights.sees(incident.query):
         raise Refused("incident", f"incident must be the number of one of a query that you may see; got {number}")
     return incident
 
 
-def _people(query):
-    """Select the users who may act on the incidents of a query, ordered by name."""
-    users = get_user_model().objects.filter(is_active=True).order_by(get_user_model().USERNAME_FIELD)
-    return users if query.shared else users.filter(Q(is_staff=True) | Q(pk=query.owner_id))
-
-
 def _person(query, name):
-    person = _people(query).filter(**{get_user_model().USERNAME_FIELD: name}).first()
+    person = people(query).filter(**{get_user_model().USERNAME_FIELD: name}).first()
     if person is None:
-        raise Refused("user", f"to must be a user who may see the query; got {name!r:.80}")
+        raise Refused("user", f"to must be a user who may act on the incidents of the query; got {name!r:.80}")
     return person
 
 
@@ -226,7 +225,7 @@ def page_of(user, wanted: Wanted) -> tuple[list[Incident], bool, dict[str, int]]
     open : dict of str to int
         The number of all open incidents that the user may see, by severity.
     """
-    seen = Incident.objects.filter(query__in=Query.objects.visible_to(user))
+    seen = Incident.objects.filter(query__in=rights_of(user).listed())
     counted = dict(seen.filter(closed=None).order_by().values_list("severity").annotate(Count("pk")))
     if wanted.state is not None:
         seen = seen.filter(closed__isnull=wanted.state == OPEN)

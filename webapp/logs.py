@@ -12,7 +12,7 @@ HIDDEN = "…"
 # Patterns and their replacements. The query string of a URL is hidden whole: a token in it can be encoded in many ways.
 SECRETS = (
     (re.compile(r"(?<=[\w/])\?\S*=[^\s\"']*"), f"?{HIDDEN}"),
-    (re.compile(r"(login/once/)[^\s/\"']+"), rf"\1{HIDDEN}"),
+    (re.compile(r"((?:login/once|(?<!js/)shared)/)[^\s/\"']+"), rf"\1{HIDDEN}"),
     (re.compile(r"(?i)\b(token )[\w-]{20,}"), rf"\1{HIDDEN}"),
     (re.compile(r"(\w+://[^\s:/@]*:)[^\s/@]+(?=@)"), rf"\1{HIDDEN}"),
 )

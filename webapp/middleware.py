@@ -2,9 +2,11 @@
 
 import secrets
 
+from django.core.exceptions import PermissionDenied
 from django.shortcuts import render
 
 from webapp.passwords import TooManyAtOnce
+from webapp.permissions import rule_of
 
 POLICY = "; ".join(
     (
@@ -40,6 +42,25 @@ class ContentSecurityPolicy:
         policy = POLICY.format(nonce=request.csp_nonce, images=images)
         response.headers.setdefault("Content-Security-Policy", policy)
         return response
+
+
+class DeclaredAccess:
+    """Refuse every address for which `webapp.permissions` has no rule, so that none is open by mistake.
+
+    The rule itself is kept by the view: it knows in which form to refuse.
+    """
+
+    def __init__(self, get_response) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request):
+        """Answer a request."""
+        return self.get_response(request)
+
+    def process_view(self, request, *_):
+        """Raise PermissionDenied where no rule is declared."""
+        if rule_of(request.resolver_match) is None:
+            raise PermissionDenied(f"there is no rule who may open {request.resolver_match.route}")
 
 
 class SecureCookies:

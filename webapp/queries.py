@@ -15,6 +15,7 @@ from streaming.sketch.asking.answering import checked
 from streaming.sketch.stream import parse_stream_sketch
 from streaming.spaces import EARTH, Space
 from streaming.udf import check_filter
+from webapp.access import Rights, rights_of, team_of
 from webapp.incidents import close_of
 from webapp.models import EnabledFilter, Layer, Query, RemovedExamples, Stream
 from webapp.notify import announce, announce_examples
@@ -29,15 +30,21 @@ from webapp.waiting import stand
 EVERYWHERE = {"lo": [None], "hi": [None]}
 
 
-def checked_plan(document: Any) -> dict:
+def checked_plan(document: Any, rights: Rights | None = None) -> dict:
     """Return a plan in its full form, checked in the space of its stream.
+
+    Parameters
+    ----------
+    document : dict
+    rights : Rights, optional
+        Of whoever asks: they must see the layers that it names. None for Lookout itself.
 
     Raises
     ------
     Refused
         Where the plan breaks a rule, its stream or what it joins with is unknown, or a filter cannot be used.
     """
-    return _checked(document, _stream(document.get("stream") if isinstance(document, dict) else None))
+    return _checked(document, _stream(document.get("stream") if isinstance(document, dict) else None), rights)
 
 
 def viewed_streams(names: Collection[str]) -> dict[str, Stream]:
@@ -80,7 +87,7 @@ def watch_plan(stream: Stream, keys: list[str]) -> dict:
     return _checked({"stream": stream.name, "compare": EVERYWHERE, "filters": [{"keys": keys}]}, stream)
 
 
-def _checked(document, stream):
+def _checked(document, stream, rights=None):
     """Return the full form of a checked plan over a stream, which is None if no stream has that name."""
     space = stream.space.parsed if stream else EARTH
     try:
@@ -90,18 +97,22 @@ def _checked(document, stream):
     if stream is None:
         raise Refused("stream", _must_be_one_of("stream", Stream.objects.all(), plan.stream))
     for source in kind_of(plan).sources(plan):
-        _check_source(source, stream.space)
+        _check_source(source, stream.space, rights)
     check_filters(plan, space)
     check_sketch(plan, stream)
     return plan_document(plan, space)
 
 
-def _check_source(source, space):
-    """Raise Refused if a layer or stream that a query needs is not in a space; a layer may exist nowhere yet."""
+def _check_source(source, space, rights):
+    """Raise Refused if a layer or stream that a query needs is not in a space; a layer may exist nowhere yet.
+
+    A layer that the user may not see is as good as in no space.
+    """
     if source.type == "layer" and not Layer.objects.filter(name=source.name).exists():
         return
     stored = space.streams.filter(stored=True)
-    there = {"layer": space.layers, "stream": space.streams, "stored": stored}[source.type]
+    layers = (Layer.objects.all() if rights is None else rights.layers()).filter(space=space)
+    there = {"layer": layers, "stream": space.streams, "stored": stored}[source.type]
     if not there.filter(name=source.name).exists():
         what = f"{source.key}: in {space.name}, {source.type}"
         raise Refused(source.type, _must_be_one_of(what, there, source.name))
@@ -163,20 +174,23 @@ def question(plan: Any = None, text: str | None = None) -> tuple[str, dict[str, 
     return _stream(document["stream"]).space_id, document
 
 
-def register(owner, name: str, plan: Any, shared: bool = False, severity: str = "") -> Query:
+def register(owner, name: str, plan: Any, shared: bool = False, severity: str = "", team: int | None = None) -> Query:
     """Save a query and have it registered in the engine.
 
     Raises
     ------
     Refused
-        As `checked_plan` does, and where the user has `MAX_QUERIES_PER_USER` queries already.
+        As `checked_plan` does, where the user may not give the query to that team, and where the user has
+        `MAX_QUERIES_PER_USER` queries already.
     """
-    document = checked_plan(plan)
+    rights = rights_of(owner)
+    document = checked_plan(plan, rights)
+    to = team_of(rights, team)
     check_watched(owner, document)
     if (count := Query.objects.alive().filter(owner=owner).count()) >= settings.MAX_QUERIES_PER_USER:
         raise Refused("limit", f"a user may have at most {settings.MAX_QUERIES_PER_USER} queries; got {count} already")
     stream = _stream(document["stream"])
-    about = {"stream": stream.name, "space": stream.space, "shared": shared, "severity": severity}
+    about = {"stream": stream.name, "space": stream.space, "shared": shared, "severity": severity, "team": to}
     query = Query(owner=owner, name=name, plan=document, **about)
     _check_severity(query)
     stand(query)
@@ -186,7 +200,7 @@ def register(owner, name: str, plan: Any, shared: bool = False, severity: str = 
 
 
 def edit(user, number: int, **changes: Any) -> Query:
-    """Change the name, plan, shared, paused or severity of a query, and have the engine told.
+    """Change the name, plan, shared, team, paused or severity of a query, and have the engine told.
 
     Its open incidents close if its plan changes, or if it is paused or no longer opens incidents.
 
@@ -195,17 +209,19 @@ def edit(user, number: int, **changes: Any) -> Query:
     Refused
         Where the user may not see or change the query, it has been cancelled, or its new plan breaks a rule.
     """
+    rights = rights_of(user)
     if "plan" in changes:
-        changes["plan"] = checked_plan(changes["plan"])
+        changes["plan"] = checked_plan(changes["plan"], rights)
         check_watched(user, changes["plan"])
         changes["stream"] = changes["plan"]["stream"]
     with transaction.atomic():
-        query = _editable(user, number)
+        query = _editable(rights, number)
         if query.status == Query.CANCELLED:
             raise Refused("query", f"a cancelled query cannot change; got {number}")
+        _check_sharing(rights, query, changes)
         if "stream" in changes:
             _check_space(query, changes["stream"])
-        was_shared = query.shared
+        was_shared, was_team = query.shared, query.team_id
         why = _why_close(query, user, changes)
         for field, value in changes.items():
             setattr(query, field, value)
@@ -214,7 +230,7 @@ def edit(user, number: int, **changes: Any) -> Query:
         _revise(query)
         if why:
             close_of([query], why)
-    _send(query, was_shared)
+    _send(query, was_shared, was_team)
     return query
 
 
@@ -227,7 +243,7 @@ def cancel(user, number: int) -> Query:
         Where the user may not see or change the query.
     """
     with transaction.atomic():
-        query = _editable(user, number)
+        query = _editable(rights_of(user), number)
         if query.status == Query.CANCELLED:
             return query
         close_of([query], f"{user.get_username()} deleted the query")
@@ -246,25 +262,34 @@ def show_examples(user, shown: bool) -> None:
 
 def visible(user, number: int) -> Query:
     """Return a query if the user may see its answer; otherwise raise Refused."""
-    query = Query.objects.alive().select_related("owner").filter(pk=number).first()
-    if query is None or not query.visible_to(user):
-        raise Refused("query", f"query must be the number of a query of yours or a shared one; got {number}")
+    query = rights_of(user).queries().select_related("owner").filter(pk=number).first()
+    if query is None:
+        raise Refused("query", f"query must be the number of a query that you may see; got {number}")
     return query
 
 
-def visible_among(user, numbers: list[int]) -> list[Query]:
+def visible_among(user, numbers: Collection[int]) -> list[Query]:
     """Return those of some queries whose answers a user may see, ordered by number."""
-    known = Query.objects.alive().select_related("owner").filter(pk__in=numbers).order_by("pk")
-    return [query for query in known if query.visible_to(user)]
+    return list(rights_of(user).queries().select_related("owner").filter(pk__in=numbers).order_by("pk"))
 
 
-def _editable(user, number):
-    query = Query.objects.select_for_update(of=("self",)).select_related("owner").filter(pk=number).first()
-    if query is None or not query.visible_to(user):
-        raise Refused("query", f"query must be the number of a query of yours or a shared one; got {number}")
-    if not query.editable_by(user):
+def _check_sharing(rights, query, changes):
+    """Raise Refused unless the user may make these changes of who sees a query; look up its team."""
+    if "team" in changes:
+        changes["team"] = team_of(rights, changes["team"]) if changes["team"] != query.team_id else query.team
+    same = changes.get("shared", query.shared) == query.shared and changes.get("team", query.team) == query.team
+    if not same and not rights.shares(query):
+        raise Refused("owner", f"only its owner or an admin of its team may choose who sees a query; got {query.pk}")
+
+
+def _editable(rights, number):
+    query = Query.objects.select_for_update(of=("self",)).select_related("owner", "team").filter(pk=number).first()
+    if query is None or not rights.sees(query):
+        raise Refused("query", f"query must be the number of a query that you may see; got {number}")
+    if not rights.edits(query):
         whose = f"belongs to {query.owner.get_username()}" if query.owner else "is an example, which staff may change"
-        raise Refused("owner", f"only its owner may change a query; {number} {whose}")
+        rule = "only its owner, or an analyst of its team, may change a query"
+        raise Refused("owner", f"{rule}; {number} {whose}")
     return query
 
 
@@ -298,9 +323,9 @@ def _revise(query):
     query.save()
 
 
-def _send(query, was_shared=False):
+def _send(query, was_shared=False, was_team=None):
     """Announce a change to connections, and start a task that tells the engine."""
     if query.should_run and "stored" in query.plan.get("join", {}):
         transaction.on_commit(lambda: tell_task(take_snapshots))
-    transaction.on_commit(lambda: announce([query], was_shared, lists=True))
+    transaction.on_commit(lambda: announce([query], was_shared, lists=True, was_team=was_team))
     transaction.on_commit(lambda: tell_task(send_query, query.pk))

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from django.db.models import Q
 
+from webapp.access import rights_of
 from webapp.models import Query
 
 # Most queries of one page: their plans may be long, and all of a page is one message.
@@ -70,13 +71,13 @@ def page_of(user, search: str = "", spaces: list[str] | None = None, after: Posi
     limit : int
         Most queries of the page.
     """
-    seen = Query.objects.visible_to(user)
+    seen = rights_of(user).listed()
     if spaces is not None:
         seen = seen.filter(space__in=spaces)
     for word in search.split():
         seen = seen.filter(Q(name__icontains=word) | Q(owner__username__icontains=word) | Q(stream__icontains=word))
     found: list[Query] = []
-    for part, queries in enumerate((seen.filter(owner=user), seen.exclude(owner=user))):
+    for part, queries in enumerate((seen.filter(owner=user.pk), seen.exclude(owner=user.pk))):
         if after.part <= part:
             rest = queries.filter(pk__gt=after.query) if after.part == part else queries
             found += rest.select_related("owner").order_by("pk")[: limit + 1 - len(found)]

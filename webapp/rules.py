@@ -4,6 +4,7 @@ from typing import Any
 
 from streaming.kinds.registry import kind_of
 from streaming.plans import parse_plan
+from webapp.access import rights_of
 from webapp.models import Query
 from webapp.refusals import Refused
 
@@ -18,11 +19,11 @@ def check_watched(user, document: dict[str, Any]) -> None:
         leave.
     """
     numbers = _watched(document)
-    known = {query.pk: query for query in Query.objects.alive().filter(pk__in=numbers)}
+    known = {query.pk: query for query in rights_of(user).queries().filter(pk__in=numbers)} if numbers else {}
     for number in numbers:
         query = known.get(number)
-        if query is None or not query.visible_to(user):
-            raise Refused("plan", f"a rule must name queries of yours or shared ones; got {number}")
+        if query is None:
+            raise Refused("plan", f"a rule must name queries that you may see; got {number}")
         if query.stream != document["stream"]:
             rule = f"a rule must name queries of its stream, {document['stream']}"
             raise Refused("plan", f"{rule}; got {number} of {query.stream}")

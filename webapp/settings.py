@@ -14,6 +14,8 @@ variable                  default                         what
 ``LOOKOUT_DEBUG``         ``false``                       Django's debug pages
 ``LOOKOUT_ALLOWED_HOSTS`` none                            more host names of the site, separated by commas
 ``LOOKOUT_TRUSTED_PROXIES`` none                          addresses of reverse proxies, separated by commas
+``LOOKOUT_AUDIT_DAYS``    ``730``                         days for which rows of the audit log are kept; 0: forever
+``LOOKOUT_SHARE_CONNECTIONS`` ``50``                     connections that one share link may have at once
 ``LOOKOUT_MAX_QUERIES``   ``1000``                        saved queries that one user may have
 ``LOOKOUT_LAYERS_DIR``    ``layers`` in the folder        the stored layers
 ``LOOKOUT_HISTORY_DIR``   ``history`` in the folder       the stored elements of streams
@@ -101,6 +103,8 @@ MIDDLEWARE = [
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "webapp.audit.origin.AuditOrigin",
+    "webapp.middleware.DeclaredAccess",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "webapp.middleware.BusyPage",
@@ -170,6 +174,7 @@ CELERY_BEAT_SCHEDULE = {
     "take-snapshots": {"task": "webapp.tasks.take_snapshots", "schedule": 60.0, "options": {"expires": 60}},
     "note-figures": {"task": "webapp.tasks.note_figures", "schedule": 5.0, "options": {"expires": 5}},
     "forget-incidents": {"task": "webapp.tasks.forget_incidents", "schedule": 600.0, "options": {"expires": 600}},
+    "forget-changes": {"task": "webapp.tasks.forget_changes", "schedule": 3600.0, "options": {"expires": 3600}},
     "deliver": {"task": "webapp.delivery.tasks.deliver", "schedule": 2.0, "options": {"expires": 2}},
     "trim-deliveries": {"task": "webapp.delivery.tasks.trim_deliveries", "schedule": 60.0, "options": {"expires": 60}},
     "retire-views": {"task": "webapp.tasks.retire_views", "schedule": 10.0, "options": {"expires": 10}},
@@ -248,6 +253,10 @@ MESSAGES_PER_SECOND = 50
 MESSAGES_BURST = 100
 MAX_QUEUED_BYTES = 8 * 1024 * 1024
 MAX_QUERIES_PER_USER = env.int("LOOKOUT_MAX_QUERIES", 1000)
+# How many connections one share link may have at once.
+SHARE_CONNECTIONS = env.int("LOOKOUT_SHARE_CONNECTIONS", 50)
+# Rows of the audit log are kept for so long; 0: forever.
+AUDIT_DAYS = env.int("LOOKOUT_AUDIT_DAYS", 730)
 # Closed incidents are kept for so long after the last thing that happened to them.
 INCIDENT_DAYS = env.int("LOOKOUT_INCIDENT_DAYS", 365)
 # Largest request without a layer file; an edit of features is the largest of these.

@@ -14,7 +14,7 @@ from streaming.logs import LogNames
 from webapp import history, incident_check, incidents, layers, liveness, recording
 from webapp.control import engine_epoch, tell_engine
 from webapp.definitions import republish
-from webapp.models import DeletedQuery, Query, Space
+from webapp.models import AuditEntry, DeletedQuery, Query, Space
 from webapp.models.spaces import spaces_by_name
 from webapp.operations import past
 from webapp.operations.figures import collected
@@ -102,6 +102,12 @@ def take_snapshots() -> int:
 def forget_incidents() -> int:
     """Delete incidents that have been closed for too long, with their changes; return their number."""
     return incidents.forget(settings.INCIDENT_DAYS)
+
+
+@shared_task
+def forget_changes() -> int:
+    """Delete rows of the audit log that are too old; return their number."""
+    return AuditEntry.objects.expire(settings.AUDIT_DAYS)
 
 
 @shared_task

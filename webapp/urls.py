@@ -9,6 +9,7 @@ from webapp.delivery import views as alarms
 from webapp.layers import views as layers
 from webapp.operations import views as operations
 from webapp.reports import views as reports
+from webapp.teams import pages as teams
 
 urlpatterns = [
     path("", views.map_page, name="map"),
@@ -22,6 +23,7 @@ urlpatterns = [
     path("layers/", layers.layers, name="layers"),
     path("layers/<slug:name>", layers.layer, name="layer"),
     path("layers/<slug:name>/cancel", layers.cancel, name="layer-cancel"),
+    path("layers/<slug:name>/share", layers.share, name="layer-share"),
     path("layers/<slug:name>/features", layers.features, name="layer-features"),
     path("maps/<int:number>/<int:z>/<int:x>/<int:y>", maps.tile, name="map-tile"),
     path("alarms/", alarms.page, name="alarms"),
@@ -29,6 +31,12 @@ urlpatterns = [
     path("alarms/browser/known", alarms.known, name="alarms-known"),
     path("alarms/browser/forget", alarms.forget, name="alarms-forget"),
     path("alarms/browser/test", alarms.trial, name="alarms-test"),
+    path("teams/", teams.every, name="teams"),
+    path("teams/<int:number>/", teams.page, name="team"),
+    path("teams/<int:number>/change", teams.change, name="team-change"),
+    path("teams/<int:number>/channel", teams.channel, name="team-channel"),
+    path("teams/<int:number>/subscription", teams.subscription, name="team-subscription"),
+    path("shared/<str:secret>/", views.shared, name="shared"),
     path("metrics", operations.metrics, name="metrics"),
     path("operations/", operations.page, name="operations"),
     path("reports/<slug:name>", reports.report, name="report"),

@@ -12,12 +12,13 @@ from django.views.decorators.cache import never_cache
 from streaming.plans.schema import plan_schema
 from webapp.health import Health
 from webapp.maps import base_maps, image_sources
-from webapp.models import LoginLink
+from webapp.models import LoginLink, ShareLink
 from webapp.models.spaces import EARTH
-from webapp.sockets import SOCKET_PATH
-from webapp.static import scripts
+from webapp.sockets import SHARED_PATH, SOCKET_PATH
+from webapp.static import modules, scripts
 
 HEALTH = Health()
+SHARED_MODULE = "js/shared/main.js"
 
 
 @never_cache
@@ -38,6 +39,26 @@ def map_page(request: HttpRequest) -> HttpResponse:
         "add_base_map": reverse("admin:webapp_basemap_add") if request.user.is_staff else "",
     }
     return render(request, "map.html", {"page": page, "scripts": scripts()})
+
+
+@never_cache
+def shared(request: HttpRequest, secret: str) -> HttpResponse:
+    """Show the map of a share link to anybody who has it; status 410 if it does not work any more."""
+    link = ShareLink.of(secret)
+    if link is None:
+        return render(request, "registration/link_ended.html", status=410)
+    request.csp_images = image_sources()
+    page = {
+        "websocket": f"/{SHARED_PATH.split('<')[0]}{secret}/",
+        "address": link.address,
+        "expires": link.expires.isoformat(),
+        # The tiles of a base map that is a file are for users.
+        "base_maps": [base for base in base_maps() if "format" not in base],
+    }
+    context = {"page": page, "name": link.name, "module": SHARED_MODULE, "scripts": modules(SHARED_MODULE)}
+    response = render(request, "shared.html", context)
+    response.headers["X-Robots-Tag"] = "noindex"
+    return response
 
 
 def schema_of_plans(request: HttpRequest) -> JsonResponse:

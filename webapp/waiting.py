@@ -7,6 +7,7 @@ from operator import or_
 from django.db import transaction
 from django.db.models import Q
 
+from webapp.access import NOTHING, rights_of_users
 from webapp.incidents import close_of
 from webapp.models import Layer, Query
 from webapp.models.queries import LAYER_KEYS
@@ -24,11 +25,21 @@ def stand(query: Query) -> None:
 
 
 def there(queries: Iterable[Query]) -> set[int | None]:
-    """Return the numbers of those joins whose layer has a version in the join's space."""
+    """Return the numbers of those joins whose layer has a version in the join's space, and may be joined."""
     queries = list(queries)
     known = Layer.objects.filter(version__isnull=False, name__in={query.layer for query in queries})
-    places = set(known.values_list("space_id", "name"))
-    return {query.pk for query in queries if (query.space_id, query.layer) in places}
+    layers = {(layer.space_id, layer.name): layer for layer in known}
+    pairs = [(query, layers.get((query.space_id, query.layer))) for query in queries]
+    owners = {query.owner_id for query, layer in pairs if layer is not None and layer.team_id is not None} - {None}
+    rights = rights_of_users(owners) if owners else {}
+    return {query.pk for query, layer in pairs if layer is not None and _may_join(query, layer, rights)}
+
+
+def _may_join(query, layer, rights):
+    """Return whether a query belongs to the team of a layer, or to somebody who may see the layer."""
+    if layer.team_id is None or layer.team_id == query.team_id:
+        return True
+    return rights.get(query.owner_id, NOTHING).sees_layer(layer.owner_id, layer.team_id)
 
 
 def follow_layers(name: str = "") -> list[Query]:

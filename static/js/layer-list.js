@@ -1,12 +1,14 @@
 // The list of layers, with the state of each, whether it is drawn, and its actions; and the form that adds a layer.
 
-import { $, coalesced, h, icon, setText } from "./dom.js";
+import { $, coalesced, h, icon, offer, setText } from "./dom.js";
+import { mayShare, sharedText, teamChoices, teamOf } from "./teams/rights.js";
+import { chosenTeam, showTeams } from "./teams/team-fields.js";
 import { count, geometryTypes, layerName, layerTitle, pairedText } from "./format.js";
 
 const REFRESH_MS = 100;
 const PROBLEMS_SHOWN = 100;
 
-/** @param {object} actions `show`, `zoom`, `join`, `count`, `drawPoint`, `drawLine`, `drawPolygon`, `cancel`, `remove`: functions of a layer */
+/** @param {object} actions `show`, `zoom`, `join`, `count`, `drawPoint`, `drawLine`, `drawPolygon`, `cancel`, `remove`: functions of a layer; `share(layer, team)` */
 export function createLayerList(store, actions) {
   const rows = new Map();
   const list = $("layer-list");
@@ -26,7 +28,7 @@ export function createLayerList(store, actions) {
     }
     $("layers-empty").hidden = store.layers.size > 0;
   };
-  store.on("layers queries pairs", coalesced(render, REFRESH_MS));
+  store.on("layers queries pairs teams", coalesced(render, REFRESH_MS));
   render();
 }
 
@@ -49,7 +51,9 @@ function createRow(store, name, actions) {
   parts.progress.append(parts.bar, button("cancel", "close", "Cancel"));
   const needsVersion = [button("zoom", "zoom", "Zoom to"), button("join", "join", "Join"), button("count", "count", "Colour by count"),
     button("drawPoint", "point", "Add point"), button("drawLine", "line", "Add line"), button("drawPolygon", "polygon", "Add polygon")];
-  const menu = h("div", { class: "query-actions", id: `layer-actions-${name}`, hidden: true }, ...needsVersion, button("remove", "trash", "Delete", "danger"));
+  parts.team = h("select", { class: "layer-team", "aria-label": `Who sees ${name}` });
+  parts.team.addEventListener("change", () => actions.share(store.layers.get(name), teamOf(parts.team.value)));
+  const menu = h("div", { class: "query-actions", id: `layer-actions-${name}`, hidden: true }, ...needsVersion, button("remove", "trash", "Delete", "danger"), parts.team);
   const open = h("button", { type: "button", class: "query-main quiet", "aria-expanded": "false", "aria-controls": menu.id },
     h("span", { class: "query-text" }, parts.title, parts.about), parts.status);
   open.addEventListener("click", () => {
@@ -58,10 +62,10 @@ function createRow(store, name, actions) {
   });
   const element = h("li", { class: "query layer", "data-layer": name },
     h("div", { class: "query-row" }, parts.swatch, open), parts.progress, parts.paired, parts.truncated, parts.error, parts.problems, menu);
-  return { element, update: (layer) => update(layer, store.joinsOf(name), element, parts, needsVersion) };
+  return { element, update: (layer) => update(store, layer, store.joinsOf(name), element, parts, needsVersion) };
 }
 
-function update(layer, joins, element, parts, needsVersion) {
+function update(store, layer, joins, element, parts, needsVersion) {
   const { status, version } = layer;
   element.dataset.status = status;
   element.dataset.shown = layer.shown;
@@ -73,7 +77,8 @@ function update(layer, joins, element, parts, needsVersion) {
   const byCount = element.querySelector("[data-action=count]");
   byCount.setAttribute("aria-pressed", String(Boolean(layer.byCount)));
   setText(parts.title, layer.title);
-  setText(parts.about, describe(layer));
+  setText(parts.about, [describe(layer), sharedText(store, layer)].filter(Boolean).join(" \u00b7 "));
+  showTeam(store, layer, parts.team);
   setText(parts.status, status);
   parts.status.dataset.status = { ready: "running", importing: "pending" }[status] ?? status;
   parts.status.hidden = status === "ready";
@@ -86,6 +91,14 @@ function update(layer, joins, element, parts, needsVersion) {
   parts.paired.hidden = joins.length === 0;
   setText(parts.paired, pairedText(joins));
   showProblems(parts.problems, layer);
+}
+
+/** Offer the teams of the user, and everybody; nothing to users who are in no team. */
+function showTeam(store, layer, select) {
+  const mine = { team: layer.team, mine: layer.owner === store.user };
+  const choices = teamChoices(store, layer.team ?? null);
+  offer(select, [["", [["", "everybody sees it"], ...choices.map(([team, name]) => [team, `team ${name}`])]]], layer.team ? String(layer.team) : "");
+  select.hidden = choices.length === 0 || !mayShare(store, mine) || layer.version === null;
 }
 
 function describe({ name, title, version, features, geometry_types: types, status, progress }) {
@@ -109,7 +122,7 @@ function showProblems(details, { problems = [], problem_count: total = problems.
 
 export class LayerForm {
   /**
-   * @param {object} parts `mostBytes`, the largest size of a file; `upload(fields, onProgress)`, returning `{done, abort}`;
+   * @param {object} parts `store`; `mostBytes`, the largest size of a file; `upload(fields, onProgress)`, returning `{done, abort}`;
    *   `names()`; `onOpen()`; `onDone(layer)`
    */
   constructor(parts) {
@@ -141,6 +154,7 @@ export class LayerForm {
     elements.title.value = layerTitle(file.name);
     setText($("layer-file"), `${file.name}, ${count(Math.max(1, file.size / 1024))} KiB`);
     this.#error("");
+    showTeams(this.form, this.store, null, "everybody");
     this.#showKnown();
     this.form.hidden = false;
     $("layer-add").hidden = true;
@@ -164,7 +178,8 @@ export class LayerForm {
       // The server would break off the upload without an answer.
       return this.#error(`A file may have at most ${count(this.mostBytes)} bytes; this one has ${count(this.file.size)}.`);
     }
-    const fields = { file: this.file, name: elements.name.value.trim(), title: elements.title.value.trim() };
+    const { team } = chosenTeam(this.form);
+    const fields = { file: this.file, name: elements.name.value.trim(), title: elements.title.value.trim(), ...(team && { team }) };
     this.#error("");
     this.#busy(true);
     this.upload_ = this.upload(fields, (share) => ($("layer-progress").value = share));

@@ -52,6 +52,11 @@ export class LayersApi {
     return this.#ask("POST", `${name}/cancel`);
   }
 
+  /** Show a layer to a team, given its number, or to everybody (null). */
+  share(name, team) {
+    return this.#ask("POST", `${name}/share`, { body: JSON.stringify({ team }), headers: { "Content-Type": "application/json" } });
+  }
+
   remove(name) {
     return this.#ask("DELETE", name);
   }

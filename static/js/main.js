@@ -45,6 +45,7 @@ import { Subscriptions } from "./subscriptions.js";
 import { createTable } from "./table/page.js";
 import { createTabs } from "./tabs.js";
 import { createTheme, isDark } from "./theme.js";
+import { ViewsPanel } from "./teams/views-panel.js";
 import { toast } from "./toasts.js";
 import { createUnitsControl, recallUnits } from "./units-control.js";
 import { formatHash, parseHash } from "./url-state.js";
@@ -333,6 +334,7 @@ createLayerList(store, {
   },
   join: (layer) => joinLayer(layer.name),
   cancel: (layer) => tried(api.cancel(layer.name)),
+  share: (layer, team) => tried(api.share(layer.name, team)),
   remove: async (layer) => {
     const question = `Delete \u201c${layer.title}\u201d with all its versions? Queries that join it wait until there is one of its name again. This cannot be undone.`;
     if (await confirmed(question, "Delete")) await tried(api.remove(layer.name), `Deleted \u201c${layer.title}\u201d.`);
@@ -340,7 +342,14 @@ createLayerList(store, {
 });
 createLitQueries(map.leaflet, $("query-list"), { at: (place) => map.queryAt(place), onChange: (numbers) => map.light(numbers) });
 createExamples(store, (shown) => ask({ type: "examples.show", shown }));
+const viewsPanel = new ViewsPanel({
+  store,
+  ask: (message) => socket.request(message),
+  address: () => location.hash,
+  open: openView,
+});
 const layerForm = new LayerForm({
+  store,
   mostBytes: page.upload_bytes,
   upload: (fields, onProgress) => api.upload(fields, onProgress),
   names: () => [...store.layers.keys()],
@@ -396,6 +405,7 @@ createShortcuts([
   { key: "h", text: "History", run: () => tabs.show("history") },
   { key: "o", text: "Table of objects", run: () => table.toggle() },
   { key: "w", text: "Watch the selected object, or no longer", run: () => table.starSelected() },
+  { key: "v", text: "Views, and share links", run: () => viewsPanel.start() },
   { key: "/", text: "Search for an object", run: () => $("search").focus() },
   { key: "a", text: "Queries around the selected object, or the middle of the map", run: openAroundMenu },
   { key: "f", text: "Follow the selected object", run: () => store.selected && panel.setFollow(!panel.following) },
@@ -441,6 +451,7 @@ function receive(message) {
   store.apply(message, now());
   subscriptions.follow(message);
   pages.follow(message);
+  viewsPanel.follow(message);
   if (["hello", "changes.missed"].includes(message.type)) listLayers();
 }
 
@@ -564,6 +575,17 @@ function setNames(on) {
   remember("names", on);
   map.objects.names = on;
   map.objects.invalidate();
+}
+
+/** Show a saved view: its address, and only its queries and layers. */
+function openView(view) {
+  location.hash = view.address;
+  chosen = parseHash(view.address)?.streams ?? null;
+  subscriptions.view();
+  map.objects.invalidate();
+  const [queries, layers] = [new Set(view.queries), new Set(view.layers)];
+  for (const { query } of store.listed()) store.show(query, queries.has(query));
+  for (const { name } of [...store.layers.values()]) store.showLayer(name, layers.has(name));
 }
 
 /** Show what an address holds. The table comes first, since its height moves the middle of the map. */

@@ -10,11 +10,13 @@ import { errorField } from "./format.js";
 import { normalisedBox, rectangleOf, roundedBox } from "./geometry.js";
 import { JoinFields } from "./join-fields.js";
 import { areaIn, boxOf, planOf, reportOf, shapedArea } from "./plan.js";
+import { mayShare } from "./teams/rights.js";
+import { chosenTeam, showTeams } from "./teams/team-fields.js";
 
 const FIELDS = ["name", "stream", "partner", "distance", "windowS", "slideS", "beforeS", "forMin", "away", "latenessS", "withinMin", "partnerWhere", "focus", "shape", "k", "maxDistance", "aggregate", "thresholds", "box", "where", "plan", "form"];
 // The form element that gets the focus after an error, where it does not have the name of the error's field.
 const FIRST_OF = { focus: "focusKey", aggregate: "function", thresholds: "function" };
-const NOT_OF_PLAN = ["name", "shared", "severity", "plan"]; // the plan is read when it is edited, not written again
+const NOT_OF_PLAN = ["name", "shared", "team", "severity", "plan"]; // the plan is read when it is edited, not written again
 const NO_STREAM = "No stream is switched on. An administrator can add one or switch one on.";
 const SIDES = ["west", "south", "east", "north"];
 
@@ -81,6 +83,8 @@ export class QueryForm {
       this.#chooseStream(normalisedBox(this.view()));
       if (!begun) this.editor.draw();
     }
+    showTeams(this.form, this.store, query, "no team");
+    elements.shared.disabled = Boolean(query) && !mayShare(this.store, query);
     this.#changed();
     this.filter.start();
     this.form.hidden = false;
@@ -262,7 +266,7 @@ export class QueryForm {
     const save = $("form-save");
     save.disabled = true;
     try {
-      await this.save(this.query, { name, plan, shared: elements.shared.checked, severity: elements.severity.value });
+      await this.save(this.query, { name, plan, shared: elements.shared.checked, ...chosenTeam(this.form), severity: elements.severity.value });
       this.close();
     } catch (error) {
       const field = this.written ? "plan" : (errorField(error.code ?? "", error.message) ?? "form");

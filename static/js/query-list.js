@@ -11,6 +11,7 @@ import { canBeWatched } from "./rules/rule-form.js";
 import { headline } from "./sketch/bounds.js";
 import { createSketched } from "./sketch/card.js";
 import { sketchText } from "./sketch/words.js";
+import { mayEdit, mayShare, sharedText } from "./teams/rights.js";
 import { unitsName } from "./units.js";
 
 const REFRESH_MS = 200;
@@ -63,7 +64,7 @@ export function createQueryList(store, pages, actions) {
     }
     renderPaging(pages, queries.length);
   };
-  store.on("queries objects places figures roles streams layers", coalesced(render, REFRESH_MS));
+  store.on("queries objects places figures roles streams layers teams", coalesced(render, REFRESH_MS));
   setInterval(render, AGES_MS); // a focal object falls silent with time alone
   $("query-more").addEventListener("click", () => pages.showMore());
   $("query-search").addEventListener("input", debounced(() => pages.find($("query-search").value), SEARCH_MS));
@@ -172,7 +173,7 @@ function inputsOf(store, query, nowMs) {
   const partner = join?.layer ? store.layers.get(join.layer) : store.streams.get(join?.stream);
   const counts = [store.pairCount(query.query), store.toldCount(query.query), store.lastingCount(query.query)];
   const answer = [store.answered(query.query), store.count(query.query), ...counts, store.sketched.get(query.query)];
-  return [query, query.shown, store.streams.get(query.stream), partner, ...answer, waits(store, query, nowMs), staleNote(store, nowMs), unitsName()];
+  return [query, query.shown, store.streams.get(query.stream), partner, ...answer, waits(store, query, nowMs), staleNote(store, nowMs), unitsName(), store.teams];
 }
 
 /** Return whether a query waits to start until the engine answers again. */
@@ -190,7 +191,8 @@ function update(store, query, element, parts, nowMs) {
   setText(parts.name, query.name);
   parts.name.title = query.name;
   const where = query.plan?.where ? `, where ${query.plan.where}` : "";
-  const owner = query.example ? " \u00b7 example" : query.mine === false ? ` \u00b7 by ${query.owner}` : query.shared ? " \u00b7 shared" : "";
+  const team = query.team ? ` \u00b7 ${sharedText(store, { team: query.team })}` : "";
+  const owner = (query.example ? " \u00b7 example" : query.mine === false ? ` \u00b7 by ${query.owner}` : query.shared ? " \u00b7 shared" : "") + team;
   const watched = query.severity ? ` \u00b7 ${query.severity} incidents` : "";
   const stream = store.streams.get(query.stream)?.title ?? query.stream;
   const titleOf = (source, name) =>
@@ -221,7 +223,8 @@ function update(store, query, element, parts, nowMs) {
   parts.pause.querySelector("use").setAttribute("href", paused ? "#icon-play" : "#icon-pause");
   setHint(parts.share, query.shared ? "Stop sharing" : "Share");
   parts.alarm.hidden = !canBeWatched(query);
-  for (const name of ["edit", "pause", "share", "cancel"]) parts[name].hidden = query.mine === false;
+  for (const name of ["edit", "pause", "cancel"]) parts[name].hidden = !mayEdit(store, query);
+  parts.share.hidden = !mayShare(store, query);
   parts.pause.hidden ||= !["running", "paused", "waiting"].includes(query.status);
 }
 

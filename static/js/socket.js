@@ -9,7 +9,7 @@ const REPLY_MS = 20_000;
 // browser believes: the network may drop packets silently. A timer counts the seconds, so that a page that slept does not
 // take its sleep for silence.
 const SILENT_S = 8;
-const SIGNED_OUT_CODES = [4401, 4403];
+const SIGNED_OUT_CODES = [4401, 4403, 4410, 4413]; // the last two end a connection by a share link
 
 /** An error with which the server answered a request. */
 export class ServerError extends Error {
@@ -22,7 +22,7 @@ export class ServerError extends Error {
 export class Socket {
   /**
    * @param {string} path of the websocket on this server
-   * @param {object} parts `Arrow`; `onMessage(message)`; `onState(state)` with "open", "reconnecting", "offline" or "signed-out";
+   * @param {object} parts `Arrow`; `onMessage(message)`; `onState(state, code)` with "open", "reconnecting", "offline" or "signed-out";
    *   `onOpen()` after every (re)connection
    */
   constructor(path, parts) {
@@ -98,7 +98,7 @@ export class Socket {
     for (const id of [...this.pending.keys()]) {
       this.#settle(id).reject(new ServerError({ code: "offline", message: "The connection was lost before the server answered." }));
     }
-    if (SIGNED_OUT_CODES.includes(code)) return this.parts.onState("signed-out");
+    if (SIGNED_OUT_CODES.includes(code)) return this.parts.onState("signed-out", code);
     this.parts.onState(navigator.onLine === false ? "offline" : "reconnecting");
     // Half of the wait is random, so that many browsers do not come back at the same moment.
     this.timer = setTimeout(() => this.connect(), this.waitMs * (0.5 + Math.random() / 2));

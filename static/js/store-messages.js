@@ -10,6 +10,7 @@ import { dropAnswer, dropUnlike } from "./store-members.js";
 export const REDUCERS = {
   hello(store, message, nowMs) {
     store.user = message.user;
+    keepTeams(store, message);
     store.space = message.space;
     store.dimensions = (message.dimensions ?? []).map(({ name }) => name);
     store.clockOffsetMs = message.server_time_us / 1000 - nowMs;
@@ -17,7 +18,12 @@ export const REDUCERS = {
     for (const [query, { regions }] of store.roles) store.sentBefore.set(query, new Map(regions.map((region) => [region.region, region])));
     store.toldLayers = new Set();
     keepStreams(store, message);
-    return ["streams", "objects", "status"];
+    return ["streams", "objects", "teams", "status"];
+  },
+
+  "team.list"(store, message) {
+    keepTeams(store, message);
+    return ["teams", "queries", "layers"];
   },
 
   "stream.list"(store, message) {
@@ -142,6 +148,10 @@ function keepStreams(store, { spaces, streams }) {
     store.streams.set(stream.name, { newestMs: NaN, heardMs: NaN, health: null, ...heard, ...stream, kind: kindOf(stream.icon) });
     store.objects.draw(stream.name, kindOf(stream.icon));
   }
+}
+
+function keepTeams(store, { teams = [] }) {
+  store.teams = new Map(teams.map((team) => [team.team, team]));
 }
 
 function keepLayer(store, layer) {

@@ -60,6 +60,7 @@ class Store {
     this.eventsSeen = 0; // events ever recorded
     this.unread = 0;
     this.user = null;
+    this.teams = new Map(); // number -> {team, name, role}, of the teams in which the user is
     this.space = null; // name of the built-in space; the badge shows the state of its engine
     this.dimensions = []; // names of the dimensions of the built-in space
     this.mapped = null; // names of the geographic spaces, which the map can show; null: all spaces
@@ -78,7 +79,7 @@ class Store {
 
   /**
    * Call `listener` after every change of a topic: objects, queries, places, figures, roles, regions, pairs, streams, layers, events, incidents,
-   * status, selection.
+   * teams, status, selection.
    */
   on(topics, listener) {
     for (const topic of topics.split(" ")) {

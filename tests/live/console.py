@@ -16,10 +16,12 @@ from webapp.models import (
     Incident,
     Layer,
     LoginLink,
+    Membership,
     Query,
     Space,
     Stream,
     Subscription,
+    Team,
 )
 from webapp.queries import checked_plan
 from webapp.tasks import reconcile as reconciliation
@@ -153,7 +155,16 @@ def sent(number: int) -> dict:
     }
 
 
+def put_member(team: str, name: str, role: str) -> int:
+    """Add a user to a team, which is made where there is none, as the admin does; return the number of the team."""
+    made, _ = Team.objects.get_or_create(name=team)
+    user = get_user_model().objects.get(username=name)
+    Membership.objects.update_or_create(team=made, user=user, defaults={"role": role})
+    return made.pk
+
+
 COMMANDS = {
+    "put_member": put_member,
     "token": token,
     "login_path": login_path,
     "add_stream": add_stream,

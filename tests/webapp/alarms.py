@@ -11,11 +11,10 @@ from webapp.models import Channel, Incident, IncidentChange, Query, Subscription
 NOON = datetime(2026, 1, 5, 12, tzinfo=UTC)  # a Monday
 
 
-def query_of(user, name="Harbour", shared=False, severity="critical"):
+def query_of(user, name="Harbour", shared=False, severity="critical", team=None):
     """Save a query with a severity; no engine knows of it."""
-    return Query.objects.create(
-        owner=user, name=name, stream="ships", plan=PLAN, status=Query.RUNNING, shared=shared, severity=severity
-    )
+    about = {"owner": user, "name": name, "shared": shared, "severity": severity, "team": team}
+    return Query.objects.create(**about, stream="ships", plan=PLAN, status=Query.RUNNING)
 
 
 def changed(query, count=1, what=IncidentChange.OPENED, prefix="ship", at=None, **fields):
@@ -47,8 +46,8 @@ def webhook(url, name="hook", **secrets):
 
 
 def subscribed(user, channel, queries=(), **fields):
-    """Save a subscription of a user, or of a group."""
-    kind = "user" if hasattr(user, "username") else "group"
+    """Save a subscription of a user, or of a team."""
+    kind = "user" if hasattr(user, "username") else "team"
     made = Subscription.objects.create(**{kind: user}, channel=channel, **fields)
     made.queries.set(queries)
     return made

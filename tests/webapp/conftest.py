@@ -271,6 +271,26 @@ async def connected(user, query=""):
         await socket.disconnect(timeout=PATIENCE_S)
 
 
+@asynccontextmanager
+async def connected_guest(secret, headers=(ORIGIN, HOST)):
+    """Open the websocket of a share link."""
+    from webapp.asgi import application
+
+    socket = Socket(application, f"/ws/shared/{secret}/", list(headers))
+    accepted, _ = await socket.connect(timeout=PATIENCE_S)
+    assert accepted
+    try:
+        yield socket
+    finally:
+        await socket.disconnect(timeout=PATIENCE_S)
+
+
+@pytest.fixture
+def connect_guest():
+    """Return `connected_guest`."""
+    return connected_guest
+
+
 @pytest.fixture
 def connect():
     """Return `connected`."""

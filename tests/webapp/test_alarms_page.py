@@ -3,7 +3,6 @@
 import json
 
 import pytest
-from django.contrib.auth.models import Group
 from django.test import Client
 
 from tests.webapp.alarms import changed, query_of, subscribed, webhook
@@ -12,7 +11,7 @@ from webapp.delivery import outbox
 from webapp.delivery.channels.push import vapid
 from webapp.delivery.sending import deliver_due
 from webapp.delivery.views import MOST_BROWSERS
-from webapp.models import Channel, Delivery, Subscription
+from webapp.models import Channel, Delivery, Membership, Subscription, Team
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -103,10 +102,10 @@ def test_a_user_has_some_browsers_only(user, service):
 
 
 def test_the_page_shows_what_reaches_a_user_and_nothing_of_others(user, other):
-    group = Group.objects.create(name="watch")
-    user.groups.add(group)
+    team = Team.objects.create(name="watch")
+    Membership.objects.create(team=team, user=user)
     subscribed(user, webhook("https://a.example", "mine"))
-    subscribed(group, webhook("https://a.example", "the watch's"))
+    subscribed(team, webhook("https://a.example", "the watch's"))
     subscribed(other, webhook("https://a.example", "another's"))
     changed(query_of(other, "Private"), prefix="private")
     changed(query_of(user, "Shared", shared=True), prefix="shared")

@@ -3,13 +3,13 @@
 import re
 
 import pytest
-from django.contrib.auth.models import Group, Permission
+from django.contrib.auth.models import Permission
 from django.test import Client
 
 from tests.webapp.alarms import changed, query_of, subscribed, webhook
 from tests.webapp.receiver import Receiver
 from webapp.delivery import outbox
-from webapp.models import Channel, Delivery, DeliveryAttempt, Subscription
+from webapp.models import Channel, Delivery, DeliveryAttempt, Subscription, Team
 
 pytestmark = pytest.mark.django_db(transaction=True)
 CHANNELS, SUBSCRIPTIONS, DELIVERIES = (f"/admin/webapp/{name}/" for name in ("channel", "subscription", "delivery"))
@@ -158,21 +158,21 @@ def test_a_subscription_is_made_with_boxes_and_listed_in_words(admin, user):
 
 
 def test_queries_that_the_receiver_does_not_see_are_refused(admin, user, other):
-    channel, group = webhook("https://a.example"), Group.objects.create(name="watch")
+    channel, team = webhook("https://a.example"), Team.objects.create(name="watch")
     private, shared = query_of(user, "private"), query_of(user, "shared", shared=True)
     for receiver, query, accepted in (
         ({"user": user.pk}, private, True),
         ({"user": other.pk}, private, False),
         ({"user": other.pk}, shared, True),
-        ({"group": group.pk}, private, False),
-        ({"group": group.pk}, shared, True),
+        ({"team": team.pk}, private, False),
+        ({"team": team.pk}, shared, True),
     ):
         response = admin.post(f"{SUBSCRIPTIONS}add/", subscription(channel, queries=[query.pk], **receiver))
         assert (response.status_code == 302) == accepted
         if not accepted:
             assert "does not see private" in errors_of(response)["queries"][0]
     nobody = admin.post(f"{SUBSCRIPTIONS}add/", subscription(channel))
-    assert errors_of(nobody) == {"__all__": ["a subscription must be of a user or of a group"]}
+    assert errors_of(nobody) == {"__all__": ["a subscription must be of a user or of a team"]}
 
 
 def test_dead_deliveries_are_shown_with_their_attempts_and_sent_again(admin, user, receiver):

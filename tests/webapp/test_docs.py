@@ -17,7 +17,7 @@ from webapp import groups, queries
 from webapp.consumers.messages import FIELDS, read_document, read_fields
 from webapp.consumers.monitor import view_plans
 from webapp.layers import announce
-from webapp.models import Incident, Layer, Stream
+from webapp.models import Incident, Layer, Membership, Stream, Team
 from webapp.notify import LAYERS_GROUP
 from webapp.queries import viewed_streams
 
@@ -95,6 +95,16 @@ async def test_the_server_says_what_the_examples_say(engine, streams, user, conn
         heard["incident.detail"] = await socket.hear("incident.detail", id=13)
         await socket.tell("why.incident", id=20, incident=incident.pk)
         heard["why.told"] = await socket.hear("why.told", id=20)
+        await socket.tell("saved.add", id=21, name="Harbour", address="#9/60/25")
+        heard["saved.listed"] = await socket.hear("saved.listed", id=21)
+        heard["saved.changed"] = await lister.hear("saved.changed")
+        await socket.tell("link.add", id=25, name="Office", queries=[query], hours=24)
+        heard["link.added"] = await socket.hear("link.added", id=25)
+        await socket.tell("link.list", id=24)
+        heard["link.listed"] = await socket.hear("link.listed", id=24)
+        team = await Team.objects.acreate(name="Harbour")
+        await Membership.objects.acreate(team=team, user=user, role="analyst")
+        heard["team.list"] = await socket.hear("team.list")
         await socket.tell("roles.subscribe", query=query)
         heard["query.roles"] = await socket.hear("query.roles")
         Log(redis_client, "earth", 2).report_regions({}, map=RegionMap.grid(EARTH, 2).document())
@@ -133,6 +143,10 @@ async def test_the_server_says_what_the_examples_say(engine, streams, user, conn
     assert set(row) == set(REPLIES["answer.change"]["rows"][0])
     (region,) = heard["query.roles"]["regions"]
     assert set(region) == set(REPLIES["query.roles"]["regions"][0])
+    assert heard["team.list"]["teams"] == [{"team": team.pk, "name": "Harbour", "role": "analyst"}]
+    assert set(heard["saved.listed"]["views"][0]) == set(REPLIES["saved.listed"]["views"][0])
+    assert set(heard["link.listed"]["links"][0]) == set(REPLIES["link.listed"]["links"][0])
+    assert set(heard["link.added"]["link"]) == set(REPLIES["link.added"]["link"])
     assert set(heard["layer.status"]["layer"]) == set(REPLIES["layer.status"]["layer"])
     for kind in ("hello", "stream.list"):
         assert set(heard[kind]["streams"][0]) == set(REPLIES[kind]["streams"][0])

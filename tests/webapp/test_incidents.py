@@ -295,7 +295,7 @@ def test_a_query_that_is_too_expensive_closes_its_incidents(log, redis_client, u
 
 
 def test_a_query_of_a_sketch_cannot_have_a_severity(user, streams, monkeypatch):
-    monkeypatch.setattr(queries, "checked_plan", lambda plan: plan)
+    monkeypatch.setattr(queries, "checked_plan", lambda plan, rights: plan)
     with pytest.raises(Refused, match="a query of a sketch opens no incidents"):
         queries.register(user, "q", {"stream": "ships", "kind": "sketch"}, severity="info")
 
@@ -474,7 +474,7 @@ def test_whoever_may_see_the_query_may_act_and_nobody_else(act, incident, user, 
 
 def test_an_incident_can_only_be_assigned_to_who_may_act_on_it(incident, user, other, staff):
     for name in ("bob", "nobody"):
-        with pytest.raises(Refused, match=f"to must be a user who may see the query; got '{name}'"):
+        with pytest.raises(Refused, match=f"to must be a user who may act on the incidents of the query; got '{name}'"):
             incidents.assign(user, incident.pk, name)
     assert incidents.detail(user, incident.pk)[2] == ["ann", "root"]
     Query.objects.update(shared=True)

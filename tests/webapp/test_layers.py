@@ -30,12 +30,13 @@ from streaming.layers import Wanted
 from tests.layers.files import frame, write
 from tests.webapp.conftest import cookie_of
 from tests.webapp.test_tasks import entries
-from webapp import layers, tasks
+from webapp import layers, queries, tasks
 from webapp.celery import app as celery_app
 from webapp.layers import imports
 from webapp.layers.imports import import_layer
+from webapp.layers.versions import share_layer
 from webapp.management.commands.import_layer import Bar, name_of
-from webapp.models import Layer, RefusedImport, Space
+from webapp.models import Layer, Membership, Query, RefusedImport, Space, Team
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.filterwarnings("ignore::RuntimeWarning")]
 SQUARES = [shapely.box(n, 0, n + 0.5, 0.5) for n in range(4)]
@@ -181,7 +182,7 @@ BAD_EDITS = {
     "keys of numbers": ({"remove": [1]}, "remove must be a list of keys"),
     "too many": ({"remove": ["a"] * 1001}, "remove must be a list of at most 1000"),
     "no version": ({"version": None}, "version must be the number of the version that is edited"),
-    "unknown field": ({"extra": 1}, "an edit must be an object with version, upsert and remove"),
+    "unknown field": ({"extra": 1}, "an edit must be an object with version, upsert, remove"),
 }
 
 
@@ -219,7 +220,7 @@ def test_reading_is_for_those_who_have_logged_in_and_changing_for_owner_and_staf
         client.delete("/layers/squares"),
     ):
         assert answer.status_code == 403
-        assert "only its owner, or staff, may change a layer" in answer.json()["error"]
+        assert "only its owner, an analyst of its team, or staff, may change a layer" in answer.json()["error"]
     client.force_login(staff)
     assert edit(client, 1, remove=["s0"]).status_code == 200
     client.force_login(user)
@@ -721,3 +722,25 @@ def test_progress_is_told_at_most_twice_a_second(user, monkeypatch, folder):
 )
 def test_a_layer_is_named_after_its_file(file, name):
     assert name_of(Path(file)) == name
+
+
+def test_a_join_waits_while_its_owner_may_not_see_the_layer(site, streams, user, other):
+    join = {"stream": "ships", "kind": "join", "join": {"layer": "squares", "predicate": "within"}}
+    waits = queries.register(other, "theirs", join)  # there is no such layer yet
+    team = Team.objects.create(name="harbour")
+    Membership.objects.create(team=team, user=user, role="analyst")
+    assert upload(site, team=team.pk).status_code == 202
+
+    def status():
+        waits.refresh_from_db()
+        return waits.status
+
+    assert Layer.objects.get().team == team and status() == Query.WAITING
+    member = Membership.objects.create(team=team, user=other, role="viewer")
+    assert status() == Query.PENDING
+    member.delete()
+    assert status() == Query.WAITING
+    share_layer(user, "squares", None)
+    assert status() == Query.PENDING
+    share_layer(user, "squares", team.pk)
+    assert status() == Query.WAITING

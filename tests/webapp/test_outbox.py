@@ -3,7 +3,6 @@
 from datetime import UTC, datetime, time
 
 import pytest
-from django.contrib.auth.models import Group
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError, connection, transaction
 from django.test.utils import CaptureQueriesContext
@@ -14,7 +13,7 @@ from tests.webapp.alarms import NOON, changed, query_of, subscribed, webhook
 from webapp.delivery import outbox
 from webapp.delivery.outbox import enqueue
 from webapp.delivery.schedule import within
-from webapp.models import Channel, Delivery, Incident, RemovedExamples, Subscription
+from webapp.models import Channel, Delivery, Incident, Membership, RemovedExamples, Subscription, Team
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -33,8 +32,8 @@ def channel():
 def keys():
     """Return the objects whose incidents are to be sent, with the receiver."""
     return sorted(
-        (str(delivery.subscription.user or delivery.subscription.group), delivery.document["incident"]["key"])
-        for delivery in Delivery.objects.select_related("subscription__user", "subscription__group")
+        (str(delivery.subscription.user or delivery.subscription.team), delivery.document["incident"]["key"])
+        for delivery in Delivery.objects.select_related("subscription__user", "subscription__team")
     )
 
 
@@ -85,13 +84,30 @@ def test_only_chosen_changes_are_sent(user, channel):
     assert keys() == [("ann", "acknowledged-0"), ("ann", "closed-0")]
 
 
-def test_a_user_hears_of_own_and_shared_queries_and_a_group_of_shared_ones(user, other, staff, channel):
-    group = Group.objects.create(name="watch")
-    for somebody in (user, other, staff, group):
+def test_a_user_hears_of_own_and_shared_queries_and_a_team_of_its_own_and_shared_ones(user, other, staff, channel):
+    team = Team.objects.create(name="watch")
+    for somebody in (user, other, staff, team):
         subscribed(somebody, channel)
     changed(query_of(user), prefix="own")
     changed(query_of(user, shared=True), prefix="shared")
     assert keys() == [("ann", "own-0"), *((who, "shared-0") for who in ("ann", "bob", "root", "watch"))]
+    changed(query_of(user, team=team), prefix="team")
+    assert {key for key in keys() if key[1] == "team-0"} == {("ann", "team-0"), ("watch", "team-0")}
+    Membership.objects.create(team=team, user=other)
+    changed(query_of(user, team=team), prefix="member")
+    assert {who for who, key in keys() if key == "member-0"} == {"ann", "bob", "watch"}
+
+
+def test_a_member_who_leaves_hears_nothing_more_by_the_channel_of_the_team(user, other):
+    team = Team.objects.create(name="watch")
+    member = Membership.objects.create(team=team, user=other)
+    channel = Channel.objects.create(name="team", kind="webhook", options={"url": "https://a.example"}, team=team)
+    for somebody in (other, team):
+        subscribed(somebody, channel)
+    changed(query_of(user, shared=True), prefix="before")
+    member.delete()
+    changed(query_of(user, shared=True), prefix="after")
+    assert keys() == [("bob", "before-0"), ("watch", "after-0"), ("watch", "before-0")]
 
 
 def test_a_subscription_can_name_its_queries_and_staff_any(user, other, staff, channel):
@@ -180,15 +196,15 @@ def test_the_database_is_not_asked_more_often_about_more_changes_or_subscription
     assert Delivery.objects.count() == 10 + 800
 
 
-def test_a_subscription_is_of_a_user_or_a_group_and_uses_their_channels(user, other, channel):
-    group = Group.objects.create(name="watch")
-    user.groups.add(group)
+def test_a_subscription_is_of_a_user_or_a_team_and_uses_their_channels(user, other, channel):
+    team = Team.objects.create(name="watch")
+    Membership.objects.create(team=team, user=user)
     of_user = Channel.objects.create(name="own", kind="webhook", options={"url": "https://a.example"}, owner=user)
-    of_team = Channel.objects.create(name="team", kind="webhook", options={"url": "https://a.example"}, team=group)
+    of_team = Channel.objects.create(name="team", kind="webhook", options={"url": "https://a.example"}, team=team)
     for receiver, allowed in (
         ({"user": user}, [channel, of_user, of_team]),
         ({"user": other}, [channel]),
-        ({"group": group}, [channel, of_team]),
+        ({"team": team}, [channel, of_team]),
     ):
         made = {each: Subscription(**receiver, channel=each) for each in (channel, of_user, of_team)}
         for each, subscription in made.items():
@@ -197,10 +213,10 @@ def test_a_subscription_is_of_a_user_or_a_group_and_uses_their_channels(user, ot
             else:
                 with pytest.raises(ValidationError, match="belongs to another user or team"):
                     subscription.full_clean()
-    with pytest.raises(ValidationError, match="a subscription must be of a user or of a group"):
+    with pytest.raises(ValidationError, match="a subscription must be of a user or of a team"):
         Subscription(channel=channel).full_clean()
     with pytest.raises(IntegrityError):
-        Subscription.objects.create(user=user, group=group, channel=channel)
+        Subscription.objects.create(user=user, team=team, channel=channel)
 
 
 @pytest.mark.parametrize(

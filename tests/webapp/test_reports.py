@@ -140,8 +140,8 @@ def test_the_area_is_that_of_a_polygon_a_query_or_a_feature(ask, ships, user, ot
     moving = Query.objects.create(owner=user, name="moves", plan=plan, stream="ships", space=ships.space)
     assert "stays where it is; got 'moves'" in ask(404, query=moving.pk)["error"]
     theirs = Query.objects.create(owner=other, name="c", plan=mine.plan, stream="ships", space=ships.space)
-    assert "a query of yours or a shared one" in ask(404, query=theirs.pk)["error"]
-    assert "a query of yours or a shared one" in ask(404, query="x")["error"]
+    assert "a query that you may see" in ask(404, query=theirs.pk)["error"]
+    assert "a query that you may see" in ask(404, query="x")["error"]
 
     table = feature_table("ports", ["p", "quay"], [shapely.Polygon(RING), shapely.Point(1, 2)], [{}] * 2)
     version = LayerStore(project.LAYERS_DIR).write("ports", table)

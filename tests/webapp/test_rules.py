@@ -27,7 +27,7 @@ def test_a_rule_tells_the_objects_of_the_query_that_it_watches(engine, watched, 
 
 def test_a_rule_names_only_queries_that_its_user_sees(watched, django_user_model):
     other = django_user_model.objects.create_user("other")
-    refused = f"a rule must name queries of yours or shared ones; got {watched.pk}"
+    refused = f"a rule must name queries that you may see; got {watched.pk}"
     with pytest.raises(Refused, match=refused):
         queries.register(other, "alarm", rule(watched.pk))
     queries.edit(watched.owner, watched.pk, shared=True)

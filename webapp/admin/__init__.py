@@ -1,9 +1,10 @@
-"""The admin: spaces, streams, layers, base maps, queries, events, incidents, filters, alarms, users and API tokens."""
+"""The admin: streams, layers, queries, incidents, alarms, teams, the audit log, users, and what belongs to them."""
 
 from django.contrib import admin
 from django.contrib.auth import admin as accounts  # noqa: F401
 
 from webapp.admin import (  # noqa: F401  (they register themselves)
+    audit,
     channels,
     deliveries,
     events,
@@ -15,6 +16,7 @@ from webapp.admin import (  # noqa: F401  (they register themselves)
     spaces,
     streams,
     subscriptions,
+    teams,
     tokens,
 )
 

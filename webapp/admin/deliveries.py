@@ -36,7 +36,7 @@ class DeliveryAdmin(admin.ModelAdmin):
 
     list_display = ("subject", "state", "last_error", "created", "receiver", "channel", "attempts", "next")
     list_filter = ("state", "channel", ("subscription", admin.RelatedOnlyFieldListFilter), "created")
-    list_select_related = ("subscription__user", "subscription__group", "subscription__channel", "channel")
+    list_select_related = ("subscription__user", "subscription__team", "subscription__channel", "channel")
     search_fields = ("key", "change__incident__key")
     date_hierarchy = "created"
     show_full_result_count = False
@@ -86,8 +86,8 @@ class DeliveryAdmin(admin.ModelAdmin):
 
     @admin.display(description="receiver")
     def receiver(self, delivery):
-        """The user or the group."""
-        return delivery.subscription.user or f"{delivery.subscription.group} (group)"
+        """The user or the team."""
+        return delivery.subscription.user or f"{delivery.subscription.team} (team)"
 
     @admin.display(description="next attempt", ordering="next_attempt")
     def next(self, delivery):

@@ -6,7 +6,7 @@ from django.utils.html import format_html_join
 
 from streaming.layers import Wanted
 from webapp.layers.imports import Label, begin_upload, cancel_import, check_label
-from webapp.layers.versions import layer_store
+from webapp.layers.versions import layer_store, share_layer
 from webapp.models import Layer, RefusedImport, Space
 from webapp.models.spaces import EARTH
 from webapp.refusals import Refused
@@ -29,7 +29,7 @@ class LayerForm(forms.ModelForm):
 
     class Meta:
         model = Layer
-        fields = ("name", "title", "space")
+        fields = ("name", "title", "space", "team")
 
     def clean(self):
         """Require a file for a new layer, and check its name, title and space."""
@@ -51,7 +51,11 @@ class LayerForm(forms.ModelForm):
 
 def label_of(cleaned) -> Label:
     """Return the name, title and space from a new layer's form."""
-    return Label(cleaned["name"], cleaned["title"], cleaned["space"].pk if cleaned.get("space") else "")
+    return Label(cleaned["name"], cleaned["title"], cleaned["space"].pk if cleaned.get("space") else "", _team(cleaned))
+
+
+def _team(cleaned):
+    return cleaned["team"].pk if cleaned.get("team") else None
 
 
 @admin.register(Layer)
@@ -59,9 +63,20 @@ class LayerAdmin(admin.ModelAdmin):
     """Layers; imports use the same functions as the site."""
 
     form = LayerForm
-    list_display = ("name", "title", "status", "percent", "version", "features", "problem_count", "owner", "updated")
-    list_filter = ("status", "space", ("owner", admin.RelatedOnlyFieldListFilter))
-    list_select_related = ("owner",)
+    list_display = (
+        "name",
+        "title",
+        "status",
+        "percent",
+        "version",
+        "features",
+        "problem_count",
+        "owner",
+        "team",
+        "updated",
+    )
+    list_filter = ("status", "space", "team", ("owner", admin.RelatedOnlyFieldListFilter))
+    list_select_related = ("owner", "team")
     search_fields = ("name", "title", "error")
     actions = ("cancel",)
     readonly_fields = (
@@ -79,7 +94,7 @@ class LayerAdmin(admin.ModelAdmin):
         "updated",
     )
     fieldsets = (
-        (None, {"fields": ("name", "title", "space")}),
+        (None, {"fields": ("name", "title", "space", "team")}),
         ("Import", {"fields": ("file", "crs", "key", "table")}),
         ("State", {"fields": readonly_fields}),
     )
@@ -91,6 +106,8 @@ class LayerAdmin(admin.ModelAdmin):
     def save_model(self, request, obj, form, change):
         """Begin the import of a file; without a file, save the title."""
         upload = form.cleaned_data.get("file")
+        if change and "team" in form.changed_data:
+            share_layer(request.user, obj.name, _team(form.cleaned_data))
         if not upload:
             obj.save(update_fields=["title"])
             return

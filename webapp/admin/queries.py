@@ -14,7 +14,7 @@ class QueryForm(forms.ModelForm):
 
     class Meta:
         model = Query
-        fields = ("name", "plan", "shared", "paused", "severity")
+        fields = ("name", "plan", "shared", "team", "paused", "severity")
 
     def clean(self):
         """Refuse a severity where there are no events."""
@@ -37,12 +37,12 @@ class QueryAdmin(admin.ModelAdmin):
 
     form = QueryForm
     list_display = (
-        *("id", "name", "owner", "stream", "asks", "status", "error", "warning", "shared", "severity"),
+        *("id", "name", "owner", "stream", "asks", "status", "error", "warning", "shared", "team", "severity"),
         *("space", "updated"),
     )
     list_display_links = ("id", "name")
-    list_filter = ("status", "space", "stream", "shared", "severity", "owner")
-    list_select_related = ("owner", "space")
+    list_filter = ("status", "space", "stream", "shared", "team", "severity", "owner")
+    list_select_related = ("owner", "space", "team")
     search_fields = ("name", "owner__username", "error", "warning")
     actions = ("pause", "resume", "cancel")
     readonly_fields = (
@@ -59,7 +59,7 @@ class QueryAdmin(admin.ModelAdmin):
         "created",
         "updated",
     )
-    fields = ("name", "plan", "shared", "paused", "severity", *readonly_fields)
+    fields = ("name", "plan", "shared", "team", "paused", "severity", *readonly_fields)
 
     @admin.display(description="asks for")
     def asks(self, query):
@@ -69,6 +69,8 @@ class QueryAdmin(admin.ModelAdmin):
     def save_model(self, request, obj, form, change):
         """Register a new query, or edit one by its changed fields."""
         values = {field: form.cleaned_data[field] for field in form.changed_data}
+        if "team" in values:
+            values["team"] = values["team"] and values["team"].pk
         if change:
             queries.edit(request.user, obj.pk, **values)
             return

@@ -5,6 +5,7 @@ from zoneinfo import available_timezones
 from django import forms
 from django.contrib import admin
 
+from webapp.access import rights_of
 from webapp.delivery.schedule import DAYS
 from webapp.models import IncidentChange, Subscription
 
@@ -35,16 +36,16 @@ class SubscriptionForm(forms.ModelForm):
     def clean(self):
         """Refuse queries that the receiver does not see, since nothing of them would be sent."""
         cleaned = super().clean()
-        user, group = cleaned.get("user"), cleaned.get("group")
-        if bool(user) != bool(group):
-            unseen = [query for query in cleaned.get("queries") or () if not self._sees(user, query)]
+        user, team = cleaned.get("user"), cleaned.get("team")
+        if bool(user) != bool(team):
+            unseen = [query for query in cleaned.get("queries") or () if not self._sees(user, team, query)]
             if unseen:
-                self.add_error("queries", f"{user or group} does not see {', '.join(map(str, unseen))}: share it first")
+                self.add_error("queries", f"{user or team} does not see {', '.join(map(str, unseen))}: share it first")
         return cleaned
 
     @staticmethod
-    def _sees(user, query):
-        return query.shared if user is None else query.visible_to(user)
+    def _sees(user, team, query):
+        return (query.shared or query.team == team) if user is None else rights_of(user).sees(query)
 
 
 @admin.register(Subscription)
@@ -54,12 +55,12 @@ class SubscriptionAdmin(admin.ModelAdmin):
     form = SubscriptionForm
     list_display = ("receiver", "channel", "severity", "what", "when", "most", "enabled")
     list_display_links = ("receiver", "channel")
-    list_filter = ("enabled", "severity", "channel", "user", "group")
-    list_select_related = ("user", "group", "channel")
-    search_fields = ("user__username", "group__name", "channel__name")
+    list_filter = ("enabled", "severity", "channel", "user", "team")
+    list_select_related = ("user", "team", "channel")
+    search_fields = ("user__username", "team__name", "channel__name")
     autocomplete_fields = ("user", "queries")
     fieldsets = (
-        (None, {"fields": ("user", "group", "channel", "enabled"), "description": "Of a user, or of a group."}),
+        (None, {"fields": ("user", "team", "channel", "enabled"), "description": "Of a user, or of a team."}),
         ("What", {"fields": ("severity", "changes", "queries")}),
         ("When", {"fields": ("weekdays", ("begins", "ends"), "time_zone"), "classes": ("schedule",)}),
         ("Limit", {"fields": ("limit", "window_s")}),
@@ -72,8 +73,8 @@ class SubscriptionAdmin(admin.ModelAdmin):
 
     @admin.display(description="receiver", ordering="user")
     def receiver(self, subscription):
-        """The user or the group."""
-        return subscription.user or f"{subscription.group} (group)"
+        """The user or the team."""
+        return subscription.user or f"{subscription.team} (team)"
 
     @admin.display(description="changes")
     def what(self, subscription):

@@ -23,7 +23,7 @@ class Incidents:
 
     async def incident_status(self, event: dict[str, Any]) -> None:
         """Send how incidents stand, except those of examples that the user removed. Called by the channel layer."""
-        seen = [one["document"] for one in event["incidents"] if self.examples or not one["document"]["example"]]
+        seen = [one["document"] for one in event["incidents"] if self._hears_of(one, event["to_team"])]
         if not seen:
             return
         self.incidents_of.update(document["query"] for document in seen)
@@ -31,6 +31,17 @@ class Incidents:
             self.say({"type": "incident.status", "incidents": seen})
         except Unread as error:
             await self.close(FLOODED, str(error))
+
+    def _hears_of(self, standing, to_team):
+        """Return whether the user lists the query of an incident, and sees it if it is an example.
+
+        An owner who is in the query's team gets the message twice, and heeds the one that goes to owners.
+        """
+        if to_team and standing["owner_id"] == self.user.pk:
+            return False
+        document = standing["document"]
+        of = (document["query"], standing["owner_id"], standing["shared"], standing["team"])
+        return self.rights.lists_query(*of) and (self.examples or not document["example"])
 
     async def on_incident_list(self, reference, mine, limit, **wanted):
         """Reply with a page of incidents, the newest first."""
@@ -43,8 +54,13 @@ class Incidents:
 
     async def on_incident_get(self, reference, incident):
         """Reply with an incident, its changes, and who can be assigned."""
-        found, changes, people = await database_sync_to_async(incidents.detail)(self.user, incident)
-        told = {"incident": found.document(), "changes": [change.document() for change in changes], "people": people}
+        found, changes, people, acts = await database_sync_to_async(incidents.detail)(self.user, incident)
+        told = {
+            "incident": found.document(),
+            "acts": acts,
+            "changes": [change.document() for change in changes],
+            "people": people,
+        }
         self.say({"type": "incident.detail", "id": reference, **told})
 
     async def on_incident_acknowledge(self, reference, incident):

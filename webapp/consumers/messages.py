@@ -12,6 +12,7 @@ from webapp.history import MAX_ROWS
 from webapp.hub.subscriptions import FORMATS
 from webapp.incidents import PAGE_INCIDENTS, STATES
 from webapp.models import Severity
+from webapp.models.teams import MAX_ADDRESS_CHARACTERS, MOST_SHOWN
 from webapp.query_list import PAGE_QUERIES
 from webapp.refusals import Refused
 from webapp.text import read_json
@@ -23,6 +24,7 @@ MAX_NUMBER = 2**53 - 1
 MAX_KEY_CHARACTERS = 1_000
 MAX_SAMPLE = 1_000
 MAX_COMMENT_CHARACTERS = 2_000
+MOST_HOURS = 366 * 24
 
 
 @dataclass(frozen=True)
@@ -159,6 +161,26 @@ def _is_person(value):
     return value is None or (isinstance(value, str) and 0 < len(value) <= MAX_NAME_CHARACTERS)
 
 
+def _is_team(value):
+    return value is None or _is_number(value)
+
+
+def _is_address(value):
+    return isinstance(value, str) and len(value) <= MAX_ADDRESS_CHARACTERS
+
+
+def _is_layers(value):
+    return isinstance(value, list) and len(value) <= MAX_QUERIES and all(_is_key(name) for name in value)
+
+
+def _is_hours(value):
+    return _is_number(value) and value <= MOST_HOURS
+
+
+def _is_shown(value):
+    return _is_numbers(value) and 0 < len(value) <= MOST_SHOWN
+
+
 def _is_instant(value):
     try:
         return isinstance(value, str) and datetime.fromisoformat(value).tzinfo is not None
@@ -187,6 +209,7 @@ PAGE_SIZE = Field(f"a whole number from 1 to {PAGE_QUERIES}", _is_page_size, req
 # A field that is absent from an edit keeps its value, so these have no default.
 SHARED = Field("true or false", _is_flag, required=False)
 SPACE = Field(f"a text of at most {MAX_NAME_CHARACTERS} characters", _is_search, required=False)
+TEAM = Field("the number of a team, or null", _is_team, required=False)
 SHOWN = Field("true or false", _is_flag)
 PAUSED = Field("true or false", _is_flag, required=False)
 NEW_NAME = Field(NAME.rule, _is_name, required=False)
@@ -217,6 +240,13 @@ GROUP = Field(f"a text of at most {MAX_KEY_CHARACTERS} characters", _is_text)
 SIGN = Field("+ or -", _is_sign)
 TIME_US = Field("a whole number of microseconds since 1970 UTC", _is_time)
 PARTNER = Field(GROUP.rule, _is_text, required=False, default="")
+VIEW = Field("the number of a saved view", _is_number)
+ADDRESS = Field(f"a text of at most {MAX_ADDRESS_CHARACTERS} characters", _is_address)
+NEW_ADDRESS = Field(ADDRESS.rule, _is_address, required=False)
+LAYERS = Field(f"a list of at most {MAX_QUERIES} names of layers", _is_layers, required=False)
+LINK = Field("the number of a share link", _is_number)
+SHOWN_QUERIES = Field(f"a list of 1 to {MOST_SHOWN} numbers of queries", _is_shown)
+HOURS = Field(f"a whole number from 1 to {MOST_HOURS}", _is_hours)
 
 QUESTION = Field(f"a text of at most {MAX_QUESTION_CHARACTERS} characters", _is_question, required=False)
 WHERE = Field(f"CQL2 text of at most {MAX_WHERE_CHARACTERS} characters", _is_where)
@@ -225,12 +255,13 @@ OBJECTS = Field(f"a list of at most {MAX_SAMPLE} objects", _is_objects)
 
 FIELDS: dict[str, dict[str, Field]] = {
     "filter.check": {"where": WHERE, "names": PROPERTIES, "objects": OBJECTS},
-    "query.register": {"name": NAME, "plan": PLAN, "shared": SHARED, "severity": SEVERITY},
+    "query.register": {"name": NAME, "plan": PLAN, "shared": SHARED, "team": TEAM, "severity": SEVERITY},
     "query.edit": {
         "query": QUERY,
         "name": NEW_NAME,
         "plan": NEW_PLAN,
         "shared": SHARED,
+        "team": TEAM,
         "paused": PAUSED,
         "severity": SEVERITY,
     },
@@ -258,6 +289,20 @@ FIELDS: dict[str, dict[str, Field]] = {
     "why.object": {"query": QUERY, "stream": STREAM, "key": KEY},
     "why.event": {"query": QUERY, "key": GROUP, "sign": SIGN, "time_us": TIME_US, "partner": PARTNER},
     "why.incident": {"incident": INCIDENT},
+    "saved.list": {},
+    "saved.add": {"name": NAME, "address": ADDRESS, "queries": QUERIES, "layers": LAYERS, "team": TEAM},
+    "saved.edit": {
+        "view": VIEW,
+        "name": NEW_NAME,
+        "address": NEW_ADDRESS,
+        "queries": QUERIES,
+        "layers": LAYERS,
+        "team": TEAM,
+    },
+    "saved.delete": {"view": VIEW},
+    "link.list": {},
+    "link.add": {"name": NAME, "queries": SHOWN_QUERIES, "address": NEW_ADDRESS, "hours": HOURS},
+    "link.revoke": {"link": LINK},
     "roles.subscribe": {"query": QUERY},
     "roles.unsubscribe": {"query": QUERY},
     "regions.subscribe": {"space": SPACE},

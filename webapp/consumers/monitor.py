@@ -18,6 +18,8 @@ from django.conf import settings
 
 from streaming.spaces import EARTH, space_document
 from webapp import history, queries
+from webapp.access import Rights, rights_of
+from webapp.audit.origin import acting
 from webapp.consumers.asking import Asked
 from webapp.consumers.hubs import Hubs
 from webapp.consumers.incidents import Incidents
@@ -25,11 +27,13 @@ from webapp.consumers.limits import FLOODED, TokenBucket
 from webapp.consumers.listing import Listing, listing_of
 from webapp.consumers.messages import read_document, read_fields, reference_of
 from webapp.consumers.outbox import Outbox, Unread
+from webapp.consumers.permissions import check_allowed
+from webapp.consumers.sharing import Sharing
 from webapp.consumers.viewports import Viewport
 from webapp.consumers.why import Why
 from webapp.filter_check import check_filter_text
 from webapp.hub import ResumePoint, Subscription
-from webapp.models import Query, RemovedExamples, Space, Stream
+from webapp.models import AuditEntry, Query, RemovedExamples, Space, Stream
 from webapp.notify import DEFINITIONS_GROUP, LAYERS_GROUP, SHARED_GROUP, user_group
 from webapp.queries import visible, visible_among
 from webapp.query_list import END, START, Position, page_of
@@ -44,8 +48,15 @@ REFUSALS_BURST = 100
 ANSWERING = ThreadPoolExecutor(2, "tables")
 
 
-class Monitor(Incidents, Why, AsyncWebsocketConsumer):
-    """One websocket connection."""
+class Monitor(Incidents, Why, Sharing, AsyncWebsocketConsumer):
+    """One websocket connection.
+
+    Attributes
+    ----------
+    user : User or Guest
+    rights : Rights
+        Of the user, as they were at the last ``rights.changed``; subscriptions read them anew.
+    """
 
     async def __call__(self, scope, receive, send):
         """Serve the connection; release everything that it holds, however it ends."""
@@ -61,10 +72,8 @@ class Monitor(Incidents, Why, AsyncWebsocketConsumer):
 
     async def connect(self):
         """Accept a known user, and send ``hello`` and the statuses of the queries to list; refuse others."""
-        self.user = self.scope["user"]
-        if not self.user.is_authenticated:
-            await self.accept()
-            await self.close(*self.scope.get("refusal", (UNAUTHENTICATED, "log in, or send a token")))
+        self.user = await self.admitted()
+        if self.user is None:
             return
         now = time.monotonic()
         self.bucket = TokenBucket(settings.MESSAGES_PER_SECOND, settings.MESSAGES_BURST, now)
@@ -80,10 +89,25 @@ class Monitor(Incidents, Why, AsyncWebsocketConsumer):
         await self.accept()
         self.sender = asyncio.create_task(self.outbox.run())
         self.sender.add_done_callback(self._sender_ended)
-        for group in (user_group(self.user.pk), SHARED_GROUP, DEFINITIONS_GROUP, LAYERS_GROUP):
+        self.rights = await database_sync_to_async(rights_of)(self.user)
+        for group in self.groups_of_user():
             await self.channel_layer.group_add(group, self.channel_name)
+        await self._join_teams(Rights())
         await self._greet()
         await self.hubs.follow()
+
+    async def admitted(self):
+        """Return the user of the connection; refuse it and return None if nobody is logged in."""
+        user = self.scope["user"]
+        if user.is_authenticated:
+            return user
+        await self.accept()
+        await self.close(*self.scope.get("refusal", (UNAUTHENTICATED, "log in, or send a token")))
+        return None
+
+    def groups_of_user(self) -> list[str]:
+        """Return the groups of a user, without those that depend on the user's rights."""
+        return [user_group(self.user.pk), SHARED_GROUP, DEFINITIONS_GROUP, LAYERS_GROUP]
 
     async def receive(self, text_data=None, bytes_data=None):
         """Carry out a message, or reply with an error."""
@@ -101,7 +125,9 @@ class Monitor(Incidents, Why, AsyncWebsocketConsumer):
             document = read_document(text_data)
             reference = reference_of(document)
             kind, fields = read_fields(document)
-            await getattr(self, f"on_{kind.replace('.', '_')}")(reference, **fields)
+            check_allowed(kind, self.user)
+            with acting(self.user, AuditEntry.WEBSOCKET, (self.scope.get("client") or ("",))[0]):
+                await getattr(self, f"on_{kind.replace('.', '_')}")(reference, **fields)
         except Refused as refused:
             self.say({"type": "error", "id": reference, "code": refused.code, "message": refused.message})
         except Unread as error:
@@ -140,19 +166,20 @@ class Monitor(Incidents, Why, AsyncWebsocketConsumer):
     # Called by the channel layer.
 
     async def query_status(self, event: dict[str, Any]) -> None:
-        """Send the statuses of queries. A query that is no longer shared ends for everybody but its owner."""
+        """Send the statuses of queries. A query that the user may not see any more ends."""
         for standing in event["queries"]:
             document, mine = standing["document"], standing["owner_id"] == self.user.pk
             if document["example"] and not self.examples:
                 continue
             known = document["query"] in self.hubs.subscriptions or document["query"] in self.incidents_of
-            listed = known or self.listing.covers(document, mine)
-            if not (mine or document["shared"]):
+            seen = self._sees(standing)
+            listed = known or (seen and self.listing.covers(document, mine)) or document["query"] in self.listing.told
+            if not seen:
                 self.hubs.unsubscribe(document["query"])
             self.hubs.edited(document["query"], document["plan"])
             if listed:
-                self.listing.note(document)
-                self.outbox.status(document["query"], status_frame(document, mine))
+                self.listing.note(document if seen else document | {"status": Query.CANCELLED})
+                self.outbox.status(document["query"], status_frame(self.shown(document), mine, seen))
         if event.get("lists") and not self.listing.whole:
             self.broadcast("queries.changed", orjson.dumps({"type": "queries.changed"}).decode())
 
@@ -169,11 +196,12 @@ class Monitor(Incidents, Why, AsyncWebsocketConsumer):
         """Attach to the hubs of the present spaces, and send the lists of spaces and streams."""
         self.viewed = {}
         await self.hubs.follow()
-        message = {"type": "stream.list", **await database_sync_to_async(definitions)()}
+        message = {"type": "stream.list", **await database_sync_to_async(self.definitions)()}
         self.broadcast("stream.list", orjson.dumps(message).decode())
 
     async def messages_missed(self, _) -> None:
         """Send the present state of queries, spaces and streams again, because changes may have been missed."""
+        await self.rights_changed(None)
         shown, standings = await database_sync_to_async(self._all_standings)()
         if shown != self.examples:
             await self.examples_changed({"shown": shown})
@@ -218,7 +246,7 @@ class Monitor(Incidents, Why, AsyncWebsocketConsumer):
         begin = Position.of(**after) if after else START
         page = await database_sync_to_async(page_of)(self.user, search, spaces, begin, limit)
         self.listing.take(page, search, spaces, begin)
-        found = [query.document() | {"mine": query.owner_id == self.user.pk} for query in page.queries]
+        found = [self.shown(query.document()) | {"mine": query.owner_id == self.user.pk} for query in page.queries]
         following = None if page.end == END else page.end.document()
         self.say({"type": "query.listed", "id": reference, "queries": found, "total": page.total, "next": following})
 
@@ -315,7 +343,7 @@ class Monitor(Incidents, Why, AsyncWebsocketConsumer):
         if len(self.questions) >= settings.TABLE_QUESTIONS_AT_ONCE:
             rule = f"a connection may ask {settings.TABLE_QUESTIONS_AT_ONCE} questions to tables at once"
             raise Refused("rate", f"{rule}; got one more")
-        asked = await database_sync_to_async(history.question)(kind, fields)
+        asked = await database_sync_to_async(history.question)(self.user, kind, fields)
         task = asyncio.create_task(self._answer(reference, asked))
         self.questions.add(task)
         task.add_done_callback(self.questions.discard)
@@ -365,21 +393,22 @@ class Monitor(Incidents, Why, AsyncWebsocketConsumer):
 
     def _greeting(self):
         hello = {"type": "hello", "user": self.user.get_username(), "space": EARTH.name}
-        hello |= {"dimensions": space_document(EARTH)["dimensions"], **definitions()}
+        hello |= {"dimensions": space_document(EARTH)["dimensions"], **self.definitions()}
+        hello |= {"teams": self.teams_of_user()}
         hello |= {"server_time_us": time.time_ns() // 1000}
-        self.examples = RemovedExamples.shown_to(self.user)
+        self.examples = self.shows_examples()
         return hello, list(self._listed().order_by("pk").values_list("pk", flat=True)) if self.listing.every else []
 
     def _listed(self):
         """Select the queries of whose changes the client hears although it does not know them yet."""
-        visible_queries = Query.objects.visible_to(self.user)
-        return visible_queries if self.listing.every else visible_queries.filter(owner=self.user)
+        listed = self.rights.listed()
+        return listed if self.listing.every else listed.filter(owner=self.user.pk)
 
     def _all_standings(self):
         """Return whether the user sees the examples, and the state of all queries that the client knows or lists."""
         known = Query.objects.filter(pk__in=self.listing.told) | self._listed()
         standings = [query.standing() for query in known.select_related("owner").order_by("pk")]
-        return RemovedExamples.shown_to(self.user), standings
+        return self.shows_examples(), standings
 
     async def _look_up(self, numbers):
         return await database_sync_to_async(self._standings)(numbers)
@@ -387,7 +416,29 @@ class Monitor(Incidents, Why, AsyncWebsocketConsumer):
     def _standings(self, numbers):
         """Return the status frames of queries, ordered by number."""
         found = Query.objects.filter(pk__in=numbers).select_related("owner").order_by("pk")
-        return [status_frame(query.document(), query.owner_id == self.user.pk, self.examples) for query in found]
+        return [self._status(query.standing()) for query in found]
+
+    def _status(self, standing):
+        document, mine = self.shown(standing["document"]), standing["owner_id"] == self.user.pk
+        return status_frame(document, mine, self._sees(standing), self.examples)
+
+    def _sees(self, standing):
+        """Return whether the user lists a query of which a standing is known."""
+        document = standing["document"]
+        of = (document["query"], standing["owner_id"], document["shared"], document["team"])
+        return self.rights.lists_query(*of)
+
+    def shown(self, document: dict[str, Any]) -> dict[str, Any]:
+        """Return what the client gets of the document of a query: all."""
+        return document
+
+    def shows_examples(self) -> bool:
+        """Return whether the user sees the examples of the demonstration."""
+        return RemovedExamples.shown_to(self.user)
+
+    def definitions(self) -> dict[str, Any]:
+        """Return the spaces and streams that the user may see: all."""
+        return definitions()
 
     async def _transmit(self, frame):
         content = "text" if isinstance(frame, str) else "bytes"
@@ -417,14 +468,15 @@ class Monitor(Incidents, Why, AsyncWebsocketConsumer):
             await asyncio.wait([self.sender])
 
 
-def status_frame(document: dict[str, Any], mine: bool, examples: bool = True) -> str:
+def status_frame(document: dict[str, Any], mine: bool, seen: bool, examples: bool = True) -> str:
     """Return the frame ``query.status`` for one connection, given the query's document.
 
-    It says cancelled to everybody but the owner (`mine`) if the query is not shared, and of an example to a user who
-    does not see the `examples`.
+    It says no more than cancelled to a user who may not see the query (`seen`), and cancelled of an example to a user
+    who does not see the `examples`.
     """
-    if not (mine or document["shared"]):
-        document = document | {"status": Query.CANCELLED, "error": "no longer shared"}
+    if not seen:
+        hidden = {"name": "", "plan": {}, "error": "no longer shared", "warning": None, "owner": None, "team": None}
+        document = document | hidden | {"status": Query.CANCELLED}
     elif document["example"] and not examples:
         document = document | {"status": Query.CANCELLED, "error": "the examples were removed"}
     return orjson.dumps({"type": "query.status", **document, "mine": mine}).decode()

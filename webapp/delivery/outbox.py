@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from django.db import transaction
 from django.utils import timezone
 
+from webapp.access import Rights, hears, rights_of_users, uses_channel
 from webapp.delivery.messages import SEVERITIES, document_of
 from webapp.delivery.schedule import within
 from webapp.models import Delivery, IncidentChange, Query, RemovedExamples, Subscription
@@ -64,6 +65,7 @@ class _Listener:
 
     subscription: Subscription
     named: frozenset[int]
+    rights: Rights | None
     examples: bool
     known: dict[tuple, bool] = field(default_factory=dict)
 
@@ -72,7 +74,7 @@ class _Listener:
         incident = change.incident
         case = (incident.query_id, incident.severity, change.what, change.at.replace(microsecond=0))
         if case not in self.known:
-            self.known[case] = self._chosen(*case) and self._sees(incident.query)
+            self.known[case] = self._chosen(*case) and self._hears(incident.query)
         return self.known[case]
 
     def _chosen(self, query, severity, what, at):
@@ -84,23 +86,21 @@ class _Listener:
             and within(at, told.weekdays, told.begins, told.ends, told.time_zone)
         )
 
-    def _sees(self, query: Query):
-        user = self.subscription.user
-        if user is None:
-            return query.shared
-        if not user.is_active:
-            return False
-        shared = query.shared and (self.examples or not query.example)
-        return query.owner_id == user.pk or shared or (user.is_staff and query.pk in self.named)
+    def _hears(self, query: Query):
+        return hears(self.subscription, query, self.rights, self.examples, query.pk in self.named)
 
 
 def _listeners() -> Iterator[_Listener]:
-    found = Subscription.objects.filter(enabled=True).select_related("user").prefetch_related("queries")
+    found = list(Subscription.objects.filter(enabled=True).select_related("channel").prefetch_related("queries"))
     removed = set(RemovedExamples.objects.values_list("user", flat=True))
+    rights = rights_of_users({one.user_id for one in found if one.user_id is not None})
     for subscription in found:
         # Not by `values_list`, which would ask the database for each subscription.
         named = frozenset(query.pk for query in subscription.queries.all())
-        yield _Listener(subscription, named, subscription.user_id not in removed)
+        user = subscription.user_id
+        its = None if user is None else rights[user]
+        if uses_channel(subscription.channel, subscription, its):
+            yield _Listener(subscription, named, its, user not in removed)
 
 
 def _deliveries(change, listeners):

@@ -36,8 +36,8 @@ _TRIALS = threading.BoundedSemaphore(2)
 @login_required
 def page(request: HttpRequest) -> HttpResponse:
     """Show a user's subscriptions, the latest alarms, and the switch for this browser."""
-    mine = Q(user=request.user) | Q(group__in=request.user.groups.all())
-    subscriptions = Subscription.objects.filter(mine).select_related("channel", "group").prefetch_related("queries")
+    mine = Q(user=request.user) | Q(team__memberships__user=request.user)
+    subscriptions = Subscription.objects.filter(mine).select_related("channel", "team").prefetch_related("queries")
     latest = Delivery.objects.filter(subscription__in=subscriptions).select_related("channel").order_by("-pk")[:LATEST]
     key, problem = _public_key()
     context = {

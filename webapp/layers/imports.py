@@ -16,6 +16,8 @@ from django.utils import timezone
 
 from streaming.layers import Imported, InvalidLayer, Job, Limits, Wanted, check_name, suffixes_of
 from streaming.layers.child import import_in_child
+from webapp.access import rights_of, team_of
+from webapp.audit.origin import acting, origin
 from webapp.layers.versions import (
     adopted,
     announce,
@@ -25,7 +27,7 @@ from webapp.layers.versions import (
     layer_store,
     space_of,
 )
-from webapp.models import Layer, RefusedImport
+from webapp.models import AuditEntry, Layer, RefusedImport
 from webapp.models.spaces import EARTH, spaces_by_name
 from webapp.refusals import Refused
 from webapp.telling import tell_task
@@ -51,11 +53,14 @@ class Label:
         Empty to keep the title of an existing layer.
     space : str
         Name of the space; empty for the space of an existing layer, or ``earth`` for a new one.
+    team : int, optional
+        The team that a new layer is shared with; None for everybody. An existing layer stays where it is.
     """
 
     name: str
     title: str = ""
     space: str = ""
+    team: int | None = None
 
 
 def incoming(run: uuid.UUID) -> Path:
@@ -98,7 +103,8 @@ def begin_import(user, label: Label) -> Layer:
         layer = Layer.objects.select_for_update().filter(name=label.name).first()
         if layer is None:
             _check_count(user)
-            layer = Layer(name=label.name, title=label.title, space_id=label.space or EARTH, owner=user)
+            team = None if user is None else team_of(rights_of(user), label.team)
+            layer = Layer(name=label.name, title=label.title, space_id=label.space or EARTH, owner=user, team=team)
             RefusedImport.objects.filter(owner=user, name=label.name).delete()
         else:
             _check_free(user, layer, label)
@@ -302,7 +308,8 @@ def _adopt(layer, imported):
         row.status, row.progress, row.error, row.heartbeat = Layer.READY, 1.0, "", None
         row.problems = [{"row": number, "reason": reason} for number, reason in imported.problems]
         row.problem_count = imported.problem_count
-        adopted(row, version, imported.summary)
+        with acting(row.importer, AuditEntry.LOOKOUT if row.importer else origin().way, origin().address):
+            adopted(row, version, imported.summary)
 
 
 def _settle(layer, status, error):

@@ -14,8 +14,9 @@ from streaming.layers import Conflict, InvalidLayer, LayerStore, Summary, featur
 from streaming.layers.features import MAX_KEY_CHARACTERS
 from streaming.layers.placing import placed
 from streaming.spaces import Space
+from webapp.access import rights_of, team_of
 from webapp.models import Layer, RefusedImport
-from webapp.notify import LAYERS_GROUP, announce_layer, user_group
+from webapp.notify import LAYERS_GROUP, STAFF_GROUP, announce_layer, announce_layer_hidden, team_group, user_group
 from webapp.redis import log
 from webapp.refusals import Refused
 from webapp.telling import tell
@@ -63,8 +64,12 @@ def _catch_up(number):
 
 
 def announce(layer: Layer, **changes: Any) -> None:
-    """Announce the state of a layer to every connection."""
-    announce_layer(LAYERS_GROUP, layer.document() | changes)
+    """Announce the state of a layer to the connections of those who may see it."""
+    groups = [LAYERS_GROUP]
+    if layer.team_id is not None:
+        groups = [team_group(layer.team_id), STAFF_GROUP, *([user_group(layer.owner_id)] if layer.owner_id else [])]
+    for group in groups:
+        announce_layer(group, layer.document() | changes)
 
 
 def announce_refusal(refused: RefusedImport, **changes: Any) -> None:
@@ -134,6 +139,35 @@ def features_of(layer: str, documents: list[dict], space: Space) -> pa.Table:
         raise Refused("features", str(error)) from None
 
 
+def share_layer(user, name: str, team: int | None) -> Layer:
+    """Show a layer to a team only, or to everybody (None); return the layer.
+
+    Raises
+    ------
+    Refused
+        ``layer`` and ``owner`` as `changeable` does, ``team`` where the user may not give it to that team.
+    """
+    rights = rights_of(user)
+    with transaction.atomic():
+        layer = changeable(user, name)
+        if layer.team_id == team:
+            return layer
+        if layer.owner_id != user.pk and not (rights.staff or rights.manages(layer.team_id)):
+            raise Refused("owner", f"only its owner or an admin of its team may choose who sees a layer; got {name!r}")
+        former, layer.team = layer.team_id, team_of(rights, team)
+        layer.save(update_fields=["team", "updated"])
+        transaction.on_commit(lambda: _shared_anew(layer, former))
+    return layer
+
+
+def _shared_anew(layer, former):
+    """Announce who sees a layer; joins of those who do not see it any more wait from now on."""
+    layer_changed(layer.name)
+    announce(layer)
+    if layer.team_id is not None:
+        announce_layer_hidden(LAYERS_GROUP if former is None else team_group(former), layer)
+
+
 def changeable(user, name: str) -> Layer:
     """Return a layer that a user may change, locked until the transaction ends.
 
@@ -143,7 +177,7 @@ def changeable(user, name: str) -> Layer:
         ``layer`` where there is none of this name, ``owner`` where the user may not change it.
     """
     layer = Layer.objects.select_for_update().filter(name=name).first()
-    if layer is None:
+    if layer is None or not rights_of(user).sees_layer(layer.owner_id, layer.team_id):
         raise Refused("layer", f"layer must be the name of a layer; got {name!r}")
     check_editable(user, layer)
     return layer
@@ -151,8 +185,9 @@ def changeable(user, name: str) -> Layer:
 
 def check_editable(user, layer: Layer) -> None:
     """Raise Refused unless a user may change a layer."""
-    if not layer.editable_by(user):
-        raise Refused("owner", f"only its owner, or staff, may change a layer; {layer.name!r} is somebody else's")
+    if not rights_of(user).edits_layer(layer):
+        rule = "only its owner, an analyst of its team, or staff, may change a layer"
+        raise Refused("owner", f"{rule}; {layer.name!r} is somebody else's")
 
 
 def _put_in_use(layer):

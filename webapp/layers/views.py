@@ -12,9 +12,10 @@ from django.http.multipartparser import MultiPartParserError
 from django.views.decorators.cache import never_cache
 
 from streaming.layers import Wanted
+from webapp.access import rights_of
 from webapp.layers.drawing import draw, parse_box, parse_zoom
 from webapp.layers.imports import Label, begin_upload, cancel_import, forget_refusal
-from webapp.layers.versions import changeable, edit_features
+from webapp.layers.versions import changeable, edit_features, share_layer
 from webapp.models import Layer, RefusedImport
 from webapp.refusals import Refused
 from webapp.text import RULE, unsound_text
@@ -48,7 +49,8 @@ def _error(status, message):
 
 def _layers(request):
     refused = [refusal.document() for refusal in RefusedImport.of(request.user)]
-    return JsonResponse({"layers": [layer.document() for layer in Layer.objects.all()], "refused": refused})
+    seen = rights_of(request.user).layers()
+    return JsonResponse({"layers": [layer.document() for layer in seen], "refused": refused})
 
 
 def _upload(request):
@@ -60,8 +62,9 @@ def _upload(request):
         raise Refused("file", "file must be the file to import, as multipart/form-data; got none")
     form = {field: request.POST.get(field, "").strip() for field in ("name", "title", "space", "crs", "key", "table")}
     _check_sound(form)
+    team = _team(request.POST.get("team") or None)
     wanted = Wanted(form["crs"], form["key"], form["table"])
-    layer = begin_upload(request.user, upload, Label(form["name"], form["title"], form["space"]), wanted)
+    layer = begin_upload(request.user, upload, Label(form["name"], form["title"], form["space"], team), wanted)
     return JsonResponse({"layer": layer.document()}, status=202)
 
 
@@ -107,13 +110,27 @@ def _edit(request, name):
     return JsonResponse({"version": edit_features(request.user, name, version, upserts, removed)})
 
 
-def _document(request) -> dict[str, Any]:
+def _share(request, name):
+    return JsonResponse(
+        {"layer": share_layer(request.user, name, _team(_document(request, ("team",)).get("team"))).document()}
+    )
+
+
+def _team(value):
+    """Return the number of a team, given as a number or, in a form, as a text; None for everybody."""
+    number = int(value) if isinstance(value, str) and value.isascii() and value.isdigit() else value
+    if number is not None and (not isinstance(number, int) or isinstance(number, bool)):
+        raise Refused("team", f"team must be the number of a team, or null for everybody; got {value!r:.80}")
+    return number
+
+
+def _document(request, fields=("version", "upsert", "remove")) -> dict[str, Any]:
     try:
         document = orjson.loads(request.body)
     except orjson.JSONDecodeError as error:
         raise Refused("json", f"an edit must be a JSON object; {error}") from None
-    if not isinstance(document, dict) or set(document) - {"version", "upsert", "remove"}:
-        raise Refused("json", f"an edit must be an object with version, upsert and remove; got {document!r:.80}")
+    if not isinstance(document, dict) or set(document) - {*fields}:
+        raise Refused("json", f"an edit must be an object with {', '.join(fields)}; got {document!r:.80}")
     _check_sound(document)
     return document
 
@@ -124,7 +141,7 @@ def _check_sound(value):
 
 
 def _known(name, user) -> Layer:
-    layer = Layer.objects.filter(name=name).first()
+    layer = rights_of(user).layers().filter(name=name).first()
     if layer is None:
         refused = RefusedImport.objects.filter(owner=user, name=name).first()
         why = f", whose import was refused: {refused.reason}" if refused else ""
@@ -135,4 +152,5 @@ def _known(name, user) -> Layer:
 layers = answering(GET=_layers, POST=_upload)
 layer = answering(GET=_one, DELETE=_drop)
 cancel = answering(POST=_cancel)
+share = answering(POST=_share)
 features = answering(GET=_features, PATCH=_edit)

@@ -1,5 +1,6 @@
 """The models: everything that the database keeps."""
 
+from webapp.models.audit import AuditEntry
 from webapp.models.delivery import Channel, Delivery, DeliveryAttempt, Subscription
 from webapp.models.events import Event, EventCursor
 from webapp.models.filters import EnabledFilter
@@ -9,10 +10,12 @@ from webapp.models.maps import BaseMap
 from webapp.models.queries import DeletedQuery, Query, RemovedExamples, Severity
 from webapp.models.spaces import Space
 from webapp.models.streams import Stream
+from webapp.models.teams import Membership, Role, SavedView, ShareLink, Team
 from webapp.models.tokens import ApiToken, LoginLink
 
 __all__ = [
     "ApiToken",
+    "AuditEntry",
     "BaseMap",
     "Channel",
     "DeletedQuery",
@@ -25,11 +28,16 @@ __all__ = [
     "IncidentChange",
     "Layer",
     "LoginLink",
+    "Membership",
     "Query",
     "RefusedImport",
     "RemovedExamples",
+    "Role",
+    "SavedView",
     "Severity",
+    "ShareLink",
     "Space",
     "Stream",
     "Subscription",
+    "Team",
 ]

@@ -3,7 +3,6 @@
 import uuid
 
 from django.conf import settings
-from django.contrib.auth.models import Group
 from django.core.exceptions import ValidationError
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
@@ -12,8 +11,10 @@ from django.utils import timezone
 
 from streaming.errors import InvalidOptions
 from webapp.delivery.schedule import DAYS, is_zone
+from webapp.models.audited import AuditedQuerySet
 from webapp.models.incidents import IncidentChange
 from webapp.models.queries import Query, Severity
+from webapp.models.teams import Team
 from webapp.text import SoundJSONField
 
 WHOLE_WEEK = list(range(len(DAYS)))
@@ -33,7 +34,7 @@ def opened_only() -> list[str]:
 class Channel(models.Model):
     """A way to reach somebody: a kind, its options, and its secrets, which are never shown again.
 
-    A channel belongs to a user, or to a group of users (a team); without either, everybody's subscriptions may use it.
+    A channel belongs to a user, or to a team; without either, everybody's subscriptions may use it.
     """
 
     name = models.CharField("name", max_length=80, unique=True)
@@ -50,18 +51,21 @@ class Channel(models.Model):
         help_text="Only subscriptions of this user may use it. Empty: see team.",
     )
     team = models.ForeignKey(
-        Group,
+        Team,
         models.CASCADE,
         null=True,
         blank=True,
         related_name="channels",
         verbose_name="team",
-        help_text="Only subscriptions of this group and of its users may use it. Both empty: all subscriptions.",
+        help_text="Only subscriptions of this team and of its members may use it. Both empty: all subscriptions.",
     )
     enabled = models.BooleanField("enabled", default=True, help_text="What is to be sent waits while it is off.")
     created = models.DateTimeField("created", auto_now_add=True)
 
+    objects = AuditedQuerySet.as_manager()
+
     class Meta:
+        base_manager_name = "objects"
         ordering = ["name"]
         constraints = [
             models.CheckConstraint(condition=Q(owner=None) | Q(team=None), name="channel_of_a_user_or_a_team")
@@ -96,20 +100,16 @@ class Channel(models.Model):
 
     def usable_by(self, subscription: "Subscription") -> bool:
         """Return whether a subscription may use this channel."""
-        if self.owner_id:
-            return self.owner_id == subscription.user_id
-        if not self.team_id:
-            return True
-        if subscription.group_id:
-            return self.team_id == subscription.group_id
-        return bool(subscription.user) and subscription.user.groups.filter(pk=self.team_id).exists()
+        from webapp.access import rights_of, uses_channel  # late: it loads all models
+
+        return uses_channel(self, subscription, None if subscription.team_id else rights_of(subscription.user))
 
 
 class Subscription(models.Model):
-    """Which changes of incidents a user, or a group of users, gets by which channel, and when.
+    """Which changes of incidents a user, or a team, gets by which channel, and when.
 
-    A user hears of the queries that the user sees: own and shared ones; staff also of others that the subscription
-    names. A group hears of shared queries.
+    A user hears of the queries that the user sees: own ones, those of teams and shared ones; staff also of others that
+    the subscription names. A team hears of its own queries and of shared ones.
     """
 
     user = models.ForeignKey(
@@ -120,8 +120,8 @@ class Subscription(models.Model):
         related_name="subscriptions",
         verbose_name="user",
     )
-    group = models.ForeignKey(
-        Group, models.CASCADE, null=True, blank=True, related_name="subscriptions", verbose_name="group"
+    team = models.ForeignKey(
+        Team, models.CASCADE, null=True, blank=True, related_name="subscriptions", verbose_name="team"
     )
     channel = models.ForeignKey(Channel, models.CASCADE, related_name="subscriptions", verbose_name="channel")
     enabled = models.BooleanField("enabled", default=True)
@@ -154,18 +154,21 @@ class Subscription(models.Model):
     )
     created = models.DateTimeField("created", auto_now_add=True)
 
+    objects = AuditedQuerySet.as_manager()
+
     class Meta:
+        base_manager_name = "objects"
         ordering = ["-id"]
         constraints = [
             models.CheckConstraint(
-                condition=Q(user=None, group__isnull=False) | Q(user__isnull=False, group=None),
-                name="subscription_of_a_user_or_a_group",
-                violation_error_message="a subscription must be of a user or of a group",
+                condition=Q(user=None, team__isnull=False) | Q(user__isnull=False, team=None),
+                name="subscription_of_a_user_or_a_team",
+                violation_error_message="a subscription must be of a user or of a team",
             )
         ]
 
     def __str__(self) -> str:
-        return f"{self.user or self.group} by {self.channel}"
+        return f"{self.user or self.team} by {self.channel}"
 
     @property
     def schedule(self) -> str:
@@ -186,7 +189,7 @@ class Subscription(models.Model):
             errors["begins" if self.begins is None else "ends"] = "give both times of day, or neither"
         errors |= _choice_errors("weekdays", self.weekdays, WHOLE_WEEK)
         errors |= _choice_errors("changes", self.changes, CHANGES)
-        someone = bool(self.user_id) != bool(self.group_id)
+        someone = bool(self.user_id) != bool(self.team_id)
         if someone and self.channel_id and not self.channel.usable_by(self):
             errors["channel"] = f"the channel {self.channel} belongs to another user or team"
         if errors:

@@ -3,6 +3,7 @@
 from django.db import models
 
 from streaming.udf import BUILT_IN, filter_names
+from webapp.models.audited import AuditedQuerySet
 
 
 class EnabledFilter(models.Model):
@@ -11,7 +12,10 @@ class EnabledFilter(models.Model):
     name = models.CharField("name", max_length=200, unique=True)
     enabled = models.BooleanField("enabled", default=False, help_text="Queries may use it.")
 
+    objects = AuditedQuerySet.as_manager()
+
     class Meta:
+        base_manager_name = "objects"
         ordering = ["name"]
         verbose_name = "filter"
 
@@ -27,5 +31,6 @@ class EnabledFilter(models.Model):
     @classmethod
     def list_installed(cls) -> None:
         """Add a row for every installed filter that has none."""
-        rows = [cls(name=name, enabled=name in BUILT_IN) for name in filter_names()]
+        known = set(cls.objects.values_list("name", flat=True))
+        rows = [cls(name=name, enabled=name in BUILT_IN) for name in filter_names() if name not in known]
         cls.objects.bulk_create(rows, ignore_conflicts=True)

@@ -65,7 +65,9 @@ class Incident(models.Model):
 
     def standing(self) -> dict:
         """Return what a web process needs to send this incident to its clients."""
-        return {"owner_id": self.query.owner_id, "shared": self.query.shared, "document": self.document()}
+        query = self.query
+        whose = {"owner_id": query.owner_id, "shared": query.shared, "team": query.team_id}
+        return whose | {"document": self.document()}
 
     def document(self) -> dict:
         """Return the description of this incident for clients."""

@@ -8,6 +8,7 @@ from django.db import models
 from django.utils import timezone
 
 from streaming.layers import Summary
+from webapp.models.audited import AuditedQuerySet
 from webapp.models.spaces import Space
 from webapp.models.streams import NAME_RULE
 
@@ -30,6 +31,15 @@ class Layer(models.Model):
     owner = models.ForeignKey(
         settings.AUTH_USER_MODEL, models.SET_NULL, null=True, related_name="layers", verbose_name="owner"
     )
+    team = models.ForeignKey(
+        "webapp.Team",
+        models.SET_NULL,
+        null=True,
+        blank=True,
+        related_name="layers",
+        verbose_name="team",
+        help_text="Only its members see it, and its analysts change it. Empty: everybody sees it.",
+    )
     version = models.PositiveBigIntegerField("version", null=True, editable=False)
     features = models.PositiveBigIntegerField("features", default=0, editable=False)
     bounds = models.JSONField("bounds", null=True, editable=False)
@@ -48,15 +58,14 @@ class Layer(models.Model):
     created = models.DateTimeField("created", auto_now_add=True)
     updated = models.DateTimeField("updated", auto_now=True)
 
+    objects = AuditedQuerySet.as_manager()
+
     class Meta:
+        base_manager_name = "objects"
         ordering = ["name"]
 
     def __str__(self) -> str:
         return self.title or self.name
-
-    def editable_by(self, user) -> bool:
-        """Return whether a user may change or drop this layer."""
-        return user.is_staff or (self.owner_id is not None and self.owner_id == user.pk)
 
     def take(self, version: int, summary: Summary) -> None:
         """Set the fields for a new version. Nothing is saved."""
@@ -81,6 +90,8 @@ class Layer(models.Model):
             "bounds": self.bounds,
             "geometry_types": self.geometry_types,
             "stream_space": self.space_id,
+            "team": self.team_id,
+            "owner": self.owner.get_username() if self.owner else None,
         }
 
 

@@ -8,6 +8,7 @@ from django.core.exceptions import ValidationError
 from django.core.validators import MaxValueValidator
 from django.db import models
 
+from webapp.models.audited import AuditedQuerySet
 from webapp.tiles import BrokenMap, map_format
 
 MOST_ZOOM = 24
@@ -40,7 +41,10 @@ class BaseMap(models.Model):
     )
     default = models.BooleanField("default", default=False, help_text="Shown until a user chooses another one.")
 
+    objects = AuditedQuerySet.as_manager()
+
     class Meta:
+        base_manager_name = "objects"
         ordering = ["name"]
 
     def __str__(self) -> str:

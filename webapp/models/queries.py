@@ -6,6 +6,7 @@ from django.conf import settings
 from django.db import models
 from django.db.models import Q
 
+from webapp.models.audited import AuditedQuerySet
 from webapp.models.spaces import EARTH, Space
 from webapp.text import SoundJSONField
 
@@ -21,13 +22,8 @@ class Severity(models.TextChoices):
     CRITICAL = "critical", "critical"
 
 
-class QuerySet(models.QuerySet):
-    """Selections of queries."""
-
-    def visible_to(self, user) -> "QuerySet":
-        """Select the user's own queries and the shared ones, except cancelled ones and examples that they removed."""
-        seen = self.filter(Q(owner=user) | Q(shared=True)).exclude(status=Query.CANCELLED)
-        return seen if RemovedExamples.shown_to(user) else seen.filter(owner__isnull=False)
+class QuerySet(AuditedQuerySet):
+    """Selections of queries. `webapp.access` selects those that a user may see."""
 
     def examples(self) -> "QuerySet":
         """Select the examples of the demonstration, also cancelled ones."""
@@ -79,7 +75,16 @@ class Query(models.Model):
     status = models.CharField("status", max_length=10, choices=STATUSES, default=PENDING, db_index=True)
     error = models.TextField("error", blank=True)
     warning = models.TextField("warning", blank=True, help_text="What does not work although the query runs.")
-    shared = models.BooleanField("shared", default=False)
+    shared = models.BooleanField("shared", default=False, help_text="Everybody sees it.")
+    team = models.ForeignKey(
+        "webapp.Team",
+        models.SET_NULL,
+        null=True,
+        blank=True,
+        related_name="queries",
+        verbose_name="team",
+        help_text="Its members see it, and its analysts change it.",
+    )
     paused = models.BooleanField("paused", default=False)
     severity = models.CharField(
         "severity",
@@ -97,6 +102,7 @@ class Query(models.Model):
     objects = QuerySet.as_manager()
 
     class Meta:
+        base_manager_name = "objects"
         ordering = ["-id"]
         verbose_name_plural = "queries"
 
@@ -107,6 +113,11 @@ class Query(models.Model):
     def example(self) -> bool:
         """Whether this is an example of the demonstration."""
         return self.owner_id is None
+
+    @property
+    def ended(self) -> bool:
+        """Whether somebody ended this query for good."""
+        return self.status == self.CANCELLED
 
     @property
     def should_run(self) -> bool:
@@ -123,14 +134,6 @@ class Query(models.Model):
         """Set status and warning while the layer does not exist. Nothing is saved."""
         self.status = self.WAITING
         self.warning = f"waits for the layer {layer!r}, which is not there; it starts once the layer is imported"
-
-    def editable_by(self, user) -> bool:
-        """Return whether a user may change or end this query."""
-        return user.is_staff or self.owner_id == user.pk
-
-    def visible_to(self, user) -> bool:
-        """Return whether a user may see this query's answer."""
-        return self.shared or self.editable_by(user)
 
     def acknowledge(self, error: str, epoch: str) -> None:
         """Apply the engine's acknowledgement of the present revision; `error` is empty on success. Nothing is saved."""
@@ -154,6 +157,7 @@ class Query(models.Model):
             "warning": self.warning or None,
             "plan": self.plan,
             "shared": self.shared,
+            "team": self.team_id,
             "severity": self.severity,
             "owner": self.owner.get_username() if self.owner else None,
             "example": self.example,
@@ -193,7 +197,10 @@ class RemovedExamples(models.Model):
 
     user = models.OneToOneField(settings.AUTH_USER_MODEL, models.CASCADE, primary_key=True)
 
+    objects = AuditedQuerySet.as_manager()
+
     class Meta:
+        base_manager_name = "objects"
         verbose_name_plural = "removed examples"
 
     def __str__(self) -> str:

@@ -5,6 +5,7 @@ from django.db import models
 
 from streaming import spaces
 from streaming.errors import InvalidSpace
+from webapp.models.audited import AuditedQuerySet
 from webapp.text import SoundJSONField
 
 EARTH = spaces.EARTH.name
@@ -40,7 +41,10 @@ class Space(models.Model):
     )
     created = models.DateTimeField("created", auto_now_add=True)
 
+    objects = AuditedQuerySet.as_manager()
+
     class Meta:
+        base_manager_name = "objects"
         ordering = ["name"]
 
     def __str__(self) -> str:

@@ -9,6 +9,7 @@ from streaming.errors import InvalidOptions
 from streaming.gateway.clock import MAX_AHEAD_S
 from streaming.sketch.settings import InvalidSketch
 from streaming.sketch.stream import parse_stream_sketch
+from webapp.models.audited import AuditedQuerySet
 from webapp.models.spaces import EARTH, Space
 from webapp.text import SoundJSONField
 
@@ -79,7 +80,10 @@ class Stream(models.Model):
     decoder_options = SoundJSONField("decoder options", default=dict, blank=True)
     created = models.DateTimeField("created", auto_now_add=True)
 
+    objects = AuditedQuerySet.as_manager()
+
     class Meta:
+        base_manager_name = "objects"
         ordering = ["name"]
 
     def __str__(self) -> str:

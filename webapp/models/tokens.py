@@ -8,6 +8,8 @@ from django.conf import settings
 from django.db import models
 from django.utils import timezone
 
+from webapp.models.audited import AuditedQuerySet
+
 LINK_LIFE = timedelta(hours=1)
 # The last use of a token is saved at most this often, so that a busy program does not cause a write per connection.
 USE_RESOLUTION = timedelta(minutes=1)
@@ -27,7 +29,10 @@ class ApiToken(models.Model):
     created = models.DateTimeField("created", auto_now_add=True)
     last_used = models.DateTimeField("last used", null=True, editable=False)
 
+    objects = AuditedQuerySet.as_manager()
+
     class Meta:
+        base_manager_name = "objects"
         ordering = ["-id"]
         verbose_name = "API token"
 

@@ -16,10 +16,11 @@ from streaming.layers import InvalidLayer
 from streaming.reports import Area, InvalidReport, Terms, box_area, polygon_area, ring_area, shape_area
 from streaming.reports.stops import MOST_STOP_US
 from streaming.time_zones import is_time_zone
+from webapp.access import rights_of
 from webapp.history import extent_in_words, parse_span
 from webapp.layers.drawing import TABLES, parse_box
 from webapp.layers.versions import layer_store, space_of
-from webapp.models import Layer, Stream
+from webapp.models import Stream
 from webapp.queries import visible
 from webapp.refusals import Refused
 
@@ -180,7 +181,7 @@ def _area(user, given, stream) -> Area | None:
         return polygon_area(value)
     if chosen == ["query"]:
         return _area_of_query(user, value)
-    return _area_of_feature(value, given.get("feature"), stream)
+    return _area_of_feature(user, value, given.get("feature"), stream)
 
 
 def _area_of_query(user, text):
@@ -200,9 +201,9 @@ def _area_of_query(user, text):
     return box_area(west, south, 180.0 if np.isinf(corners[parsed.n]) else east, north)
 
 
-def _area_of_feature(name, key, stream):
+def _area_of_feature(user, name, key, stream):
     """Return the area of a layer's feature."""
-    layer = Layer.objects.filter(name=name, version__isnull=False, space=stream.space).first()
+    layer = rights_of(user).layers().filter(name=name, version__isnull=False, space=stream.space).first()
     if layer is None:
         raise Refused("layer", f"layer must be the name of a layer in {stream.space_id}; got {name!r:.80}")
     try:

@@ -223,7 +223,7 @@ def _deliveries(user, incident):
     """Return what was sent about an incident, with each attempt; those who are not staff see only what is theirs."""
     found = Delivery.objects.filter(change__incident=incident).select_related("subscription", "channel", "change")
     if not user.is_staff:
-        mine = found.filter(subscription__user=user) | found.filter(subscription__group__in=user.groups.all())
+        mine = found.filter(subscription__user=user) | found.filter(subscription__team__memberships__user=user)
         found = mine.distinct()
     return [_delivery(one) for one in found.prefetch_related("log").order_by("pk")[:MOST_DELIVERIES]]
 
@@ -242,7 +242,7 @@ def _delivery(delivery):
     return {
         "channel": delivery.channel.name,
         "kind": delivery.channel.kind,
-        "to": str(delivery.subscription.user or delivery.subscription.group),
+        "to": str(delivery.subscription.user or delivery.subscription.team),
         "what": delivery.change.what,
         "state": delivery.state,
         "created": delivery.created.isoformat(),

@@ -165,6 +165,8 @@ export class IncidentPanel {
     if (row.more.element.parentElement !== row.element) row.element.append(row.more.element);
     const { more } = row;
     const silent = snoozed(incident, nowMs);
+    const acts = this.detail?.acts !== false; // a viewer of a team only looks
+    more.comment.hidden = !acts;
     for (const [name, shown] of Object.entries({
       acknowledge: !incident.closed && !incident.acknowledged,
       assign: !incident.closed,
@@ -172,7 +174,7 @@ export class IncidentPanel {
       wake: silent,
       close: !incident.closed,
     })) {
-      more[name].hidden = !shown;
+      more[name].hidden = !shown || !acts;
     }
     more.way.hidden = incident.lon === null || !this.store.streams.get(incident.stream)?.stored;
     setText(more.times, timesText(incident));
@@ -219,7 +221,7 @@ export class IncidentPanel {
     const log = h("ul", { class: "incident-log", "aria-label": "What happened to the incident" });
     const actions = h("div", { class: "incident-actions" }, acknowledge, why, close, wake, snooze, assign);
     const element = h("div", { class: "incident-detail" }, times, actions, comment, h("div", { class: "incident-way" }, way, found), log);
-    return { element, acknowledge, close, wake, snooze, assign, way, people, times, log, detail: null };
+    return { element, acknowledge, close, wake, snooze, assign, comment, way, people, times, log, detail: null };
   }
 
   /** Carry out an action; return whether the server did. */

@@ -3,6 +3,7 @@
 import { $, offer, setText } from "../dom.js";
 import { kindOf } from "../kinds.js";
 import { errorsOfRule, fieldsOfRule, planOfRule } from "./rule-fields.js";
+import { chosenTeam, showTeams } from "../teams/team-fields.js";
 import { ruleSentences } from "./rule-words.js";
 
 const ERRORS = ["name", "forMin", "moreThan", "rearmMin", "days", "form"];
@@ -55,6 +56,7 @@ export class RuleForm {
     elements.timeZone.value = fields.timeZone || Intl.DateTimeFormat().resolvedOptions().timeZone || "UTC";
     for (const day of elements.day) day.checked = fields.days.includes(day.value);
     elements.severity.value = rule ? (rule.severity ?? "") : "warning";
+    showTeams(this.form, this.store, rule, "no team");
     this.#offer(fields);
     this.#errors({});
     this.#changed();
@@ -109,7 +111,7 @@ export class RuleForm {
     if (Object.keys(errors).length > 0) return;
     $("rule-save").disabled = true;
     try {
-      const saved = await this.save(this.rule, { name, plan: planOfRule(fields), severity: elements.severity.value });
+      const saved = await this.save(this.rule, { name, plan: planOfRule(fields), ...chosenTeam(this.form), severity: elements.severity.value });
       this.dialog.close();
       this.onSaved(saved);
     } catch (error) {

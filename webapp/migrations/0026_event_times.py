@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('webapp', '0021_delivery'),
+        ('webapp', '0025_audited_managers'),
     ]
 
     operations = [

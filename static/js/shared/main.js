@@ -1,0 +1,90 @@
+// The page of a share link: a map with the answers of its queries. It only reads, and has nothing that changes anything.
+
+import { $, coalesced, h, setText } from "../dom.js";
+import { count } from "../format.js";
+import { MonitorMap } from "../map.js";
+import { createPalette } from "../palette.js";
+import { Socket } from "../socket.js";
+import { createStore } from "../store.js";
+import { Subscriptions } from "../subscriptions.js";
+import { createTheme, isDark } from "../theme.js";
+import { recallUnits } from "../units-control.js";
+import { parseHash } from "../url-state.js";
+
+const { L, Arrow } = window;
+const SHOW_MS = 100;
+const RESTALE_MS = 5000;
+const ENDED = { 4410: "This link has ended. Ask whoever sent it to you for a new one.", 4413: "Too many people use this link now. Try again later." };
+
+recallUnits();
+const page = JSON.parse($("page").textContent);
+const now = () => Date.now();
+const store = createStore();
+const palette = createPalette();
+const map = new MonitorMap($("map"), {
+  L,
+  store,
+  now,
+  palette: palette.read,
+  hidden: () => false,
+  veil: () => 0,
+  marks: () => ({ pointed: null, watched: new Set() }),
+  baseUrls: { ...document.body.dataset, world: document.body.dataset.world.split(" ") },
+  baseMaps: page.base_maps,
+  isDark,
+  onPlan: () => Promise.resolve(),
+  start: parseHash(page.address || location.hash),
+});
+const socket = new Socket(page.websocket, {
+  Arrow,
+  onState: (state, code) => {
+    store.setLink(state, now());
+    if (code in ENDED) end(ENDED[code]);
+  },
+  onOpen: () => subscriptions.reset(),
+  onMessage: (message) => {
+    if (!subscriptions.expects(message)) return;
+    store.apply(message, now());
+    subscriptions.follow(message);
+  },
+});
+const subscriptions = new Subscriptions({ store, socket, bounds: () => map.bounds(), shown: () => true, wanted: () => true });
+subscriptions.view = () => {}; // a guest sees the answers, not all objects in view
+
+const fitted = { done: Boolean(page.address) };
+const show = coalesced(() => {
+  const queries = store.listed();
+  map.showQueries(queries);
+  $("shared-none").hidden = queries.length > 0;
+  $("shared-queries").replaceChildren(...queries.map(row));
+  const boxes = map.rectangles;
+  if (fitted.done || boxes.size === 0) return;
+  fitted.done = true;
+  map.fitBounds([...boxes.values()].map(({ shape }) => shape.getBounds()).reduce((all, one) => all.extend(one)));
+}, SHOW_MS);
+store.on("queries objects figures places", show);
+store.on("objects", () => map.objects.invalidate());
+store.on("status", showState);
+setInterval(() => map.refresh(), RESTALE_MS); // objects fade with time alone
+createTheme($("theme"), () => {
+  palette.forget();
+  map.recolour();
+});
+map.setBase(map.firstBase(undefined));
+setText($("shared-ends"), `Ends ${new Date(page.expires).toISOString().slice(0, 16).replace("T", " ")} UTC`);
+socket.connect();
+
+function row(query) {
+  const element = h("li", {}, h("span", { class: "dot", "aria-hidden": "true" }), h("span", { class: "name" }, query.name), h("output", {}, store.answered(query.query) ? count(store.count(query.query)) : "\u2013"));
+  element.style.setProperty("--colour", `var(--q${query.colour})`);
+  return element;
+}
+
+function showState() {
+  setText($("shared-state"), store.connection(now()) === "live" || store.connection(now()) === "slow" ? "Live" : "Connecting\u2026");
+}
+
+function end(text) {
+  setText($("shared-over-text"), text);
+  $("shared-over").hidden = false;
+}

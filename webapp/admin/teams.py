@@ -1,0 +1,84 @@
+"""Teams, saved views and share links in the admin."""
+
+from django.contrib import admin, messages
+from django.utils import timezone
+
+from webapp.models import Membership, SavedView, ShareLink, Team
+from webapp.refusals import Refused
+from webapp.teams import links
+
+
+class Members(admin.TabularInline):
+    """The members of a team."""
+
+    model = Membership
+    extra = 1
+    autocomplete_fields = ("user",)
+    verbose_name = "member"
+
+
+@admin.register(Team)
+class TeamAdmin(admin.ModelAdmin):
+    """Teams with their members."""
+
+    list_display = ("name", "count", "admins", "created")
+    search_fields = ("name",)
+    inlines = (Members,)
+
+    @admin.display(description="members")
+    def count(self, team):
+        """The number of members."""
+        return team.memberships.count()
+
+    @admin.display(description="admins")
+    def admins(self, team):
+        """The names of the admins."""
+        return ", ".join(str(one.user) for one in team.memberships.filter(role="admin").select_related("user"))
+
+
+@admin.register(SavedView)
+class SavedViewAdmin(admin.ModelAdmin):
+    """Saved views; the page makes them."""
+
+    list_display = ("name", "owner", "team", "updated")
+    list_filter = ("team", ("owner", admin.RelatedOnlyFieldListFilter))
+    list_select_related = ("owner", "team")
+    search_fields = ("name", "owner__username")
+    readonly_fields = ("owner", "created", "updated")
+
+    def has_add_permission(self, request):
+        """The page makes views."""
+        return False
+
+
+@admin.register(ShareLink)
+class ShareLinkAdmin(admin.ModelAdmin):
+    """Share links; the page makes them, since their secret is shown once only."""
+
+    list_display = ("name", "owner", "team", "expires", "state", "created")
+    list_filter = ("team", ("owner", admin.RelatedOnlyFieldListFilter), "expires")
+    list_select_related = ("owner", "team")
+    search_fields = ("name", "owner__username")
+    fields = readonly_fields = ("name", "owner", "team", "queries", "expires", "revoked", "created")
+    actions = ("revoke",)
+
+    def has_add_permission(self, request):
+        """The page makes links."""
+        return False
+
+    @admin.display(description="state")
+    def state(self, link):
+        """Whether the link works."""
+        if link.revoked:
+            return "revoked"
+        return "expired" if link.expires <= timezone.now() else "works"
+
+    @admin.action(description="Revoke selected share links")
+    def revoke(self, request, queryset):
+        """End links and their connections."""
+        for link in queryset:
+            try:
+                links.revoke(request.user, link.pk)
+            except Refused as refused:
+                self.message_user(request, refused.message, messages.ERROR)
+        self.message_user(request, f"{len(queryset)} share links revoked", messages.SUCCESS)

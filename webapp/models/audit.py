@@ -1,0 +1,99 @@
+"""The audit log: what people changed, when, and from where. Its rows are only ever added."""
+
+from datetime import timedelta
+
+from django.db import models
+from django.utils import timezone
+
+
+class FixedRow(TypeError):
+    """Somebody tried to change or to delete a row of the audit log."""
+
+
+class AuditEntries(models.QuerySet):
+    """Rows of the audit log. They cannot change, and only old ones can be deleted."""
+
+    def update(self, **values):
+        """Refuse to change rows."""
+        raise FixedRow(f"rows of the audit log cannot change; got {', '.join(values)}")
+
+    def bulk_update(self, objs, fields, batch_size=None):
+        """Refuse to change rows."""
+        raise FixedRow(f"rows of the audit log cannot change; got {', '.join(fields)}")
+
+    def delete(self):
+        """Refuse to delete rows."""
+        raise FixedRow("rows of the audit log are deleted by `expire` only")
+
+    def expire(self, days: int, most: int = 5_000) -> int:
+        """Delete rows that are older than some days, at most `most`; return their number. 0 days keep all."""
+        if days <= 0:
+            return 0
+        before = timezone.now() - timedelta(days=days)
+        old = list(self.filter(at__lt=before).order_by("pk").values_list("pk", flat=True)[:most])
+        return self.filter(pk__in=old)._raw_delete(self.db) if old else 0
+
+    def of_team(self, team: int) -> "AuditEntries":
+        """Select the changes of a team, of its members, and of what it has or had."""
+        return self.filter(models.Q(team=team) | models.Q(former_team=team))
+
+
+class AuditEntry(models.Model):
+    """One change of one object.
+
+    It has no foreign keys, so that no deletion of something else changes it. `user_name` is who did it: a user of
+    Lookout, for a command the user of the server, and empty for what Lookout did by itself.
+    """
+
+    CREATED, CHANGED, DELETED = "created", "changed", "deleted"
+    ACTIONS = [(action, action) for action in (CREATED, CHANGED, DELETED)]
+    WEBSOCKET, HTTP, ADMIN, COMMAND, LOOKOUT = "websocket", "http", "admin", "command", "lookout"
+    WAYS = [(way, way) for way in (WEBSOCKET, HTTP, ADMIN, COMMAND, LOOKOUT)]
+
+    at = models.DateTimeField("at", default=timezone.now, db_index=True)
+    user_number = models.BigIntegerField("number of the user", null=True)
+    user_name = models.CharField("user", max_length=150, blank=True, db_index=True)
+    way = models.CharField("by", max_length=10, choices=WAYS)
+    address = models.GenericIPAddressField("address", null=True)
+    action = models.CharField("action", max_length=10, choices=ACTIONS)
+    kind = models.CharField("kind", max_length=40)
+    key = models.CharField("number", max_length=64)
+    name = models.CharField("name", max_length=200)
+    team = models.BigIntegerField("number of the team", null=True, db_index=True)
+    team_name = models.CharField("team", max_length=80, blank=True)
+    former_team = models.BigIntegerField("number of the former team", null=True, db_index=True)
+    changes = models.JSONField("changes", help_text="By field: the old and the new value.")
+
+    objects = AuditEntries.as_manager()
+
+    class Meta:
+        ordering = ["-id"]
+        verbose_name = "change"
+        verbose_name_plural = "audit log"
+        indexes = [models.Index(fields=["kind", "key", "-id"], name="audit_of_an_object")]
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.name} {self.action}"
+
+    def save(self, *args, **kwargs) -> None:
+        """Add the row; refuse to change it later."""
+        if not self._state.adding:
+            raise FixedRow(f"rows of the audit log cannot change; got row {self.pk}")
+        super().save(*args, **kwargs)
+
+    def delete(self, *args, **kwargs):
+        """Refuse to delete the row."""
+        raise FixedRow(f"rows of the audit log are deleted by `expire` only; got row {self.pk}")
+
+    @property
+    def lines(self) -> list[tuple[str, str, str]]:
+        """The changes as (field, old, new), as people read them."""
+        return [(field, _shown(old), _shown(new)) for field, (old, new) in self.changes.items()]
+
+
+def _shown(value) -> str:
+    if value is None or value == "":
+        return "–"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return str(value)

@@ -1,0 +1,1 @@
+"""Teams: members, saved views, share links, and the page of a team."""

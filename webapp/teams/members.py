@@ -1,0 +1,124 @@
+"""The actions on members of teams, and what follows when a user's rights change, by whatever way."""
+
+from django.contrib.auth import get_user_model
+from django.db import transaction
+from django.db.models.signals import post_delete, post_save, pre_delete
+from django.dispatch import receiver
+
+from webapp.access import ADMINS, rights_of
+from webapp.models import Layer, Membership, Query, Role, ShareLink, Team
+from webapp.notify import announce, announce_link_ended, announce_membership
+from webapp.refusals import Refused
+from webapp.waiting import layer_changed
+
+
+def managed(user, number: int) -> Team:
+    """Return a team that a user manages, locked until the transaction ends; raise Refused if there is none.
+
+    A team is locked so that two admins cannot remove each other at the same time.
+    """
+    rights = rights_of(user)
+    team = Team.objects.select_for_update().filter(pk=number).first()
+    if team is None or not rights.teams().filter(pk=number).exists():
+        raise Refused("team", f"team must be the number of a team of yours; got {number}")
+    if not rights.manages(number):
+        raise Refused("owner", f"only an admin of a team may manage it; you are no admin of {team}")
+    return team
+
+
+def put(user, team: int, name: str, role: str) -> Membership:
+    """Add a user to a team, or give a member another role.
+
+    Raises
+    ------
+    Refused
+        Where the user does not manage the team, there is no such user or role, or the team would have no admin.
+    """
+    if role not in Role.values:
+        raise Refused("fields", f"role must be one of {', '.join(Role.values)}; got {role!r:.40}")
+    with transaction.atomic():
+        of = managed(user, team)
+        found = get_user_model().objects.filter(username=name, is_active=True).first()
+        if found is None:
+            raise Refused("user", f"the name must be that of an active user; got {name!r:.80}")
+        member = Membership.objects.filter(team=of, user=found).first() or Membership(team=of, user=found)
+        if member.pk is not None and role not in ADMINS:
+            _check_admin_left(of, member)
+        member.role = role
+        member.save()
+    return member
+
+
+def remove(user, team: int, name: str) -> None:
+    """Remove a member from a team, which ends what the member sees of it at once; members may remove themselves.
+
+    Raises
+    ------
+    Refused
+        Where the user may not do so, there is no such member, or the team would have no admin.
+    """
+    with transaction.atomic():
+        of = Team.objects.select_for_update().filter(pk=team).first() if name == user.get_username() else None
+        of = of or managed(user, team)
+        member = Membership.objects.filter(team=of, user__username=name).select_related("user", "team").first()
+        if member is None:
+            raise Refused("user", f"the name must be that of a member of {of}; got {name!r:.80}")
+        _check_admin_left(of, member)
+        member.delete()
+
+
+def _check_admin_left(team, member):
+    """Raise Refused if a member is the only admin of a team; staff may do it in the admin."""
+    others = Membership.objects.filter(team=team, role__in=ADMINS).exclude(pk=member.pk)
+    if member.role in ADMINS and not others.exists():
+        raise Refused("team", f"a team must have an admin; {member.user} is the only one of {team}")
+
+
+@receiver([post_save, post_delete], sender=Membership)
+def _changed(instance, **_):
+    user, team = instance.user_id, instance.team_id
+
+    def tell():
+        announce_membership(user)
+        for name in Layer.objects.filter(team=team).values_list("name", flat=True):
+            layer_changed(name)  # joins of somebody who does not see the layer any more wait, others may begin
+
+    transaction.on_commit(tell)
+
+
+@receiver(post_save, sender=get_user_model())
+def _user_changed(instance, created, update_fields=None, **_):
+    """Let the user's connections look at their rights: the user may be inactive now, or no longer staff."""
+    if not created and update_fields != frozenset({"last_login"}):
+        number = instance.pk
+        transaction.on_commit(lambda: _tell_user(number))
+
+
+def _tell_user(number):
+    """Let the connections of a user, and of guests by the user's links, look at their rights."""
+    announce_membership(number)
+    for link in ShareLink.objects.filter(owner=number, revoked=None).values_list("pk", flat=True):
+        announce_link_ended(link)
+
+
+@receiver(post_delete, sender=get_user_model())
+def _user_deleted(instance, **_):
+    number = instance.pk
+    transaction.on_commit(lambda: announce_membership(number))
+
+
+@receiver(pre_delete, sender=Team)
+def _team_leaves(instance, **_):
+    """Tell of the queries and layers of a deleted team, which belong to their owners alone from then on."""
+    from webapp.layers.versions import announce as announce_layer  # late: it loads the store of layers
+
+    team = instance.pk
+    queries = list(Query.objects.filter(team=team).values_list("pk", flat=True))
+    layers = list(Layer.objects.filter(team=team).values_list("pk", flat=True))
+
+    def tell():
+        announce(Query.objects.filter(pk__in=queries).select_related("owner"), was_team=team, lists=True)
+        for layer in Layer.objects.filter(pk__in=layers):
+            announce_layer(layer)
+
+    transaction.on_commit(tell)

@@ -1,0 +1,212 @@
+"""The pages of a user's teams: members, share links, channels, subscriptions, and the log of changes."""
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+from django import forms
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.db import transaction
+from django.db.models import Q
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils import timezone
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_POST, require_safe
+
+from webapp.access import rights_of
+from webapp.models import AuditEntry, Channel, Query, Role, Subscription, Team
+from webapp.refusals import Refused
+from webapp.teams import links, members
+
+PAGE_ENTRIES = 50
+
+
+@never_cache
+@require_safe
+@login_required
+def every(request: HttpRequest) -> HttpResponse:
+    """Show the teams that a user may see."""
+    rights = rights_of(request.user)
+    teams = [(team, rights.roles.get(team.pk, "staff")) for team in rights.teams().prefetch_related("memberships")]
+    return render(request, "teams/every.html", {"teams": teams})
+
+
+@never_cache
+@require_safe
+@login_required
+def page(request: HttpRequest, number: int) -> HttpResponse:
+    """Show a team to its members; to its admins with all that they manage."""
+    rights = rights_of(request.user)
+    team = rights.teams().filter(pk=number).first()
+    if team is None:
+        raise Http404
+    manages = rights.manages(number)
+    context: dict[str, Any] = {
+        "team": team,
+        "manages": manages,
+        "role": rights.roles.get(number, ""),
+        "roles": Role,
+        "members": team.memberships.select_related("user"),
+        "queries": team.queries.alive().select_related("owner"),
+        "layers": team.layers.select_related("owner"),
+        "views": team.saved_views.select_related("owner"),
+    }
+    if manages:
+        context |= {
+            "links": team.share_links.filter(revoked=None, expires__gt=timezone.now()).select_related("owner"),
+            "channels": team.channels.all(),
+            "subscriptions": team.subscriptions.select_related("channel").prefetch_related("queries"),
+            **_log(number, request.GET.get("before", "")),
+        }
+    return render(request, "teams/team.html", context)
+
+
+def _log(team, before):
+    entries = AuditEntry.objects.of_team(team)
+    if before.isascii() and before.isdigit():
+        entries = entries.filter(pk__lt=int(before))
+    found = list(entries[: PAGE_ENTRIES + 1])
+    return {"entries": found[:PAGE_ENTRIES], "older": found[PAGE_ENTRIES - 1].pk if len(found) > PAGE_ENTRIES else None}
+
+
+@never_cache
+@require_POST
+@login_required
+def change(request: HttpRequest, number: int) -> HttpResponse:
+    """Carry out what a button of the page of a team asks for, and show the page again, or why it was refused."""
+    action = ACTIONS.get(request.POST.get("action", ""))
+    try:
+        if action is None:
+            raise Refused("fields", f"action must be one of {', '.join(ACTIONS)}; got none of them")
+        messages.success(request, action(request.user, number, request.POST))
+    except Refused as refused:
+        messages.error(request, refused.message)
+    sees = rights_of(request.user).teams().filter(pk=number).exists()
+    return redirect("team", number) if sees else redirect("teams")
+
+
+def _put(user, team, given):
+    name = given.get("name", "").strip()
+    member = members.put(user, team, name, given.get("role", ""))
+    return f"{name} is {member.role} now."
+
+
+def _remove(user, team, given):
+    name = given.get("name", "")
+    members.remove(user, team, name)
+    return f"{name} is no longer a member."
+
+
+def _revoke(user, team, given):
+    link = links.revoke(user, _number(given, "link"))
+    return f"The link {link.name} is revoked."
+
+
+def _drop_channel(user, team, given):
+    with transaction.atomic():
+        found = members.managed(user, team).channels.filter(pk=_number(given, "channel"))
+        found.delete()
+    return "The channel is deleted."
+
+
+def _drop_subscription(user, team, given):
+    with transaction.atomic():
+        found = members.managed(user, team).subscriptions.filter(pk=_number(given, "subscription"))
+        found.delete()
+    return "The subscription is deleted."
+
+
+def _number(given, name):
+    text = given.get(name, "")
+    if not (text.isascii() and text.isdigit() and len(text) < 16):
+        raise Refused("fields", f"{name} must be a number; got {text!r:.40}")
+    return int(text)
+
+
+ACTIONS: dict[str, Callable[[Any, int, Any], str]] = {
+    "put": _put,
+    "remove": _remove,
+    "revoke": _revoke,
+    "drop-channel": _drop_channel,
+    "drop-subscription": _drop_subscription,
+}
+
+
+def for_admins(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
+    """Return a view that gets the team that the user manages; it answers 404 to anybody else."""
+
+    @never_cache
+    @login_required
+    @wraps(view)
+    def guarded(request, number):
+        team = Team.objects.filter(pk=number).first()
+        if team is None or not rights_of(request.user).manages(number):
+            raise Http404
+        return view(request, team)
+
+    return guarded
+
+
+@for_admins
+def channel(request: HttpRequest, team: Team) -> HttpResponse:
+    """Add or change a channel of a team. A new one begins with the choice of its kind."""
+    from webapp.admin.channels import channel_form, channel_kinds  # late: it loads the libraries of all kinds
+
+    saved = _chosen(request, "channel", team.channels)
+    kind = saved.kind if saved else request.GET.get("kind", "")
+    if kind not in channel_kinds():
+        return render(request, "teams/kinds.html", {"team": team, "kinds": channel_kinds()})
+    form = _bound(request, channel_form(), saved or Channel(team=team, kind=kind), {"kind": kind})
+    for name in list(form.fields):
+        if name in ("owner", "team") or (name.startswith("channel__") and not name.startswith(f"channel__{kind}__")):
+            del form.fields[name]
+    form.fields["kind"].widget = forms.HiddenInput()
+    return _saved(request, form, team, f"Channel of {team}: {kind}")
+
+
+@for_admins
+def subscription(request: HttpRequest, team: Team) -> HttpResponse:
+    """Add or change a subscription of a team."""
+    from webapp.admin.subscriptions import SubscriptionForm
+
+    saved = _chosen(request, "subscription", team.subscriptions)
+    usual = Subscription()
+    initial = {} if saved else {name: getattr(usual, name) for name in ("changes", "weekdays", "time_zone")}
+    form = _bound(request, team_subscription_form(SubscriptionForm), saved or Subscription(team=team), initial)
+    form.fields["channel"].queryset = Channel.objects.filter(Q(team=team) | Q(team=None, owner=None))
+    form.fields["queries"].queryset = Query.objects.alive().filter(Q(team=team) | Q(shared=True)).exclude(severity="")
+    return _saved(request, form, team, f"Subscription of {team}")
+
+
+def team_subscription_form(base: type[forms.ModelForm]) -> type[forms.ModelForm]:
+    """Return the form of a subscription without its receiver, which is the team."""
+
+    class TeamSubscriptionForm(base):
+        user = team = None
+
+        class Meta(base.Meta):
+            fields = None
+            exclude = ("user", "team")
+
+    return TeamSubscriptionForm
+
+
+def _chosen(request, name, among):
+    """Return the object that an address names, among those of the team; None if it names none."""
+    text = request.GET.get(name, "")
+    return among.filter(pk=int(text)).first() if text.isascii() and text.isdigit() and len(text) < 16 else None
+
+
+def _bound(request, form, instance, initial):
+    given = request.POST if request.method == "POST" else None
+    return form(given, instance=instance, initial=initial)
+
+
+def _saved(request, form, team, title):
+    if request.method == "POST" and form.is_valid():
+        form.save()
+        messages.success(request, f"{form.instance} is saved.")
+        return redirect("team", team.pk)
+    return render(request, "teams/form.html", {"team": team, "form": form, "title": title})

@@ -288,6 +288,13 @@ REPORT_ROWS = 10_000
 REPORT_CSV_ROWS = 1_000_000
 REPORTS_AT_ONCE = 2
 REPORT_WAIT_S = 10.0
+# Limits of a back-test (docs/backtest.md): its span, the elements that it plays, its time, the spans of objects that
+# are told one by one, and how many a process makes at once.
+BACKTEST_DAYS = 31
+BACKTEST_ELEMENTS = 5_000_000
+BACKTEST_S = 300.0
+BACKTEST_SPANS = 1_000
+BACKTESTS_AT_ONCE = 2
 # After this time without an acknowledgement of the engine, a query fails; it runs once the engine answers. An engine
 # whose standby engine is gone, too, starts in less. Then: how long a web process may show no sign of life.
 ACK_TIMEOUT_S = 45.0

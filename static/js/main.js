@@ -28,6 +28,8 @@ import { ObjectPanel, Tooltip } from "./object-panel.js";
 import { createPalette } from "./palette.js";
 import { ABOUT, nameAbout } from "./plan.js";
 import { QueryForm } from "./query-form.js";
+import { BacktestLayer } from "./backtest/layer.js";
+import { BacktestPanel } from "./backtest/panel.js";
 import { RuleForm } from "./rules/rule-form.js";
 import { createQueryList } from "./query-list.js";
 import { QueryPages } from "./query-pages.js";
@@ -102,6 +104,7 @@ const socket = new Socket(`${page.websocket}?queries=asked`, {
   onOpen: () => {
     subscriptions.reset();
     sketches.asker.reset();
+    past.lost();
   },
   onMessage: receive,
 });
@@ -126,8 +129,16 @@ const subscriptions = new Subscriptions({
 });
 const subscribe = coalesced(() => subscriptions.refresh(), SHOWN_MS);
 
+const tried = new BacktestLayer(L, map.leaflet, () => palette.read().accent);
+const past = new BacktestPanel({
+  layer: tried,
+  send: (message) => socket.send(message),
+  now,
+  onPlace: (place) => map.flyTo(...place, OBJECT_ZOOM),
+});
 const form = new QueryForm({
   store,
+  past,
   editor: editor.sharedBy((rectangle) => form.showNumbers(rectangle)),
   areas: (parts) => new AreaFields(L, map.leaflet, { store, colour: () => palette.read().accent, ...parts }),
   view: () => map.bounds(),
@@ -154,6 +165,7 @@ const form = new QueryForm({
 });
 const ruleForm = new RuleForm({
   store,
+  past,
   save: (rule, fields) => {
     if (rule) return socket.request({ type: "query.edit", query: rule.query, ...fields });
     queryList.all();
@@ -374,6 +386,7 @@ const toggleTheme = createTheme($("theme"), () => {
   recolourLegend();
   drawRegions();
   drawnHistory.recolour();
+  tried.recolour();
   sketches.redraw();
   reports.panel.redraw();
   featureEditor.recolour();
@@ -428,6 +441,7 @@ if (opened) turn(address);
 socket.connect();
 
 function receive(message) {
+  if (past.takes(message)) return;
   if (message.type === "error") return toast(message.message, "error");
   if (sketches.asker.takes(message) || !subscriptions.expects(message)) return;
   incidents.follow(message);

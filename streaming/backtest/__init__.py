@@ -26,5 +26,16 @@ from streaming.backtest.asked import Asked, Limits, streams_of
 from streaming.backtest.errors import InvalidBacktest
 from streaming.backtest.play import Played, Playing
 from streaming.backtest.reading import StoredElements
+from streaming.backtest.summary import Spans, Summary
 
-__all__ = ["Asked", "InvalidBacktest", "Limits", "Played", "Playing", "StoredElements", "streams_of"]
+__all__ = [
+    "Asked",
+    "InvalidBacktest",
+    "Limits",
+    "Played",
+    "Playing",
+    "Spans",
+    "StoredElements",
+    "Summary",
+    "streams_of",
+]

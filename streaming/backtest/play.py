@@ -93,7 +93,8 @@ class Playing:
             yield from self._played(servers, tables)
             if not self.stopped:
                 yield from self._ticks(servers, end_us // US * US)
-                self.clock_us = end_us
+                self.clock_us = max(self.clock_us, end_us)
+                yield from self._rest(servers)
 
     def _played(self, servers, tables):
         begin_us, end_us = self.asked.span
@@ -145,6 +146,11 @@ class Playing:
             if second_us > until_us or second_us <= self.clock_us or self._limited(0):
                 return
             yield self._batch(servers, no_elements(self.asked.space), second_us)
+
+    def _rest(self, servers):
+        """Tell what the servers could not tell with what came before it: an alarm that ended as it began."""
+        while servers.waits:
+            yield self._batch(servers, no_elements(self.asked.space), self.clock_us)
 
     def _batch(self, servers, elements, tick_us):
         control = [] if tick_us is None else [{"op": "tick", "now_us": tick_us}]

@@ -64,6 +64,11 @@ class Servers:
         self.batch += 1
         return fragments
 
+    @property
+    def waits(self) -> bool:
+        """Whether rules have tuples that are told at the next tick, since those before them had no order."""
+        return bool(len(self.registry.rules)) and self._store.rules(self.batch).over.num_rows > 0
+
     def due_us(self, now_us: int) -> int:
         """Return before which time a batch without elements tells nothing, given the clock; `NEVER_US` if never.
 
@@ -74,7 +79,7 @@ class Servers:
         rules = self.registry.rules
         if len(rules):
             state = self._store.rules(self.batch)
-            if state.over.num_rows:
+            if self.waits:
                 return now_us + 1
             due = state.entries.take(*state.entries.select(lambda run: run.columns["due_us"] < NEVER_US), ("due_us",))
             found += [rules.until_us(now_us), *due["due_us"].tolist()]

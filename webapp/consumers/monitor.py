@@ -19,6 +19,7 @@ from django.conf import settings
 from streaming.spaces import EARTH, space_document
 from webapp import history, queries
 from webapp.consumers.asking import Asked
+from webapp.consumers.backtests import Backtests
 from webapp.consumers.hubs import Hubs
 from webapp.consumers.incidents import Incidents
 from webapp.consumers.limits import FLOODED, TokenBucket
@@ -43,7 +44,7 @@ REFUSALS_BURST = 100
 ANSWERING = ThreadPoolExecutor(2, "tables")
 
 
-class Monitor(Incidents, AsyncWebsocketConsumer):
+class Monitor(Backtests, Incidents, AsyncWebsocketConsumer):
     """One websocket connection."""
 
     async def __call__(self, scope, receive, send):
@@ -410,6 +411,7 @@ class Monitor(Incidents, AsyncWebsocketConsumer):
             stack.push_async_callback(self.hubs.leave)
             stack.callback(self.viewport.close)
             stack.callback(self.asked.close)
+            stack.push_async_callback(self.end_backtest)
             self.sender.cancel()
             await asyncio.wait([self.sender])
 

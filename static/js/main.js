@@ -129,9 +129,9 @@ const subscriptions = new Subscriptions({
 });
 const subscribe = coalesced(() => subscriptions.refresh(), SHOWN_MS);
 
-const tried = new BacktestLayer(L, map.leaflet, () => palette.read().accent);
+const pastMarks = new BacktestLayer(L, map.leaflet, () => palette.read().accent);
 const past = new BacktestPanel({
-  layer: tried,
+  layer: pastMarks,
   send: (message) => socket.send(message),
   now,
   onPlace: (place) => map.flyTo(...place, OBJECT_ZOOM),
@@ -386,7 +386,7 @@ const toggleTheme = createTheme($("theme"), () => {
   recolourLegend();
   drawRegions();
   drawnHistory.recolour();
-  tried.recolour();
+  pastMarks.recolour();
   sketches.redraw();
   reports.panel.redraw();
   featureEditor.recolour();

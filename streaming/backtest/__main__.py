@@ -62,7 +62,8 @@ def lines(document: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 def _state(playing, elements, found):
     at_us = playing.clock_us
-    return {"share": playing.share, "at_us": at_us, "elements": playing.elements, "of": elements.total, "found": found}
+    read = {"elements": playing.elements, "of": elements.total, "stored": elements.stored}
+    return {"share": playing.share, "at_us": at_us, "found": found} | read
 
 
 def main() -> None:

@@ -29,14 +29,17 @@ class StoredElements:
 
     Attributes
     ----------
+    stored : int
+        How many elements were heard in the time that is asked for.
     total : int
-        How many elements there are.
+        How many of them are of objects that came near the queries, and are read.
     """
 
     def __init__(self, history: History, question: Asked, chunk_rows: int = CHUNK_ROWS) -> None:
         self._history, self._question = history, question
         self._keys: dict[str, pl.DataFrame] = {}
         self._boxes = boxes_about([question.parsed(number) for number in question.plans], question.space)
+        self.stored = sum(map(self._count, question.streams))
         counts = pl.concat([self._counted(stream) for stream in question.streams])
         counts = counts.group_by("second").agg(pl.col("rows").sum()).sort("second")
         self.total = int(counts["rows"].sum())
@@ -49,6 +52,16 @@ class StoredElements:
             table = pa.concat_tables(tables)
             order = np.lexsort((table["time_us"].to_numpy(), table["heard_us"].to_numpy()))
             yield table.take(pa.array(order)).combine_chunks()
+
+    def _count(self, stream):
+        """Return how many elements of a stream were heard."""
+
+        def read():
+            with reading():
+                elements = self._heard(stream, (self._question.begin_us, self._question.span[1]))
+                return elements.select(pl.len()).collect(engine="streaming").item()
+
+        return asked(read)
 
     def _counted(self, stream):
         """Return how many elements of a stream were heard in each second: a frame with `second` and `rows`."""
@@ -63,16 +76,20 @@ class StoredElements:
         return asked(read)
 
     def _scanned(self, stream, span):
-        """Return the elements of a stream that were heard in a span, its end excluded, to be read lazily."""
-        elements = self._history.scan(stream, EVER)
-        begin, end = (pl.lit(time_us).cast(_HEARD) for time_us in span)
-        elements = elements.filter((pl.col("heard") >= begin) & (pl.col("heard") < end))
+        """Return those elements of a stream that were heard in a span and are of objects that came near, lazily."""
+        elements = self._heard(stream, span)
         if self._boxes is None:
             return elements
         if stream not in self._keys:  # whoever never comes near is left out
-            near = elements.filter(_meets(self._boxes, self._question.space))
+            near = self._heard(stream, (self._question.begin_us, self._question.span[1]))
+            near = near.filter(_meets(self._boxes, self._question.space))
             self._keys[stream] = near.select("key").unique().collect(engine="streaming")
         return elements.join(self._keys[stream].lazy(), on="key", how="semi")
+
+    def _heard(self, stream, span):
+        """Return the elements of a stream that were heard in a span, its end excluded, to be read lazily."""
+        begin, end = (pl.lit(time_us).cast(_HEARD) for time_us in span)
+        return self._history.scan(stream, EVER).filter((pl.col("heard") >= begin) & (pl.col("heard") < end))
 
     def _table(self, stream, span):
         def read():

@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { placeOfRow, progressText, questionOf, resultText, rowText } from "../../static/js/backtest/words.js";
 
 const AT_US = Date.UTC(2026, 10, 21, 14, 3) * 1000;
-const told = (summary, more = {}) => ({ summary: { entered: 0, left: 0, total: 0, ...summary }, stopped: "", at_us: AT_US, elements: 9, ...more });
+const told = (summary, more = {}) => ({ summary: { entered: 0, left: 0, total: 0, ...summary }, stopped: "", at_us: AT_US, stored: 9, ...more });
 
 test("a question has the plan, and a span that ends now", () => {
   assert.deepEqual(questionOf({ stream: "ships" }, "3600", 10_000_000), { type: "backtest.start", plan: { stream: "ships" }, span: { from: 6400 } });
@@ -23,7 +23,7 @@ test("what a query would have told are entries and exits, apart from who was ins
 test("a limit that ended it is told, and so is that nothing was stored", () => {
   const stopped = "after 5,000,000 elements, the most that a back-test plays";
   assert.match(resultText(told({ total: 2 }, { stopped }), true, "the last week"), /It stopped at 2026-11-21 14:03:00.*, after 5,000,000 elements, the most that a back-test plays\.$/);
-  assert.match(resultText(told({}, { elements: 0 }), true, "the last hour"), /^Nothing was stored in the last hour/);
+  assert.match(resultText(told({}, { stored: 0 }), true, "the last hour"), /^Nothing was stored in the last hour/);
   assert.match(progressText({ share: 0.426, at_us: AT_US, found: 3 }, true), /^42 %, up to 2026-11-21 14:03:00.*: 3 alarms so far$/);
 });
 

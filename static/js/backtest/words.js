@@ -20,10 +20,10 @@ export function progressText({ share, at_us: atUs, found }, ruled) {
 }
 
 /** What a back-test has found, in words. */
-export function resultText({ summary, stopped, at_us: atUs, elements }, ruled, spanText) {
+export function resultText({ summary, stopped, at_us: atUs, stored }, ruled, spanText) {
   const { entered, left, total } = summary;
   const until = stopped ? ` It stopped at ${utcTime(atUs / 1000)}, ${stopped}.` : "";
-  if (!elements) return `Nothing was stored in ${spanText}, so there is nothing to try this on.${until}`;
+  if (!stored) return `Nothing was stored in ${spanText}, so there is nothing to try this on.${until}`;
   if (ruled) return `Would have fired ${times(total, "time")} in ${spanText}.${until}`;
   const before = total - entered;
   const within = before ? `; ${count(before)} ${before === 1 ? "was" : "were"} inside at the beginning` : "";

@@ -31,7 +31,7 @@ def question_of(document: dict[str, Any]) -> Asked:
     """Return the question of a JSON object with the fields of `Asked`; keys of `plans` are texts."""
     plans = {int(number): plan for number, plan in document["plans"].items()}
     space, limits = parse_space(document["space"]), Limits(**document["limits"])
-    return Asked(plans, tuple(document["span"]), document["ttl_s"], document["layers"], space, limits)
+    return Asked(plans, tuple(document["span"]), document["ttl_s"], document["layers"], space, limits, moves=False)
 
 
 def lines(document: dict[str, Any]) -> Iterator[dict[str, Any]]:

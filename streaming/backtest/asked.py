@@ -49,6 +49,9 @@ class Asked:
         The versions of the layers that plans are joined with.
     space : Space, optional
     limits : Limits, optional
+    moves : bool
+        Whether it is told that objects move within answers, as a client is told live. If it is not, elements with which
+        an object stays where it is are not played, which is many times faster.
 
     Raises
     ------
@@ -62,6 +65,7 @@ class Asked:
     layers: Mapping[str, int] = field(default_factory=dict)
     space: Space = EARTH
     limits: Limits = Limits()
+    moves: bool = True
 
     def __post_init__(self) -> None:
         if self.span[0] >= self.span[1]:

@@ -11,9 +11,11 @@ import pyarrow as pa
 from streaming.backtest.asked import US, Asked
 from streaming.backtest.cuts import Nearby, micro_batches
 from streaming.backtest.servers import Servers
+from streaming.backtest.unchanged import Unchanged, by_themselves
 from streaming.kinds.base import Evaluation
 from streaming.kinds.registry import kind_of
 from streaming.operators.runs import first_of_runs
+from streaming.results import ENTERED
 from streaming.results.netting import net
 from streaming.servers.elements import no_elements
 
@@ -66,6 +68,8 @@ class Playing:
         self._layers, self._now_s, self._began_s = layers, now_s, now_s()
         plans = [asked.parsed(number) for number in asked.plans]
         self._nearby = Nearby(plans, asked.space)
+        self._unchanged = None if asked.moves or not by_themselves(plans) else Unchanged(asked)
+        self._rules = np.array([n for n, plan in zip(asked.plans, plans, strict=True) if kind_of(plan).queries(plan)])
         self._clocked = any(kind_of(plan).evaluation(plan) in CLOCKED for plan in plans)
 
     @property
@@ -129,7 +133,12 @@ class Playing:
     def _seconds(self, servers, table):
         """Play elements of the span; each second ends with a tick of the clock."""
         self.elements += table.num_rows
-        for second, elements, last in micro_batches(self._nearby.of(table)):
+        # What the clock makes due meanwhile, with the places of objects as they were then.
+        table = self._nearby.of(table)
+        if self._unchanged:
+            yield from self._ticks(servers, int(table["heard_us"][0].as_py()) // US * US) if table.num_rows else ()
+            table = self._unchanged.of(table, servers.registry)
+        for second, elements, last in micro_batches(table):
             yield from self._ticks(servers, second * US, whole=True)
             if self._limited(elements.num_rows):
                 return
@@ -140,10 +149,10 @@ class Playing:
         """Set the clock to each second up to a time in which something is due; with `whole`, to that time, too."""
         while not self.stopped:
             due_us = self.clock_us + 1 if self._clocked else servers.due_us(self.clock_us)
-            second_us = -(-due_us // US) * US
+            second_us = max(-(-due_us // US) * US, (self.clock_us // US + 1) * US)
             if whole and second_us > until_us > self.clock_us:
                 second_us = until_us
-            if second_us > until_us or second_us <= self.clock_us or self._limited(0):
+            if second_us > until_us or self._limited(0):
                 return
             yield self._batch(servers, no_elements(self.asked.space), second_us)
 
@@ -156,6 +165,9 @@ class Playing:
         control = [] if tick_us is None else [{"op": "tick", "now_us": tick_us}]
         rows = net(servers.run(elements, control))
         self.clock_us = tick_us or self.clock_us
+        if self._unchanged and rows.num_rows and len(self._rules):
+            alarms = np.isin(rows["query"].to_numpy(), self._rules) & (rows["sign"].to_numpy() == ENTERED)
+            rows = self._unchanged.placed(rows, alarms, self.clock_us)
         return Played(self.clock_us, rows)
 
     def _limited(self, more):

@@ -74,13 +74,12 @@ class Servers:
 
         Objects fall silent, rules have waited for long enough, their schedules begin and end.
         """
-        deadlines = self._store.region(0, self.batch).deadlines
-        found = [int(ends.min()) + 1 for ends in deadlines.earliest.values() if len(ends)]
-        rules = self.registry.rules
+        region = self._store.region(0, self.batch)
+        found, rules = [region.deadlines.next_us(region.objects.table, self.registry)], self.registry.rules
         if len(rules):
             state = self._store.rules(self.batch)
             if self.waits:
                 return now_us + 1
             due = state.entries.take(*state.entries.select(lambda run: run.columns["due_us"] < NEVER_US), ("due_us",))
             found += [rules.until_us(now_us), *due["due_us"].tolist()]
-        return min(found, default=NEVER_US)
+        return min(found)

@@ -1,5 +1,7 @@
 """How elements are cut, left out and read; limits; and what a summary makes of what is told."""
 
+import itertools
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -60,7 +62,7 @@ def test_a_micro_batch_has_one_second_and_of_an_object_one_moment_in_their_order
         assert len(set(zip(keys, heard, strict=True))) == len(set(keys))
     seconds = [second for second, *_ in cut]
     assert seconds == sorted(seconds)
-    assert [last for *_, last in cut] == [a != b for a, b in zip(seconds, [*seconds[1:], None], strict=True)]
+    assert [last for *_, last in cut] == [a != b for a, b in itertools.pairwise([*seconds, None])]
 
 
 @settings(deadline=None, max_examples=40)

@@ -35,6 +35,7 @@ import { createQueryList } from "./query-list.js";
 import { QueryPages } from "./query-pages.js";
 import { recall, remember } from "./remembered.js";
 import { createRegions } from "./regions.js";
+import { createReplay } from "./replay/page.js";
 import { createReports } from "./report/page.js";
 import { createSearch } from "./search.js";
 import { createShortcuts } from "./shortcuts.js";
@@ -377,6 +378,21 @@ const recolourLegend = createCountLegend({
   onPlain: (name) => store.colourByCount(name, false),
 });
 const drawRegions = createRegions({ L, map: map.leaflet, store, colour: () => palette.read().accent, onShow: (on) => subscriptions.regions(on) });
+const replay = createReplay({
+  store,
+  map,
+  palette: palette.read,
+  now,
+  shown,
+  Arrow,
+  onStage: () => {
+    subscriptions.store = replay.stage.live;
+    map.leaflet.invalidateSize({ pan: false });
+  },
+  onJump: () => events.again(),
+  onAddress: writeHash,
+  onError: (text) => toast(text, "error"),
+});
 createStatusBar(store, now);
 createSearch(store, (slot) => navigation.pick(slot));
 const toggleTheme = createTheme($("theme"), () => {
@@ -389,6 +405,7 @@ const toggleTheme = createTheme($("theme"), () => {
   pastMarks.recolour();
   sketches.redraw();
   reports.panel.redraw();
+  replay.recolour();
   featureEditor.recolour();
   form.area.recolour();
 });
@@ -402,6 +419,7 @@ createShortcuts([
   { key: "s", text: "Statistics", run: () => tabs.show("statistics") },
   { key: "h", text: "History", run: () => tabs.show("history") },
   { key: "o", text: "Table of objects", run: () => table.toggle() },
+  { key: "r", text: "Replay of what is stored, or back to live; then space plays, arrows go back and forward, or faster and slower", run: () => replay.toggle() },
   { key: "w", text: "Watch the selected object, or no longer", run: () => table.starSelected() },
   { key: "/", text: "Search for an object", run: () => $("search").focus() },
   { key: "a", text: "Queries around the selected object, or the middle of the map", run: openAroundMenu },
@@ -445,7 +463,7 @@ function receive(message) {
   if (message.type === "error") return toast(message.message, "error");
   if (sketches.asker.takes(message) || !subscriptions.expects(message)) return;
   incidents.follow(message);
-  store.apply(message, now());
+  replay.apply(message, now());
   subscriptions.follow(message);
   pages.follow(message);
   if (["hello", "changes.missed"].includes(message.type)) listLayers();
@@ -557,6 +575,7 @@ function toggleStream(name, on) {
   chosen = next.length === all.length ? null : next;
   writeHash();
   subscriptions.view();
+  replay.follow();
   map.objects.invalidate();
 }
 
@@ -579,10 +598,11 @@ function turn(hash) {
   table.turn(hash);
   map.leaflet.invalidateSize({ pan: false });
   if (view) map.leaflet.setView([view.lat, view.lon], view.zoom);
+  replay.turn(hash);
 }
 
 function writeHash() {
-  history.replaceState(null, "", formatHash({ ...map.view(), streams: chosen }) + table.hash());
+  history.replaceState(null, "", formatHash({ ...map.view(), streams: chosen }) + table.hash() + replay.hash());
 }
 
 function escape() {

@@ -5,6 +5,7 @@ import { test } from "node:test";
 
 import { ReplayClock, SPEEDS } from "../../static/js/replay/clock.js";
 import { ElementBuffer } from "../../static/js/replay/element-buffer.js";
+import { randomOf } from "./helpers.mjs";
 
 const LIFE_MS = 6000;
 
@@ -74,8 +75,7 @@ function page(fromMs, untilMs, scene, ...told) {
 
 /** Deterministic random reports of some objects, as the server cuts them into pages. */
 function story(seed, cuts) {
-  let state = seed;
-  const random = (below) => (state = (state * 1103515245 + 12345) % 2 ** 31) % below;
+  const random = randomOf(seed);
   const inside = new Set();
   const told = Array.from({ length: 400 }, (_, i) => [1000 + i * 100, "abcdefgh"[random(8)], random(3) > 0]);
   const rows = [];

@@ -387,7 +387,7 @@ const replay = createReplay({
   Arrow,
   onStage: () => {
     subscriptions.store = replay.stage.live;
-    map.leaflet.invalidateSize({ pan: false });
+    map.leaflet.invalidateSize({ animate: false }); // the bar lies below the map
   },
   onJump: () => events.again(),
   onAddress: writeHash,

@@ -33,6 +33,8 @@ class Limits:
         The most elements that were heard within a lifetime before a page.
     read : int
         The most elements of a page that are in memory, in the area or not. A page ends before there would be more.
+    thinned : int
+        The most elements of a page that is thinned out; fewer of them are in memory.
     objects : int
         The most objects of the stream within a lifetime before the page.
     rows : int
@@ -41,6 +43,7 @@ class Limits:
 
     scanned: int = 20_000_000
     read: int = 200_000
+    thinned: int = 1_000_000
     objects: int = 200_000
     rows: int = 20_000
 
@@ -61,6 +64,9 @@ class Wanted:
         An object that was not heard for longer than this is not shown.
     scene : bool
         Whether to tell the scene at `from_us` as well.
+    step_us : int
+        Thin out: of the elements of an object that were heard within a step, tell the last alone; 0 for all. Steps
+        begin at multiples of `step_us`. The scene at the end of each step is the same.
     """
 
     stream: str
@@ -69,6 +75,7 @@ class Wanted:
     to_us: int
     life_us: int
     scene: bool = True
+    step_us: int = 0
 
 
 @dataclass(frozen=True)
@@ -115,9 +122,10 @@ def _read(elements, space, wanted, limits):
         rule = f"a replay may look back over at most {limits.scanned:,} elements of a stream"
         raise InvalidQuestion(f"{rule}; got {scanned:,} within a lifetime of {wanted.life_us / 1e6:g} s")
     before = _newest(first, limits).with_columns(inside=_inside(space, wanted))
-    until_us = _until(elements, wanted, limits)
-    page = elements.filter(_between(wanted.from_us + 1, until_us)).select(KEPT).collect()
-    page = _in_order(page).with_columns(inside=_inside(space, wanted))
+    until_us = _until(elements, wanted, limits.thinned if wanted.step_us else limits.read)
+    page = elements.filter(_between(wanted.from_us + 1, until_us)).select(KEPT)
+    page = _in_order(_thinned(page, wanted.step_us).collect(engine="streaming"))
+    page = page.with_columns(inside=_inside(space, wanted))
     changes = _signed(before, page, wanted)
     changes, until_us = _cut(changes, until_us, limits)
     scene = before.filter(pl.col("inside")).sort("heard", "key") if wanted.scene else before.clear()
@@ -161,15 +169,24 @@ def _inside(space: Space, wanted):
     return pl.struct(names).map_batches(meets, return_dtype=pl.Boolean)
 
 
-def _until(elements, wanted, limits):
+def _thinned(elements, step_us):
+    """Return of each object the last element in each step."""
+    if not step_us:
+        return elements
+    step = (pl.col("heard").dt.epoch("us") // step_us).alias("step")
+    last = elements.group_by("key", step).agg(pl.col("heard").max())
+    return elements.join(last, on=["key", "heard"], how="semi")
+
+
+def _until(elements, wanted, most):
     """Return the last time up to which a page may read."""
     ahead = elements.filter(_between(wanted.from_us + 1, wanted.to_us))
-    first = ahead.select(pl.col("heard").bottom_k(limits.read + 1).dt.epoch("us")).collect()["heard"]
-    if len(first) <= limits.read:
+    first = ahead.select(pl.col("heard").bottom_k(most + 1).dt.epoch("us")).collect()["heard"]
+    if len(first) <= most:
         return wanted.to_us
     until_us = int(first.max()) - 1
     if int(first.min()) > until_us:
-        rule = f"a stream may be replayed that has at most {limits.read:,} elements heard at one time"
+        rule = f"a stream may be replayed that has at most {most:,} elements heard at one time"
         raise InvalidQuestion(f"{rule}; got more at {np.datetime64(until_us + 1, 'us')}Z")
     return until_us
 

@@ -111,9 +111,14 @@ class Session:
         self.until_us, self.used_s = head["until_us"], time.monotonic()
         return answer
 
+    @property
+    def ended(self) -> bool:
+        """Whether the process has ended."""
+        return self._child.poll() is not None
+
     def end(self) -> None:
         """End the process; nothing happens if it has ended."""
-        if self._child.poll() is None:
+        if not self.ended:
             self._child.stdin.close()
             try:
                 self._child.wait(END_S)

@@ -102,8 +102,8 @@ function server(told, mostRows) {
   const asked = [];
   return {
     asked,
-    elements(stream, area, { fromMs, toMs }, scene) {
-      asked.push([fromMs, toMs, scene]);
+    elements(stream, area, { fromMs, toMs }, { scene, stepMs }) {
+      asked.push([fromMs, toMs, scene, stepMs]);
       const known = new Map(told.filter(([at]) => at <= fromMs).map((one) => [one[1], one]));
       const begin = scene ? [...known.values()].filter(([at, , lon]) => inside(lon) && fromMs - at <= LIFE_MS).sort((a, b) => a[0] - b[0]) : [];
       const changes = [];
@@ -138,6 +138,7 @@ async function playing(told, mostRows = 40) {
     store, stage, clock, api, answers,
     bounds: () => ({ west: 5, south: -1, east: 15, north: 1 }),
     streams: () => ["ships"],
+    lifeMs: () => LIFE_MS,
     now: () => time.ms,
     onError: (text) => errors.push(text),
     onJump: () => {},
@@ -185,6 +186,27 @@ test("a jump shows the scene of its time, before or after what was read", async 
   const asked = api.asked.length;
   player.seek(500);
   assert.deepEqual([api.asked.length, player.waiting], [asked, false], "what was read is not asked for again");
+});
+
+test("fast replays ask for fewer reports, and a pause for all of them again", async () => {
+  const { player, clock, api, wait } = await playing(ways());
+  const steps = () => api.asked.map(([, , , stepMs]) => stepMs);
+  assert.deepEqual([...new Set(steps())], [0]);
+  clock.speed = 60;
+  player.pace();
+  assert.equal(steps().at(-1), 0, "while it is paused");
+  clock.play();
+  player.pace();
+  await wait();
+  assert.equal(steps().at(-1), 3000);
+  clock.speed = 3600;
+  player.pace();
+  await wait();
+  assert.equal(steps().at(-1), LIFE_MS / 2);
+  clock.pause();
+  player.pace();
+  await wait();
+  assert.equal(steps().at(-1), 0);
 });
 
 function page(fromMs, untilMs, begins, ...told) {
@@ -237,6 +259,29 @@ test("pages of answers follow each other, and a way back tells all from the begi
   track.on = false;
   track.follow();
   assert.deepEqual([track.knows(5e9), track.seek(4000)], [true, []]);
+});
+
+test("pages of answers that were told are forgotten if there are too many, and a jump asks anew", async () => {
+  const clock = new ReplayClock({ fromMs: 0, toMs: 90_000, atMs: 0 });
+  const asked = [];
+  const ask = (queries, { fromMs }) => {
+    asked.push(fromMs);
+    return Promise.resolve(page(fromMs, fromMs + 1000, asked.length === 1, [fromMs + 500, 1, "+", `a${fromMs}`]));
+  };
+  const track = new AnswerTrack({ clock, queries: () => [1], ask, onTold: () => {}, onRefused: () => {}, onError: assert.fail });
+  track.follow();
+  track.readAhead(0, 90_000);
+  await settled();
+  assert.equal(track.seek(600).length, 3);
+  for (let ms = 1600; ms < 6000; ms += 1000) {
+    track.readAhead(ms - 1000, 90_000, false, 2);
+    await settled();
+    assert.equal(track.advance(ms).length, 1, `at ${ms}`);
+  }
+  assert.equal(track.knows(600), false);
+  assert.equal(track.knows(5600), true);
+  track.readAhead(5600, 90_000, true, 2);
+  assert.deepEqual([asked.at(-1), track.knows(5600)], [0, false]);
 });
 
 test("answers that cannot be told do not keep the replay from going on", async () => {

@@ -55,7 +55,7 @@ def stored(root, told):
     if told:
         keys, seconds, lon, lat = zip(*told, strict=True)
         times = BEGINNING + np.array(seconds) * S - AGE_US
-        numbered = [{"n": n} for n in range(len(told))]
+        numbered = [{"n": f"{n:03}"} for n in range(len(told))]  # of equal times, the last of these counts
         keep(root, point_elements(STREAM, keys, times, np.column_stack([lon, lat]), numbered))
     return History(root, EARTH), told
 
@@ -86,11 +86,11 @@ def played(scene, changes, at_us):
     return {key: (time_us, lon) for key, (time_us, lon) in scene.items() if at_us - time_us <= LIFE_US}
 
 
-def pages(history, from_us, to_us, limits):
+def pages(history, from_us, to_us, limits, step_us=0):
     """Return the scene at the beginning of a span, and the changes of all its pages together."""
     scene, changes = None, []
     while scene is None or from_us < to_us:
-        page = read_page(history, Wanted(STREAM, AREA, from_us, to_us, LIFE_US, scene is None), limits)
+        page = read_page(history, Wanted(STREAM, AREA, from_us, to_us, LIFE_US, scene is None, step_us), limits)
         told = told_in(page)
         if scene is None:
             scene = {key: (time_us, lon) for _, key, time_us, lon in told[: page.scene]}
@@ -119,6 +119,22 @@ def test_pages_together_tell_the_same_wherever_they_are_cut(tmp_path_factory, to
     history, _ = stored(tmp_path_factory.mktemp("history"), told)
     span = BEGINNING + 3 * S, BEGINNING + 31 * S
     assert pages(history, *span, Limits(rows=rows, read=read)) == pages(history, *span, Limits())
+
+
+@given(reports, st.integers(1, 6), st.integers(20, 60))
+@settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_what_is_thinned_out_shows_the_same_at_the_end_of_each_step(tmp_path_factory, told, rows, read):
+    history, told = stored(tmp_path_factory.mktemp("history"), told)
+    span, step_us = (BEGINNING + S, BEGINNING + 31 * S), 2 * S
+    scene, changes = pages(history, *span, Limits(rows=rows, thinned=read), step_us)
+    for end_us in range(BEGINNING + step_us - 1, span[1], step_us):
+        assert played(scene, changes, end_us) == shown(told, end_us)
+
+
+def test_thinning_out_leaves_one_element_of_an_object_in_a_step(crowd):
+    wanted = Wanted(STREAM, AREA, BEGINNING - 1, BEGINNING + 60 * S - 1, LIFE_US, step_us=10 * S)
+    page = read_page(crowd, wanted)
+    assert (page.rows.num_rows, page.until_us) == (40 * 6, wanted.to_us)
 
 
 @pytest.fixture

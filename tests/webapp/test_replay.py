@@ -1,6 +1,8 @@
 """The replay over HTTP: pages of elements and events, who may ask, and what is refused."""
 
+import re
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -14,9 +16,11 @@ from tests.history.test_tables import tracked
 from tests.webapp.conftest import token_of
 from webapp.models import Event, Query, Stream
 from webapp.operations import access
+from webapp.replay import answers
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
+DOCUMENT = (Path(__file__).parents[2] / "docs" / "replay.md").read_text()
 S = 1_000_000
 BEGINNING = 1_795_219_200 * S  # 2026-11-21 00:00 UTC
 # Ferry goes through the box 10, 0 to 14, 1; tug stays in it; wreck is elsewhere.
@@ -99,7 +103,12 @@ def test_an_object_that_never_expires_is_shown_for_the_longest_life(ask, ships, 
         ("elements/ships", {"from_us": "soon"}, 400, "from_us must be a whole number of microseconds"),
         ("elements/ships", {"to_us": PAGE["from_us"]}, 400, "from_us must be before to_us; got"),
         ("elements/ships", {"bbox": "1,2,3"}, 400, "bbox must be west,south,east,north in degrees; got '1,2,3'"),
-        ("elements/ships", {"colour": "red"}, 400, "the parameters are bbox, from_us, to_us, scene; got colour"),
+        (
+            "elements/ships",
+            {"colour": "red"},
+            400,
+            "the parameters are bbox, from_us, to_us, scene, step_us; got colour",
+        ),
         ("events", {"to_us": str(10**20)}, 400, "to_us must be a whole number of microseconds"),
         ("answers", {"queries": "seven"}, 400, "queries must be numbers of queries with commas between them"),
     ],
@@ -141,3 +150,58 @@ def test_the_events_of_a_span_are_those_of_queries_that_the_user_sees(ask, user,
     project.REPLAY_EVENTS = 3
     told = ask("events", **span).json()
     assert (told["truncated"], [event["sign"] for event in told["events"]]) == (True, ["+", "-", "-"])
+
+
+def test_queries_that_cannot_be_played_are_named_with_the_reason(ask, user):
+    plans = {
+        "of buses": {"stream": "buses", "compare": PLAN["compare"]},
+        "of a sketch": {"stream": "ships", "kind": "sketch", "ask": [{"question": "count"}]},
+        "of former times": {"stream": "ships", "kind": "join", "join": {"stored": "ships"}},
+    }
+    numbers = {
+        name: Query.objects.create(owner=user, name=name, plan=plan, space_id="earth", stream=plan["stream"]).pk
+        for name, plan in plans.items()
+    }
+    span = {name: PAGE[name] for name in ("from_us", "to_us")}
+    head, rows = read_frame(ask("answers", queries=",".join(map(str, numbers.values())), **span).content)
+    assert (head["queries"], rows.num_rows, head["until_us"]) == ([], 0, int(PAGE["to_us"]))
+    assert head["refused"] == {
+        str(numbers["of buses"]): "the elements of buses are not stored",
+        str(numbers["of a sketch"]): "a question to a sketch is not about stored elements",
+        str(
+            numbers["of former times"]
+        ): "partners of former times are not known, so a join with stored elements is not played",
+    }
+
+
+def test_answers_of_the_past_come_from_the_servers_of_the_engine(ask, user, other):
+    query, theirs = (
+        Query.objects.create(owner=owner, name="gate", plan=PLAN, space_id="earth", stream="ships")
+        for owner in (user, other)
+    )
+    span = {"from_us": PAGE["from_us"], "end_us": PAGE["to_us"], "session": "one"}
+    pages, from_us = [], int(PAGE["from_us"])
+    for to_us in (BEGINNING + 50 * S, int(PAGE["to_us"])):
+        given = span | {"queries": f"{query.pk},{theirs.pk}", "from_us": str(from_us), "to_us": str(to_us)}
+        pages.append(read_frame(ask("answers", **given).content))
+        from_us = pages[-1][0]["until_us"]
+    assert [(head["begins"], head["queries"]) for head, _ in pages] == [(True, [query.pk]), (False, [query.pk])]
+    told = [
+        row for _, rows in pages for row in zip(*(rows[n].to_pylist() for n in ("sign", "key", "at_us")), strict=True)
+    ]
+    assert [(sign, key, (at_us - BEGINNING) / S) for sign, key, at_us in told] == [
+        (1, "tug", 10),
+        (1, "ferry", 41),
+        (0, "tug", 61),
+        (-1, "ferry", 81),
+    ]
+    answers.SESSIONS.end()
+
+
+@pytest.mark.parametrize(
+    ("path", "row"), [("elements/ships", "elements/<stream>"), ("answers", "answers"), ("events", "events")]
+)
+def test_the_parameters_of_each_page_are_documented(ask, path, row):
+    (said,) = re.findall("the parameters are (.*); got colour", ask(path, 400, colour="red").json()["error"])
+    (documented,) = re.findall(rf"^\| `/replay/{row}` \| ([^|]*) \|", DOCUMENT, re.M)
+    assert re.findall("`([a-z_]+)`", documented) == said.split(", ")

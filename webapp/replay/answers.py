@@ -4,14 +4,16 @@ import atexit
 from collections.abc import Mapping
 from typing import Any
 
+import pyarrow as pa
 from django.conf import settings
 
 from streaming.errors import LookoutError
 from streaming.kinds.base import Evaluation
 from streaming.kinds.registry import kind_of
 from streaming.plans import parse_plan
-from streaming.replay.sessions import Played, Session, Sessions
-from streaming.spaces import space_document
+from streaming.replay.sessions import Played, Sessions
+from streaming.results import frame, result_schema
+from streaming.spaces import EARTH, space_document
 from webapp.models import Layer, Query, Stream
 from webapp.queries import visible_among
 from webapp.refusals import Refused
@@ -42,30 +44,25 @@ def page_of_answers(user: Any, given: Mapping[str, str]) -> bytes:
     from_us, to_us = span(given)
     from_us, to_us = from_us // US * US, -(-to_us // US) * US  # the clock of a replay goes in seconds
     _, end_us = span({"from_us": given["from_us"], "to_us": given.get("end_us", given["to_us"])})
-    queries = _queries(user, given.get("queries", ""))
-    plans = {query.pk: query.plan for query in queries}
+    played = _played(_queries(user, given.get("queries", "")), from_us, max(to_us, end_us))
+    if not played.queries:
+        return _empty(played, to_us)
     name = user.pk, given.get("session", "")[:100]
-    limits = settings.REPLAY_ANSWER_ROWS, settings.REPLAY_ANSWER_S, settings.REPLAY_PATIENCE_S
     session = SESSIONS.of(
-        name,
-        from_us,
-        lambda played: _asked(played) == plans,
-        lambda: _played(queries, from_us, max(to_us, end_us)),
+        name, from_us, lambda other: other.given == played.given and other.end_us >= to_us, lambda: played
     )
     with session.lock:
-        return _page(session, from_us, to_us, limits)
+        if session.until_us != from_us:
+            raise Refused("busy", f"the pages of a session must follow each other; got one from {from_us}")
+        limits = settings.REPLAY_ANSWER_ROWS, settings.REPLAY_ANSWER_S, settings.REPLAY_PATIENCE_S
+        return session.page(to_us, *limits)
 
 
-def _page(session: Session, from_us, to_us, limits):
-    if session.until_us != from_us:
-        raise Refused("busy", f"the pages of a session must follow each other; got one from {from_us}")
-    return session.page(to_us, *limits)
-
-
-def _asked(played: Played) -> dict[int, Any]:
-    """Return the plans of the queries for which a session was begun, by number."""
-    numbers = [*played.queries, *map(int, played.refused)]
-    return {number: played.given[str(number)] for number in numbers}
+def _empty(played: Played, to_us: int) -> bytes:
+    """Return the page if none of the queries can be played."""
+    head = {"type": "replay.answers", "begins": True, "from_us": played.from_us, "until_us": to_us}
+    rows = result_schema(EARTH).append(pa.field("at_us", pa.int64())).empty_table()
+    return frame(head | {"queries": [], "refused": played.refused}, rows)
 
 
 def _queries(user, text) -> list[Query]:

@@ -43,23 +43,26 @@ def wanted(stream: Stream, given: Mapping[str, str]) -> Wanted:
     Refused
         Where a parameter breaks a rule.
     """
-    check_names(given, ("bbox", "from_us", "to_us", "scene"))
+    check_names(given, ("bbox", "from_us", "to_us", "scene", "step_us"))
     from_us, to_us = span(given)
+    step_us = _whole("step_us", given.get("step_us", "0"))
     box, space = parse_box(given.get("bbox", "")), stream.space.parsed
     corners = space.box([box.west, box.south], [box.east, box.north])
-    return Wanted(stream.name, corners, from_us, to_us, round(life_s(stream) * US), given.get("scene") == "1")
+    return Wanted(stream.name, corners, from_us, to_us, round(life_s(stream) * US), given.get("scene") == "1", step_us)
 
 
 def span(given: Mapping[str, str]) -> tuple[int, int]:
     """Return the span of a request, in microseconds since 1970 UTC; raise Refused if it is none."""
-    texts = [given.get(name, "") for name in ("from_us", "to_us")]
-    for name, text in zip(("from_us", "to_us"), texts, strict=True):
-        if not (text.isascii() and text.isdigit() and int(text) <= LATEST_US):
-            raise Refused("fields", f"{name} must be a whole number of microseconds since 1970 UTC; got {text!r:.40}")
-    from_us, to_us = map(int, texts)
+    from_us, to_us = (_whole(name, given.get(name, "")) for name in ("from_us", "to_us"))
     if from_us >= to_us:
         raise Refused("fields", f"from_us must be before to_us; got {from_us} and {to_us}")
     return from_us, to_us
+
+
+def _whole(name, text):
+    if not (text.isascii() and text.isdigit() and int(text) <= LATEST_US):
+        raise Refused("fields", f"{name} must be a whole number of microseconds; got {text!r:.40}")
+    return int(text)
 
 
 def check_names(given: Mapping[str, str], names: tuple[str, ...]) -> None:

@@ -3,12 +3,14 @@
 import { cut } from "./pages.js";
 
 const LEAD_MS = 60_000; // before the time of a jump, so that there are some events
+const MOST_ROWS = 200_000; // that are kept; without the oldest ones, a jump asks for all anew
 
 export class AnswerTrack {
-  #pages = []; // {fromMs, untilMs, messages: [[atMs, message], ...]}; the first begins with snapshots of all queries
+  #pages = []; // {fromMs, untilMs, rows, messages: [[atMs, message], ...]}; the first begins with snapshots of all queries
   #next = { page: 0, message: 0 }; // the first message that is not told
   #ended = new AbortController();
   #asking = false;
+  #cut = false; // whether the first pages are forgotten
 
   /**
    * @param {object} parts `queries()`, the numbers of the shown queries; `ask(queries, span, signal)`, a promise of a page; `clock`;
@@ -51,10 +53,11 @@ export class AnswerTrack {
     this.#ended.abort();
   }
 
-  /** Ask for the page that comes next, if the answers are not known up to a time. */
-  readAhead(atMs, wantedMs) {
+  /** Ask for the page that comes next, if the answers are not known up to a time; `jumps`: `seek` follows. */
+  readAhead(atMs, wantedMs, jumps = false, mostRows = MOST_ROWS) {
     if (this.idle || this.#asking) return;
-    if (this.#pages.length > 0 && !this.knows(atMs)) this.#restart();
+    if (this.#pages.length > 0 && (!this.knows(atMs) || (jumps && this.#cut))) this.#restart();
+    this.#forget(mostRows);
     if (!(this.untilMs >= Math.min(wantedMs, this.clock.toMs))) this.#ask(atMs, wantedMs);
   }
 
@@ -84,7 +87,16 @@ export class AnswerTrack {
     this.#ended = new AbortController();
     this.#pages = [];
     this.#next = { page: 0, message: 0 };
-    this.#asking = this.failed = false;
+    this.#asking = this.failed = this.#cut = false;
+  }
+
+  /** Forget the pages that were told, if there are too many rows. */
+  #forget(mostRows) {
+    const told = this.#next.page;
+    if (told === 0 || this.#pages.reduce((sum, page) => sum + page.rows, 0) <= mostRows) return;
+    this.#pages.splice(0, told);
+    this.#next.page = 0;
+    this.#cut = true;
   }
 
   async #ask(atMs, wantedMs) {
@@ -95,7 +107,7 @@ export class AnswerTrack {
     try {
       const page = await this.ask(this.wanted, { fromMs, toMs: Math.max(fromMs + 1, Math.min(wantedMs, last)) }, signal);
       if (signal.aborted) return;
-      this.#pages.push({ fromMs: page.fromMs, untilMs: page.untilMs, messages: messagesOf(page) });
+      this.#pages.push({ fromMs: page.fromMs, untilMs: page.untilMs, rows: page.rows.length, messages: messagesOf(page) });
       this.onRefused(page.refused ?? {});
     } catch (error) {
       if (signal.aborted) return;

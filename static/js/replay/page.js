@@ -1,6 +1,6 @@
 // Puts together the replay: the past in place of the live map, a clock, a bar.
 
-import { $, debounced } from "../dom.js";
+import { $, coalesced, debounced } from "../dom.js";
 import { localTime } from "../format.js";
 import { replayHash, replayOf } from "./address.js";
 import { AnswerTrack } from "./answer-track.js";
@@ -15,6 +15,8 @@ const SPANS_MS = { hour: HOUR_MS, "3 hours": 3 * HOUR_MS, day: 24 * HOUR_MS };
 const TICK_MS = 50; // between two steps of the clock
 const ADDRESS_MS = 5000; // between two times in the address while the replay goes on
 const MOVED_MS = 200;
+const AIM_MS = 150;
+const FOLLOWED_MS = 500;
 const BEGIN_MS = 600_000; // before now, where a replay begins
 
 /**
@@ -37,20 +39,22 @@ export function createReplay({ store, map, palette, now, shown, Arrow, onStage, 
     palette,
     queryOf: (number) => store.queries.get(number),
     onSeek: (ms) => {
-      player.seek(ms);
+      player.aim(ms);
       render();
-      write();
+      arrive();
     },
     onPlay: (on) => {
       if (!on) clock.pause();
       else if (clock.atMs >= clock.toMs) player.seek(clock.fromMs);
       if (on) clock.play();
+      player.pace();
       render();
       write();
     },
     onSpeed: (speed, by) => {
       if (by) clock.shift(by);
       else clock.speed = speed;
+      player.pace();
       render();
       write();
     },
@@ -62,15 +66,23 @@ export function createReplay({ store, map, palette, now, shown, Arrow, onStage, 
       player.follow();
     },
   });
+  // A slider that is dragged says many times; each jump costs the server some work.
+  const arrive = debounced(() => {
+    if (!player?.aiming) return;
+    player.seek(clock.atMs);
+    render();
+    write();
+  }, AIM_MS);
   $("open-replay").addEventListener("click", () => toggle());
   map.leaflet.on("moveend", debounced(() => player?.moved(), MOVED_MS));
-  const follow = debounced(() => {
+  const follow = coalesced(() => {
     player?.follow();
     if (player) note();
-  }, MOVED_MS);
+  }, FOLLOWED_MS);
   store.on("queries streams", () => stage.past && follow());
 
   const streams = () => stored.map(({ name }) => name).filter((name) => store.streams.has(name) && shown(name));
+  const lifeMs = (name) => 1000 * (stored.find((one) => one.name === name)?.life_s ?? 0);
   const queries = () => store.listed().filter((query) => query.shown && query.status !== "failed" && !refused[query.query]).map(({ query }) => query);
 
   async function enter({ atMs, speed = 1, playing = false }) {
@@ -106,7 +118,7 @@ export function createReplay({ store, map, palette, now, shown, Arrow, onStage, 
       onError,
     });
     stage.enter();
-    player = new Player({ store, stage, clock, api, answers, bounds: () => map.bounds(), streams, now, onError, onJump });
+    player = new Player({ store, stage, clock, api, answers, bounds: () => map.bounds(), streams, lifeMs, now, onError, onJump });
     bar.stored = stored;
     bar.show(true);
     onStage();

@@ -6,20 +6,23 @@ import { ElementBuffer, MOST_ROWS } from "./element-buffer.js";
 const AHEAD_S = 20; // of playing, that are read ahead
 const LEAST_AHEAD_MS = 60_000;
 const KEPT_MS = 300_000; // of what was played, for short ways back
+const STEP_MS = 50; // of playing: at high speeds, only the last report of each object in such a step is asked for
+const EVERY_UP_TO = 10; // but at this speed and below, and while the replay is paused, all reports
 const MARGIN = 0.5; // of the view, on every side, that is asked for as well
 
 export class Player {
-  #tracks = new Map(); // name of a stream -> {name, view, buffer, asking, failed, knows, untilMs}
+  #tracks = new Map(); // name of a stream -> {name, view, lifeMs, stepMs, buffer, asking, failed, knows, untilMs}
   #ended = new AbortController();
   #views = 0;
 
   /**
    * @param {object} parts `store`, `stage`, `clock`, `api`; `answers`, an AnswerTrack; `bounds()` of the map; `streams()`, names of
-   *   the stored streams that are shown; `now()`; `onError(text)`; `onJump()`, called after a jump to another time
+   *   the stored streams that are shown; `lifeMs(stream)`, how long its objects are shown that are not heard again; `now()`; `onError(text)`; `onJump()`, called after a jump to another time
    */
   constructor(parts) {
     Object.assign(this, parts);
     this.shownMs = NaN; // the time that the store shows
+    this.aiming = false;
   }
 
   /** Whether the clock waits for pages. */
@@ -53,9 +56,23 @@ export class Player {
     else if (others || gone.length > 0 || fresh.length > 0) this.seek(this.clock.atMs);
   }
 
+  /** Follow another speed, or a pause: read on in other steps. */
+  pace() {
+    const others = [...this.#tracks.values()].filter((track) => track.buffer && track.stepMs !== this.#stepMs(track));
+    for (const { name } of others) this.#tracks.set(name, this.#track(name));
+    if (others.length > 0) this.seek(this.clock.atMs);
+  }
+
+  /** Set the clock to a time to which the replay will jump, while the user still looks for it. */
+  aim(ms) {
+    this.clock.seek(ms);
+    this.aiming = true;
+  }
+
   /** Jump to a time. What is on the map stays until the pages of that time are there. */
   seek(ms) {
     this.clock.seek(ms);
+    this.aiming = false;
     for (const track of this.#tracks.values()) track.failed = false;
     this.shownMs = NaN;
     this.tick();
@@ -63,8 +80,11 @@ export class Player {
 
   /** Let the clock go on, and show its time as far as it is known. */
   tick() {
+    if (this.aiming) return;
     const known = Math.min(...this.#all().map((track) => (track.knows(this.clock.atMs) ? track.untilMs : this.clock.atMs)));
+    const { playing } = this.clock;
     const atMs = this.clock.advance(this.now(), known);
+    if (playing && !this.clock.playing) this.pace(); // the end
     this.#readAhead();
     if (this.waiting) return;
     if (Number.isNaN(this.shownMs) || atMs < this.shownMs) this.#jump(atMs);
@@ -76,8 +96,16 @@ export class Player {
     return [...this.#tracks.values(), this.answers];
   }
 
+  /** Return the step in which elements of a stream are asked for; half of a lifetime at most, so that nobody seems to be gone. */
+  #stepMs({ lifeMs }) {
+    const { playing, speed } = this.clock;
+    return playing && speed > EVERY_UP_TO ? Math.min(STEP_MS * speed, Math.floor(lifeMs / 2)) : 0;
+  }
+
   #track(name) {
     const track = {
+      lifeMs: this.lifeMs(name),
+      stepMs: 0,
       view: -++this.#views, // below the numbers of all queries
       buffer: null,
       asking: false,
@@ -115,17 +143,18 @@ export class Player {
       if (!buffer || short) this.#ask(track, wantedMs);
       track.buffer?.forget(atMs - KEPT_MS);
     }
-    this.answers.readAhead(atMs, wantedMs);
+    this.answers.readAhead(atMs, wantedMs, Number.isNaN(this.shownMs));
   }
 
   async #ask(track, wantedMs) {
     const { signal } = this.#ended;
     const { buffer } = track;
     const fromMs = buffer?.untilMs ?? this.clock.atMs;
+    if (!buffer) track.stepMs = this.#stepMs(track);
     track.asking = true;
     try {
       const span = { fromMs, toMs: Math.max(fromMs + 1, Math.min(wantedMs, this.clock.toMs)) };
-      const page = await this.api.elements(track.name, this.area, span, !buffer, signal);
+      const page = await this.api.elements(track.name, this.area, span, { scene: !buffer, stepMs: track.stepMs }, signal);
       if (buffer) buffer.add(page); // which may have been given up meanwhile
       else track.buffer ??= new ElementBuffer(page);
     } catch (error) {

@@ -108,7 +108,7 @@ def test_a_replay_is_driven_by_touch_on_a_phone(stored_feed, screen_of, user):
     for name in ("play", "speed", "live"):
         assert screen.page.locator(f"#replay-{name}").bounding_box()["height"] >= 44, name
     assert screen.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-    assert wrong(screen.page) == []
+    assert wrong(screen.page, "#replay") == []
     screen.page.get_by_label("Speed").select_option("600")
     expect(screen.page.locator("#replay-badge")).to_contain_text("Replay")
     screen.page.locator("#replay-live").tap()

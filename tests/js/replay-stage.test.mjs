@@ -133,7 +133,7 @@ async function playing(told, mostRows = 40) {
   const api = server(told, mostRows);
   const time = { ms: 0 };
   const errors = [];
-  const answers = new AnswerTrack({ clock, queries: () => [], onTold: () => {}, onRefused: () => {}, onError: (text) => errors.push(text) });
+  const answers = new AnswerTrack({ clock, queries: () => [], revisions: () => [], onTold: () => {}, onRefused: () => {}, onError: (text) => errors.push(text) });
   const player = new Player({
     store, stage, clock, api, answers,
     bounds: () => ({ west: 5, south: -1, east: 15, north: 1 }),
@@ -232,9 +232,11 @@ test("pages of answers follow each other, and a way back tells all from the begi
   const clock = new ReplayClock({ fromMs: 0, toMs: 10_000, atMs: 2000 });
   const pages = [page(0, 3000, true, [0, 1, "+", "a"], [2000, 1, "-", "a"]), page(3000, 10_000, false, [4000, 1, "+", "b"], [9000, 1, "-", "b"])];
   const asked = [];
+  const revisions = [1, 1];
   const track = new AnswerTrack({
     clock,
     queries: () => [1, 2],
+    revisions: () => revisions,
     ask: (queries, span) => {
       asked.push([queries, span.fromMs]);
       return Promise.resolve(pages[asked.length - 1]);
@@ -256,6 +258,9 @@ test("pages of answers follow each other, and a way back tells all from the begi
   assert.deepEqual(keys(track.advance(9000)), ["1b", "-1b"]);
   assert.deepEqual(keys(track.seek(4000)), ["1a", "", "-1a", "1b"]);
   assert.deepEqual(asked, [[[1, 2], 0], [[1, 2], 3000]]);
+  assert.equal(track.follow(), false);
+  revisions[1] = 2;
+  assert.deepEqual([track.follow(), track.knows(2000)], [true, false], "a query was edited");
   track.on = false;
   track.follow();
   assert.deepEqual([track.knows(5e9), track.seek(4000)], [true, []]);
@@ -268,7 +273,7 @@ test("pages of answers that were told are forgotten if there are too many, and a
     asked.push(fromMs);
     return Promise.resolve(page(fromMs, fromMs + 1000, asked.length === 1, [fromMs + 500, 1, "+", `a${fromMs}`]));
   };
-  const track = new AnswerTrack({ clock, queries: () => [1], ask, onTold: () => {}, onRefused: () => {}, onError: assert.fail });
+  const track = new AnswerTrack({ clock, queries: () => [1], revisions: () => [1], ask, onTold: () => {}, onRefused: () => {}, onError: assert.fail });
   track.follow();
   track.readAhead(0, 90_000);
   await settled();
@@ -287,7 +292,7 @@ test("pages of answers that were told are forgotten if there are too many, and a
 test("answers that cannot be told do not keep the replay from going on", async () => {
   const clock = new ReplayClock({ fromMs: 0, toMs: 10_000, atMs: 2000 });
   const errors = [];
-  const track = new AnswerTrack({ clock, queries: () => [1], ask: () => Promise.reject(new Error("too many")), onTold: () => {}, onRefused: () => {}, onError: (text) => errors.push(text) });
+  const track = new AnswerTrack({ clock, queries: () => [1], revisions: () => [1], ask: () => Promise.reject(new Error("too many")), onTold: () => {}, onRefused: () => {}, onError: (text) => errors.push(text) });
   track.follow();
   track.readAhead(2000, 10_000);
   await settled();

@@ -13,12 +13,14 @@ export class AnswerTrack {
   #cut = false; // whether the first pages are forgotten
 
   /**
-   * @param {object} parts `queries()`, the numbers of the shown queries; `ask(queries, span, signal)`, a promise of a page; `clock`;
-   *   `onTold()`, called when more is known; `onRefused(errors)`, with the queries that cannot be played; `onError(text)`
+   * @param {object} parts `queries()`, the numbers of the shown queries; `revisions()`, which change when one is edited;
+   *   `ask(queries, span, signal)`, a promise of a page; `clock`; `onTold()`, called when more is known; `onRefused(errors)`, with
+   *   the queries that cannot be played; `onError(text)`
    */
   constructor(parts) {
     Object.assign(this, parts);
     this.wanted = [];
+    this.asked = "[]";
     this.on = true;
     this.failed = false;
   }
@@ -43,8 +45,9 @@ export class AnswerTrack {
   /** Follow which queries are shown; return whether these are others. */
   follow() {
     const queries = this.on ? this.queries() : [];
-    if (JSON.stringify(queries) === JSON.stringify(this.wanted)) return false;
-    this.wanted = queries;
+    const asked = JSON.stringify(queries.length > 0 ? [queries, this.revisions()] : []);
+    if (asked === this.asked) return false;
+    Object.assign(this, { wanted: queries, asked });
     this.#restart();
     return true;
   }

@@ -1,7 +1,6 @@
 // Puts together the replay: the past in place of the live map, a clock, a bar.
 
 import { $, coalesced, debounced } from "../dom.js";
-import { localTime } from "../format.js";
 import { replayHash, replayOf } from "./address.js";
 import { AnswerTrack } from "./answer-track.js";
 import { ReplayApi } from "./api.js";
@@ -12,6 +11,7 @@ import { Stage } from "./stage.js";
 
 const HOUR_MS = 3_600_000;
 const SPANS_MS = { hour: HOUR_MS, "3 hours": 3 * HOUR_MS, day: 24 * HOUR_MS };
+const MOST_QUERIES = 50; // of which the server plays the answers
 const TICK_MS = 50; // between two steps of the clock
 const ADDRESS_MS = 5000; // between two times in the address while the replay goes on
 const MOVED_MS = 200;
@@ -83,7 +83,7 @@ export function createReplay({ store, map, palette, now, shown, Arrow, onStage, 
 
   const streams = () => stored.map(({ name }) => name).filter((name) => store.streams.has(name) && shown(name));
   const lifeMs = (name) => 1000 * (stored.find((one) => one.name === name)?.life_s ?? 0);
-  const queries = () => store.listed().filter((query) => query.shown && query.status !== "failed" && !refused[query.query]).map(({ query }) => query);
+  const replayed = () => store.listed().filter((query) => query.shown && query.status !== "failed").slice(0, MOST_QUERIES);
 
   async function enter({ atMs, speed = 1, playing = false }) {
     turning = { atMs };
@@ -108,7 +108,8 @@ export function createReplay({ store, map, palette, now, shown, Arrow, onStage, 
     refused = {};
     const answers = new AnswerTrack({
       clock,
-      queries,
+      queries: () => replayed().map(({ query }) => query),
+      revisions: () => replayed().map(({ revision }) => revision),
       ask: (numbers, span, signal) => api.answers(numbers, span, clock.toMs, signal),
       onTold: () => player?.tick(),
       onRefused: (errors) => {
@@ -210,6 +211,5 @@ export function createReplay({ store, map, palette, now, shown, Arrow, onStage, 
       if (told.atMs < clock.fromMs || told.atMs > clock.toMs) choose(told.atMs - HOUR_MS / 2, told.atMs + HOUR_MS / 2);
       return player.seek(told.atMs);
     },
-    timeText: () => localTime(clock.atMs),
   };
 }

@@ -68,7 +68,7 @@ export class Stage {
     if (!answers) store.apply(message, nowMs);
   }
 
-  /** Forget what the past shows, for a jump to another time. Events are kept if the replay tells them anew anyway. */
+  /** Forget what the past shows, for a jump to another time: the objects, the answers and their events. */
   clear() {
     const { store } = this;
     const empty = createStore();

@@ -124,7 +124,7 @@ function server(told, mostRows) {
 
 const settled = () => new Promise((resolve) => setImmediate(resolve));
 
-async function playing(told, mostRows = 40) {
+async function playing(told, { mostRows = 40, queries = [], ask = null } = {}) {
   const store = createStore();
   const stage = new Stage(store);
   stage.apply(hello(SHIPS), NOW);
@@ -133,7 +133,7 @@ async function playing(told, mostRows = 40) {
   const api = server(told, mostRows);
   const time = { ms: 0 };
   const errors = [];
-  const answers = new AnswerTrack({ clock, queries: () => [], revisions: () => [], onTold: () => {}, onRefused: () => {}, onError: (text) => errors.push(text) });
+  const answers = new AnswerTrack({ clock, queries: () => queries, revisions: () => [], ask, onTold: () => {}, onRefused: () => {}, onError: (text) => errors.push(text) });
   const player = new Player({
     store, stage, clock, api, answers,
     bounds: () => ({ west: 5, south: -1, east: 15, north: 1 }),
@@ -152,7 +152,7 @@ async function playing(told, mostRows = 40) {
   };
   await wait();
   const scene = () => [...(store.objects.byStream.get("ships") ?? [])].map(([key, slot]) => `${key} at ${store.objects.lon[slot]}`).sort();
-  return { player, clock, api, time, errors, scene, wait };
+  return { player, clock, api, time, errors, scene, wait, store };
 }
 
 test("a replay shows at each time what was known then, while it plays at any speed", async () => {
@@ -186,6 +186,22 @@ test("a jump shows the scene of its time, before or after what was read", async 
   const asked = api.asked.length;
   player.seek(500);
   assert.deepEqual([api.asked.length, player.waiting], [asked, false], "what was read is not asked for again");
+});
+
+test("objects are shown at once, and answers as soon as they are there", async () => {
+  const told = ways();
+  let tell;
+  const ask = () => new Promise((resolve) => (tell = resolve));
+  const { player, scene, store, clock } = await playing(told, { queries: [1], ask });
+  store.apply(status(1), NOW);
+  assert.deepEqual([scene(), store.answered(1), player.waiting], [shownAt(told, 3000), false, true]);
+  clock.play();
+  player.tick();
+  assert.equal(clock.atMs, 3000, "the clock waits for the answers");
+  tell(page(0, 46_000, true, [0, 1, "+", "a"]));
+  await settled();
+  player.tick();
+  assert.deepEqual([store.count(1), player.waiting], [1, false]);
 });
 
 test("fast replays ask for fewer reports, and a pause for all of them again", async () => {

@@ -22,6 +22,7 @@ export class Player {
   constructor(parts) {
     Object.assign(this, parts);
     this.shownMs = NaN; // the time that the store shows
+    this.answered = false; // whether it shows the answers, too
     this.aiming = false;
   }
 
@@ -86,9 +87,12 @@ export class Player {
     const atMs = this.clock.advance(this.now(), known);
     if (playing && !this.clock.playing) this.pace(); // the end
     this.#readAhead();
-    if (this.waiting) return;
-    if (Number.isNaN(this.shownMs) || atMs < this.shownMs) this.#jump(atMs);
+    if ([...this.#tracks.values()].some((track) => !track.knows(atMs))) return;
+    // Objects are shown at once; answers, which take the server longer, follow.
+    const answered = this.answers.knows(atMs);
+    if (Number.isNaN(this.shownMs) || atMs < this.shownMs || (answered && !this.answered)) this.#jump(atMs, answered);
     else if (atMs > this.shownMs) this.#goOn(atMs);
+    this.answered = answered;
     this.stage.setTime(atMs, this.now());
   }
 
@@ -167,12 +171,12 @@ export class Player {
     if (!signal.aborted) this.tick();
   }
 
-  #jump(atMs) {
+  #jump(atMs, answered) {
     this.stage.clear();
     const tracks = this.#ready();
     this.store.views = new Map(tracks.map(({ view, name }) => [view, name]));
     for (const { view, buffer } of tracks) this.#apply({ type: "answer.snapshot", query: view, rows: buffer.seek(atMs) });
-    for (const message of this.answers.seek(atMs)) this.#apply(message);
+    for (const message of answered ? this.answers.seek(atMs) : []) this.#apply(message);
     this.shownMs = atMs;
     this.store.emit("objects", "queries", "pairs", "places", "figures", "events", "selection");
     this.onJump();

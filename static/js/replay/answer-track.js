@@ -3,6 +3,7 @@
 import { cut } from "./pages.js";
 
 const LEAD_MS = 60_000; // before the time of a jump, so that there are some events
+const FIRST_MS = 1000; // after that time, of the first page, so that it comes soon
 const MOST_ROWS = 200_000; // that are kept; without the oldest ones, a jump asks for all anew
 
 export class AnswerTrack {
@@ -105,10 +106,12 @@ export class AnswerTrack {
   async #ask(atMs, wantedMs) {
     const { signal } = this.#ended;
     const { fromMs: first, toMs: last } = this.clock;
-    const fromMs = this.#pages.at(-1)?.untilMs ?? Math.max(first, atMs - LEAD_MS);
+    const begins = this.#pages.length === 0;
+    const fromMs = begins ? Math.max(first, atMs - LEAD_MS) : this.#pages.at(-1).untilMs;
+    const toMs = Math.max(fromMs + 1, Math.min(begins ? atMs + FIRST_MS : wantedMs, last));
     this.#asking = true;
     try {
-      const page = await this.ask(this.wanted, { fromMs, toMs: Math.max(fromMs + 1, Math.min(wantedMs, last)) }, signal);
+      const page = await this.ask(this.wanted, { fromMs, toMs }, signal);
       if (signal.aborted) return;
       this.#pages.push({ fromMs: page.fromMs, untilMs: page.untilMs, rows: page.rows.length, messages: messagesOf(page) });
       this.onRefused(page.refused ?? {});

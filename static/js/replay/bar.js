@@ -77,6 +77,7 @@ export class ReplayBar {
   /** Show a note below the slider; "" for none. */
   note(text) {
     setText($("replay-note"), text);
+    $("replay-note").title = text;
   }
 
   /** Draw the events of the span, and for which parts of it elements are stored. */
@@ -112,8 +113,8 @@ export class ReplayBar {
     const name = title(found.key, {});
     const happened = found.partner ? `${name} with ${found.partner}` : name;
     tip.replaceChildren(h("strong", {}, `${SIGNS[found.sign]} ${happened}`), ` ${this.queryOf(found.query)?.name ?? ""}, ${localClock(found.timeMs)}`);
-    const left = placeOf(found.timeMs, this.clock, this.canvas.clientWidth);
-    tip.style.left = `${Math.min(Math.max(left, 90), this.canvas.clientWidth - 90)}px`;
+    const [left, half] = [placeOf(found.timeMs, this.clock, this.canvas.clientWidth), tip.offsetWidth / 2];
+    tip.style.left = `${Math.max(half, Math.min(left, this.canvas.clientWidth - half))}px`;
   }
 
   #pick(event) {

@@ -118,6 +118,7 @@ export function createReplay({ store, map, palette, now, shown, Arrow, onStage, 
       },
       onError,
     });
+    answers.on = $("replay-answers").checked;
     stage.enter();
     player = new Player({ store, stage, clock, api, answers, bounds: () => map.bounds(), streams, lifeMs, now, onError, onJump });
     bar.stored = stored;
@@ -191,7 +192,7 @@ export function createReplay({ store, map, palette, now, shown, Arrow, onStage, 
     const missing = [...store.streams.values()].filter(({ name, enabled }) => enabled !== false && shown(name) && !stored.some((one) => one.name === name));
     const titles = missing.map(({ title, name }) => title || name).join(", ");
     const names = Object.keys(refused).map((number) => store.queries.get(Number(number))?.name).filter(Boolean).join(", ");
-    bar.note([titles && `Not stored, so not here: ${titles}.`, names && `Cannot be replayed: ${names}.`].filter(Boolean).join(" "));
+    bar.note([titles && `Not stored: ${titles}.`, names && `Without answers: ${names}.`].filter(Boolean).join(" "));
   }
 
   return {

@@ -87,6 +87,8 @@ class Session:
             cwd=Path(__file__).parents[2],
             start_new_session=True,
         )
+        assert self._child.stdin and self._child.stdout  # for the checker of types: both are pipes
+        self._stdin, self._stdout = self._child.stdin, self._child.stdout
         self._write(asdict(played))
 
     def page(self, to_us: int, rows: int, seconds: float, patience_s: float) -> bytes:
@@ -119,31 +121,31 @@ class Session:
     def end(self) -> None:
         """End the process; nothing happens if it has ended."""
         if not self.ended:
-            self._child.stdin.close()
+            self._stdin.close()
             try:
                 self._child.wait(END_S)
             except subprocess.TimeoutExpired:
                 self._child.kill()
                 self._child.wait()
-        self._child.stdout.close()
+        self._stdout.close()
 
     def _write(self, words):
         try:
-            self._child.stdin.write(orjson.dumps(words) + b"\n")
-            self._child.stdin.flush()
+            self._stdin.write(orjson.dumps(words) + b"\n")
+            self._stdin.flush()
         except (BrokenPipeError, ValueError):
             raise InvalidReplay("a replay must be asked while it goes on; this one has ended") from None
 
     def _read(self, size, deadline_s):
         found = b""
         with selectors.DefaultSelector() as selector:
-            selector.register(self._child.stdout, selectors.EVENT_READ)
+            selector.register(self._stdout, selectors.EVENT_READ)
             while len(found) < size:
                 if not selector.select(max(0.0, deadline_s - time.monotonic())):
                     raise InvalidReplay(
                         "a page of answers must come in time: show fewer queries; this one takes too long"
                     )
-                chunk = os.read(self._child.stdout.fileno(), size - len(found))
+                chunk = os.read(self._stdout.fileno(), size - len(found))
                 if not chunk:
                     raise InvalidReplay(f"a replay must come to its end; this one ended with code {self._child.wait()}")
                 found += chunk

@@ -297,6 +297,27 @@ REPORT_ROWS = 10_000
 REPORT_CSV_ROWS = 1_000_000
 REPORTS_AT_ONCE = 2
 REPORT_WAIT_S = 10.0
+# Limits of a back-test (docs/backtest.md): its span, the elements that it plays, its time, the spans of objects that
+# are told one by one, and how many a process makes at once.
+BACKTEST_DAYS = 31
+BACKTEST_ELEMENTS = 5_000_000
+BACKTEST_S = 300.0
+BACKTEST_SPANS = 1_000
+BACKTESTS_AT_ONCE = 2
+# Limits of a replay: how long an object is shown that was not heard again, and the events on its slider. Then, of its
+# answers: the queries, the rows and seconds after which a page ends, the longest wait for a page, the processes that a
+# web process has for them, and how long one waits for a question. Last, how many pages of elements a web process makes
+# at once, and how long another one waits for its turn.
+REPLAY_LIFE_S = 3_600.0
+REPLAY_EVENTS = 2_000
+REPLAY_QUERIES = 50
+REPLAY_ANSWER_ROWS = 20_000
+REPLAY_ANSWER_S = 2.0
+REPLAY_PATIENCE_S = 60.0
+REPLAY_SESSIONS = 3
+REPLAY_IDLE_S = 120.0
+REPLAYS_AT_ONCE = 2
+REPLAY_WAIT_S = 15.0
 # After this time without an acknowledgement of the engine, a query fails; it runs once the engine answers. An engine
 # whose standby engine is gone, too, starts in less. Then: how long a web process may show no sign of life.
 ACK_TIMEOUT_S = 45.0

@@ -8,6 +8,7 @@ from webapp import maps, views
 from webapp.delivery import views as alarms
 from webapp.layers import views as layers
 from webapp.operations import views as operations
+from webapp.replay import views as replay
 from webapp.reports import views as reports
 from webapp.teams import pages as teams
 
@@ -40,6 +41,10 @@ urlpatterns = [
     path("metrics", operations.metrics, name="metrics"),
     path("operations/", operations.page, name="operations"),
     path("reports/<slug:name>", reports.report, name="report"),
+    path("replay/", replay.stored, name="replay"),
+    path("replay/elements/<slug:name>", replay.elements, name="replay-elements"),
+    path("replay/answers", replay.answers, name="replay-answers"),
+    path("replay/events", replay.events, name="replay-events"),
     path("operations/figures", operations.figures, name="operations-figures"),
     path("admin/", admin.site.urls),
 ]

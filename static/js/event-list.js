@@ -30,6 +30,11 @@ export class EventList {
     this.#choose(query, this.groups.sign);
   }
 
+  /** List the events of the store again, after others have taken their place. */
+  again() {
+    this.#choose(this.groups.query, this.groups.sign);
+  }
+
   /** The number of the query whose events alone are shown; null for all. */
   get query() {
     return this.groups.query;

@@ -31,11 +31,16 @@ export function apart(message) {
  */
 export function readFrame(Arrow, buffer) {
   const table = Arrow.tableFromIPC(new Uint8Array(buffer));
-  const head = JSON.parse(table.schema.metadata.get(HEAD));
+  const head = headOf(table);
   const batches = table.batches.filter((batch) => batch.numRows > 0);
   const parts = batches.map(batchColumns);
   if (head.type === "answer.changes") return { ...head, changes: batches.flatMap((batch, part) => byQuery(batch, parts[part])) };
   return { ...head, rows: parts.length === 1 ? parts[0] : joined(parts) };
+}
+
+/** Return the head of a binary frame, given its table. */
+export function headOf(table) {
+  return JSON.parse(table.schema.metadata.get(HEAD));
 }
 
 /** Cut columns that are sorted by query into a list of `{query, rows}`. */
@@ -70,7 +75,8 @@ export function columnsOf(rows) {
   };
 }
 
-function batchColumns(batch) {
+/** Return a batch of rows as the columns of `readFrame`. */
+export function batchColumns(batch) {
   const places = batch.getChild("bounds");
   const codes = batch.getChild("reason").data[0].values;
   return {

@@ -28,11 +28,14 @@ import { ObjectPanel, Tooltip } from "./object-panel.js";
 import { createPalette } from "./palette.js";
 import { ABOUT, nameAbout } from "./plan.js";
 import { QueryForm } from "./query-form.js";
+import { BacktestLayer } from "./backtest/layer.js";
+import { BacktestPanel } from "./backtest/panel.js";
 import { RuleForm } from "./rules/rule-form.js";
 import { createQueryList } from "./query-list.js";
 import { QueryPages } from "./query-pages.js";
 import { recall, remember } from "./remembered.js";
 import { createRegions } from "./regions.js";
+import { createReplay } from "./replay/page.js";
 import { createReports } from "./report/page.js";
 import { createSearch } from "./search.js";
 import { createShortcuts } from "./shortcuts.js";
@@ -104,6 +107,7 @@ const socket = new Socket(`${page.websocket}?queries=asked`, {
   onOpen: () => {
     subscriptions.reset();
     sketches.asker.reset();
+    past.lost();
   },
   onMessage: receive,
 });
@@ -128,8 +132,16 @@ const subscriptions = new Subscriptions({
 });
 const subscribe = coalesced(() => subscriptions.refresh(), SHOWN_MS);
 
+const pastMarks = new BacktestLayer(L, map.leaflet, () => palette.read().accent);
+const past = new BacktestPanel({
+  layer: pastMarks,
+  send: (message) => socket.send(message),
+  now,
+  onPlace: (place) => map.flyTo(...place, OBJECT_ZOOM),
+});
 const form = new QueryForm({
   store,
+  past,
   editor: editor.sharedBy((rectangle) => form.showNumbers(rectangle)),
   areas: (parts) => new AreaFields(L, map.leaflet, { store, colour: () => palette.read().accent, ...parts }),
   view: () => map.bounds(),
@@ -156,6 +168,7 @@ const form = new QueryForm({
 });
 const ruleForm = new RuleForm({
   store,
+  past,
   save: (rule, fields) => {
     if (rule) return socket.request({ type: "query.edit", query: rule.query, ...fields });
     queryList.all();
@@ -379,6 +392,21 @@ const recolourLegend = createCountLegend({
   onPlain: (name) => store.colourByCount(name, false),
 });
 const drawRegions = createRegions({ L, map: map.leaflet, store, colour: () => palette.read().accent, onShow: (on) => subscriptions.regions(on) });
+const replay = createReplay({
+  store,
+  map,
+  palette: palette.read,
+  now,
+  shown,
+  Arrow,
+  onStage: () => {
+    subscriptions.store = replay.stage.live;
+    map.leaflet.invalidateSize({ animate: false }); // the bar lies below the map
+  },
+  onJump: () => events.again(),
+  onAddress: writeHash,
+  onError: (text) => toast(text, "error"),
+});
 createStatusBar(store, now);
 createSearch(store, (slot) => navigation.pick(slot));
 const toggleTheme = createTheme($("theme"), () => {
@@ -388,9 +416,11 @@ const toggleTheme = createTheme($("theme"), () => {
   recolourLegend();
   drawRegions();
   drawnHistory.recolour();
+  pastMarks.recolour();
   sketches.redraw();
   reports.panel.redraw();
   why.redraw();
+  replay.recolour();
   featureEditor.recolour();
   form.area.recolour();
 });
@@ -404,6 +434,7 @@ createShortcuts([
   { key: "s", text: "Statistics", run: () => tabs.show("statistics") },
   { key: "h", text: "History", run: () => tabs.show("history") },
   { key: "o", text: "Table of objects", run: () => table.toggle() },
+  { key: "r", text: "Replay of what is stored, or back to live; then space plays, arrows go back and forward, or faster and slower", run: () => replay.toggle() },
   { key: "w", text: "Watch the selected object, or no longer", run: () => table.starSelected() },
   { key: "v", text: "Views, and share links", run: () => viewsPanel.start() },
   { key: "/", text: "Search for an object", run: () => $("search").focus() },
@@ -445,10 +476,11 @@ if (opened) turn(address);
 socket.connect();
 
 function receive(message) {
+  if (past.takes(message)) return;
   if (message.type === "error") return toast(message.message, "error");
   if (sketches.asker.takes(message) || !subscriptions.expects(message)) return;
   incidents.follow(message);
-  store.apply(message, now());
+  replay.apply(message, now());
   subscriptions.follow(message);
   pages.follow(message);
   viewsPanel.follow(message);
@@ -561,6 +593,7 @@ function toggleStream(name, on) {
   chosen = next.length === all.length ? null : next;
   writeHash();
   subscriptions.view();
+  replay.follow();
   map.objects.invalidate();
 }
 
@@ -594,10 +627,11 @@ function turn(hash) {
   table.turn(hash);
   map.leaflet.invalidateSize({ pan: false });
   if (view) map.leaflet.setView([view.lat, view.lon], view.zoom);
+  replay.turn(hash);
 }
 
 function writeHash() {
-  history.replaceState(null, "", formatHash({ ...map.view(), streams: chosen }) + table.hash());
+  history.replaceState(null, "", formatHash({ ...map.view(), streams: chosen }) + table.hash() + replay.hash());
 }
 
 function escape() {

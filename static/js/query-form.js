@@ -24,7 +24,7 @@ export class QueryForm {
   /**
    * @param {object} parts `store`; `editor`, of rectangles; `areas(parts)`, which makes the fields of other areas; `view()`, the map's rectangle; `centerLon()`;
    *   `center()`; `dimensions()`; `preview(query, plan, onDraft)`, which shows a plan with a focus on the map;
-   *   `save(query, fields)` and, for a filter, `check(fields)`, which return promises; `onClose()`; `onOpen(query)`
+   *   `save(query, fields)` and, for a filter, `check(fields)`, which return promises; `past`, which tries plans; `onClose()`; `onOpen(query)`
    */
   constructor(parts) {
     Object.assign(this, parts);
@@ -36,6 +36,12 @@ export class QueryForm {
     });
     this.form.elements.stream.addEventListener("change", () => (this.streamChosen = true));
     $("form-cancel").addEventListener("click", () => this.close());
+    this.tried = this.past.offer($("form-try"), {
+      plan: () => (Object.keys(this.#planErrors()).length > 0 ? null : (this.written ?? this.#plan())),
+      name: () => this.form.elements.name.value.trim(),
+      aside: () => {},
+      back: () => {},
+    });
     $("form-draw").addEventListener("click", () => this.editor.draw());
     $("form-view").addEventListener("click", () => this.setRectangle(shrunk(this.view())));
     this.join = new JoinFields({ store: this.store, form: this.form });
@@ -87,6 +93,7 @@ export class QueryForm {
     elements.shared.disabled = Boolean(query) && !mayShare(this.store, query);
     this.#changed();
     this.filter.start();
+    this.tried.reset();
     this.form.hidden = false;
     this.onOpen(query);
     elements.name.focus({ preventScroll: true });
@@ -248,18 +255,8 @@ export class QueryForm {
   async #submit() {
     const { elements } = this.form;
     const name = elements.name.value.trim();
-    const errors = {};
-    if (!name) errors.name = "Type a name for the query.";
-    if (!this.written && !elements.stream.value) errors.stream = NO_STREAM;
-    if (this.written === undefined) errors.plan = $("error-plan").textContent;
-    else if (this.written === null) {
-      if (this.bounded && !this.area.shaped && !this.rectangle) errors.box = "Draw a rectangle on the map, or type its sides.";
-      if (this.bounded && this.area.error()) errors.box = this.area.error();
-      if (this.joins) Object.assign(errors, this.join.errors());
-      if (this.predicts && !elements.withinMin.validity.valid) errors.withinMin = "Minutes must be more than 0, and 60 at most.";
-      if (this.focused) Object.assign(errors, this.around.errors(elements.report.value === "nearest"));
-      if (!$("aggregate-fields").hidden) Object.assign(errors, this.aggregate.errors());
-    }
+    const errors = name ? {} : { name: "Type a name for the query." };
+    Object.assign(errors, this.#planErrors());
     this.#errors(errors);
     if (Object.keys(errors).length > 0) return;
     const plan = this.written ?? this.#plan();
@@ -274,6 +271,23 @@ export class QueryForm {
     } finally {
       save.disabled = false;
     }
+  }
+
+  /** What is wrong with the fields that make the plan, by field. */
+  #planErrors() {
+    const { elements } = this.form;
+    const errors = {};
+    if (!this.written && !elements.stream.value) errors.stream = NO_STREAM;
+    if (this.written === undefined) errors.plan = $("error-plan").textContent;
+    else if (this.written === null) {
+      if (this.bounded && !this.area.shaped && !this.rectangle) errors.box = "Draw a rectangle on the map, or type its sides.";
+      if (this.bounded && this.area.error()) errors.box = this.area.error();
+      if (this.joins) Object.assign(errors, this.join.errors());
+      if (this.predicts && !elements.withinMin.validity.valid) errors.withinMin = "Minutes must be more than 0, and 60 at most.";
+      if (this.focused) Object.assign(errors, this.around.errors(elements.report.value === "nearest"));
+      if (!$("aggregate-fields").hidden) Object.assign(errors, this.aggregate.errors());
+    }
+    return errors;
   }
 
   #isShown(field) {

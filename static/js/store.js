@@ -37,6 +37,7 @@ export function heldAlike(store, queries) {
 
 class Store {
   constructor(looks) {
+    this.past = false; // whether objects and answers are those of a replay
     this.objects = new Objects();
     this.streams = new Map(); // name -> {name, title, icon, enabled, kind, health, newestMs, heardMs}
     this.queries = new Map(); // number -> the last query.status, with {colour, shown}

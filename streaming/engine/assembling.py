@@ -125,8 +125,8 @@ def _rules(layout, attempt, control, assembled):
     """Compare the answers that rules watch; return results, border, and nothing sent."""
     store, batch = layout.store, attempt.batch
     told = [store.watched(number, batch) for number in range(control.after.region_map.regions)]
-    told += [Watched.of(results, control, batch) for results in assembled]
     was = store.rules(batch)
+    told += [Watched.of(results, control, batch, was.now_us) for results in assembled]
     border = Border(control, was.left_out)
     state, results = border.passed(lambda control: rules.step(was, told, control, _all_regions(layout, batch)))
     if len(control.after.watched):

@@ -43,7 +43,7 @@ from streaming.servers.region.reports import reports_schema
 from streaming.servers.region.sketching import Sketchlet
 from streaming.servers.region.state import ObjectChanges, ObjectInput
 from streaming.servers.region.time_join import TimeJoins
-from streaming.servers.region.watched import Watched, concern_rules
+from streaming.servers.region.watched import Heard, Watched, concern_rules
 from streaming.servers.runs_codec import first_number
 
 TABLES = (
@@ -52,6 +52,8 @@ TABLES = (
 )
 # The tables whose columns are not those of `tracked_schema`.
 OF_REPORTS = ("reports", "released")
+# The tables with the newest elements of objects.
+OF_OBJECTS = ("arrivals", "departures", "copies", "removed_copies")
 
 
 @dataclass(frozen=True)
@@ -219,20 +221,42 @@ def home_task(
     list of RegionInput
         In the order of the regions.
     """
-    store, blocks = layout.store, list(blocks)
-    before = store.registry(batch)
-    after, applied = store.applied(batch, entries)
-    elements = _tracked(blocks, store.space)
+    blocks = list(blocks)
+    elements = _tracked(blocks, layout.store.space)
     if elements.num_rows:
         columns = elements["stream"].to_numpy(), bounds_of(elements["bounds"])
-        layout.known.sample = (layout.known.sample or Sample.none(store.space)).after(*columns)
+        layout.known.sample = (layout.known.sample or Sample.none(layout.store.space)).after(*columns)
+    return home_step(layout, partition, batch, elements, entries, saving, len(blocks))
+
+
+def home_step(
+    layout: Layout,
+    partition: int,
+    batch: int,
+    elements: pa.Table,
+    entries: Sequence[Entry] | ControlEntries,
+    saving: Saving | None = None,
+    blocks: int = 0,
+) -> list[RegionInput]:
+    """Run a home server on elements that were read; see `home_task`.
+
+    Parameters
+    ----------
+    elements : pyarrow.Table
+        With `tracked_schema`, in one piece, in the order of the log.
+    blocks : int
+        From how many blocks they were read.
+    """
+    store = layout.store
+    before = store.registry(batch)
+    after, applied = store.applied(batch, entries)
     control, was = ControlStep(before, after, applied, applied.now_us), store.home(partition, batch)
     if rescaling := layout.rescaling(batch, after):
         was = rescaling.home(was, partition, layout.partitions)
     state, outbox = home.step(was, elements, control)
     store.leave(f"home/{partition}", batch, state)
     if saving:
-        _save_home(store, partition, batch, state, saving, len(blocks))
+        _save_home(store, partition, batch, state, saving, blocks)
     heard = elements["heard_us"].to_numpy()
     head = {
         "elements": elements.num_rows,
@@ -311,7 +335,8 @@ def region_task(
         tracks = _tracks(layout, batch, control, tables["focals"])
         results = results.plus(_participate(layout, number, attempt, changed, border, tracks))
     ruled = concern_rules(before, after, applied)
-    _watch(layout, number, attempt, results, control, ruled)
+    heard = Heard(changed.known, [tables[name] for name in OF_OBJECTS])
+    _watch(layout, number, attempt, results, control, ruled, changed.was.now_us, heard)
     has_assembler = distributed or asked or ruled or times is not None
     state = replace(state, left_out=border.left_out)
     store.leave(f"region/{number}", batch, state)
@@ -416,12 +441,12 @@ def _ask(layout, number, attempt, border, due):
     return Results.nothing(store.space, seconds=found.seconds)
 
 
-def _watch(layout, number, attempt, results, control, ruled):
+def _watch(layout, number, attempt, results, control, ruled, clock_us, heard):
     """Keep what a region has to tell of the answers that rules watch, or tell it if it is time to."""
     store, before, after = layout.store, control.before, control.after
     if not len(before.watched) and not len(after.watched):
         return
-    found = Watched.of(results, control, attempt.batch)
+    found = Watched.of(results, control, attempt.batch, clock_us, heard)
     if len(before.watched):
         earlier = [store.watching(number, attempt.batch)] if number < before.region_map.regions else []
         if number == 0:  # what regions had to tell that there are no more

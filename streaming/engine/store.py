@@ -82,6 +82,8 @@ class Store:
         In how many equal regions the space is cut at first.
     padding : Padding, optional
         Which pages of layers regions keep in memory.
+    versions : type, optional
+        `Versions`, or `MemoryVersions` for an engine whose states are never written.
 
     Attributes
     ----------
@@ -97,13 +99,14 @@ class Store:
         files: StateStore | None = None,
         regions: int = 1,
         padding: Padding | None = None,
+        versions: type[Versions] = Versions,
     ) -> None:
         self.root, self.space, self.padding = root, space, padding or Padding()
         self.layers = LocalLayers(root / "features", space, layers or root / "layers", history or root / "history")
         self.files = files or LocalStore(root)
         self._no_queries = Registry(space, catalogue=self.layers.layer, region_map=RegionMap.grid(space, regions))
         codecs = _codecs(space, self._no_queries)
-        self._versions = Versions(
+        self._versions = versions(
             self.files,
             lambda name: codecs[_kind(name)],
             lambda name: _kind(name) in (PARTIALS, SPANS_TOLD, ASKED, WATCHED_ANSWERS),

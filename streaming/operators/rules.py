@@ -1,6 +1,7 @@
 """Rules of one space, compiled: their conditions, times and schedules as columns."""
 
 import functools
+import math
 from collections.abc import Mapping
 
 import numpy as np
@@ -25,6 +26,7 @@ class Rules:
     ids : ndarray of int64, shape (R,)
         The numbers of the rules, ascending. The other arrays and methods refer to positions in it.
     for_us, rearm_us : ndarray of int64, shape (R,)
+        In whole seconds, rounded up: so it does not matter when in a second the clock is set.
     more_than, within_us : ndarray of int64, shape (R,)
         The rate; 0 without one.
     """
@@ -33,11 +35,11 @@ class Rules:
         self.ids = np.array(list(plans), dtype=np.int64)
         rules = list(plans.values())
         self.for_us, self.rearm_us = (
-            np.array([round(getattr(rule, name) * MICROSECONDS) for rule in rules], dtype=np.int64)
+            np.array([_whole_seconds_us(getattr(rule, name)) for rule in rules], dtype=np.int64)
             for name in ("for_s", "rearm_s")
         )
         rates = [
-            (rule.rate.more_than, round(rule.rate.within_s * MICROSECONDS)) if rule.rate else (0, 0) for rule in rules
+            (rule.rate.more_than, _whole_seconds_us(rule.rate.within_s)) if rule.rate else (0, 0) for rule in rules
         ]
         self.more_than, self.within_us = np.array(rates, dtype=np.int64).reshape(-1, 2).T
         tables = [rule.tables for rule in rules] or [(np.zeros(1 << MOST_QUERIES, dtype=bool),) * 2]
@@ -77,16 +79,25 @@ class Rules:
         """Return the numbers of the rules that do not count now, int64, ascending."""
         return self._at(now_us)[1]
 
+    def until_us(self, now_us: int) -> int:
+        """Return until when the same rules count as now, in microseconds since 1970 UTC; int64's maximum if always."""
+        return self._at(now_us)[2]
+
     def _at(self, now_us):
-        """Return what `on` and `off` do; both are kept until a schedule begins or ends."""
+        """Return what `on`, `off` and `until_us` do; it is kept until a schedule begins or ends."""
         if self._known_at is None or not self._known_at[0] <= now_us < self._known_at[1]:
             on, until_us = np.ones(len(self.ids), dtype=bool), np.iinfo(np.int64).max
             for place, schedule in self._schedules.items():
                 on[place], bound_us = schedule.at(now_us)
                 until_us = min(until_us, bound_us)
             self._known_at = now_us, until_us, (on, self.ids[~on])
-        return self._known_at[2]
+        return *self._known_at[2], self._known_at[1]
 
     def place_of(self, rules: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the positions of rules, given their numbers (K,), and which there are."""
         return find(self.ids, rules)
+
+
+def _whole_seconds_us(seconds):
+    """Return seconds, rounded up to whole ones, in microseconds."""
+    return math.ceil(seconds) * MICROSECONDS

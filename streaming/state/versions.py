@@ -110,6 +110,14 @@ class Versions:
                 del self._manifests[old]
         return self._manifests[batch]
 
+    def keep(self, name: str, batch: int, since: int) -> Files:
+        """Return the files of a state after `batch` that is as it was after `since`."""
+        return self.files(name, since)
+
+    def end(self, batch: int, task: str, receipt: Receipt) -> None:
+        """Write the receipt of a task."""
+        write_receipt(self.store, batch, task, receipt)
+
     def ended(self, batch: int, tasks: Iterable[str]) -> list[Receipt] | None:
         """Return the receipts of all tasks of a batch, or None if a task has not ended. Then `after` can be used."""
         receipts = read_receipts(self.store, batch, tasks)
@@ -146,7 +154,7 @@ class Versions:
         shared = {part: parts[part] for part in same & parts.keys()}
         return codec.decode(self.stored(name, version + 1) | shared)
 
-    def _write(self, name, batch, since, state):
+    def save(self, name: str, batch: int, since: int, state: Any) -> Files:
         """Write the parts of a state that the version after `since` does not have; return the files of all parts."""
         before, files, new = self.files(name, since), {}, {}
         for part, content in self._codec_of(name).encode(state).items():
@@ -204,11 +212,11 @@ class Attempt:
 
     def save(self, name: str, state: Any) -> None:
         """Write a state after the batch. A state that no task saves or keeps is empty afterwards."""
-        self._states[name] = self._versions._write(name, self.batch, self.since, state)
+        self._states[name] = self._versions.save(name, self.batch, self.since, state)
 
     def keep(self, name: str) -> None:
         """Leave a state as it was after the batch that was saved before."""
-        if files := self._versions.files(name, self.since):
+        if files := self._versions.keep(name, self.batch, self.since):
             self._states[name] = files
 
     def receipt(self, positions: Mapping[str, str] | None = None, blocks: int = 0) -> Receipt:
@@ -217,4 +225,4 @@ class Attempt:
 
     def end(self, positions: Mapping[str, str] | None = None, blocks: int = 0) -> None:
         """Write the receipt, which makes everything that was saved count."""
-        write_receipt(self._versions.store, self.batch, self.task, self.receipt(positions, blocks))
+        self._versions.end(self.batch, self.task, self.receipt(positions, blocks))

@@ -33,3 +33,14 @@ export function layer(name, more = {}) {
   const content = { features: 4, bounds: [0, 0, 1, 1], geometry_types: ["Polygon"], stream_space: "earth" };
   return { type: "layer.status", layer: { name, ...about, ...content, ...more } };
 }
+
+/** Return a function that returns whole numbers from 0 to below a limit, the same ones for a seed (the generator mulberry32). */
+export function randomOf(seed) {
+  let state = seed;
+  return (below) => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return ((mixed ^ (mixed >>> 14)) >>> 0) % below;
+  };
+}

@@ -57,6 +57,8 @@ class Monitor:
         Rows that are no members of an answer, by query: those of joins over event time.
     encounters : dict of int to list of dict
         All changes of encounters, by query.
+    kept : dict of int to list of dict
+        All changes of the queries that it has, by query.
     faults : list of str
         Where the server broke the grammar of answers.
     errors : list of dict
@@ -71,6 +73,7 @@ class Monitor:
         self.places: dict[int, dict] = {}
         self.told: dict[int, list[dict]] = defaultdict(list)
         self.encounters: dict[int, list[dict]] = defaultdict(list)
+        self.kept: dict[int, list[dict]] = {}
         self.statuses: dict[int, dict] = {}
         self.streams: dict[str, dict] = {}
         self.engines: dict[str, dict] = {}
@@ -277,6 +280,8 @@ class Monitor:
             self.faults.append(f"query {query}: batch {batch} after {self._batches[query]}")
         self._batches[query] = batch
         answer = self.answers[query]
+        if query in self.kept:
+            self.kept[query] += rows
         for row in self._members(query, rows):
             if "since_us" in row:
                 self.encounters[query].append(row)

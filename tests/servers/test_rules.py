@@ -58,6 +58,7 @@ class Follower:
     began: list = field(default_factory=list)
     held: bool = False
     deciding: float = 0.0
+    due: float = float("inf")
 
 
 class Oracle:
@@ -119,30 +120,44 @@ class Oracle:
                 known.alarm = True
                 yield ENTERED, known.due
         else:
-            known.since = None
             if known.due <= at:
                 yield ENTERED, known.due
+            if known.due <= at and lasts:
+                known.alarm = True
+                return
+            known.since = None
+            if known.due <= at:
                 yield LEFT, at
                 known.rearmed = at + rearm
 
     def rated(self, plan, known, begins, on, at, now):
-        """Yield (sign, time) of a rule with a rate."""
-        more_than, within = plan["rate"]["more_than"], plan["rate"]["within_s"]
+        """Yield (sign, time) of a rule with a rate: what was due before something happened, then that."""
+        while known.due <= at:
+            yield from self.rate(plan, known, on, known.due)
         if begins and not known.held:
             known.began.append(at)
         known.held = begins
-        known.began = sorted(t for t in known.began if t + within > max(now, at))
+        yield from self.rate(plan, known, on, at)
+
+    @staticmethod
+    def rate(plan, known, on, at):
+        """Yield (sign, time) of a rule with a rate at a time."""
+        more_than, within = plan["rate"]["more_than"], plan["rate"]["within_s"]
+        known.began = sorted(t for t in known.began if t + within > at)
         often = on and len(known.began) > more_than
         if known.alarm and not often:
-            ended = min(known.deciding + within, now)
+            ended = min(known.deciding + within, at)
             known.alarm, known.rearmed = False, ended + plan.get("rearm_s", 0)
             yield LEFT, ended
-        elif often:
+        known.due = known.began[-1] + within if known.began else float("inf")
+        if often:
             known.deciding = known.began[-1 - more_than]
-            newest = known.began[-1]
-            if not known.alarm and known.rearmed <= max(now, newest):
+            known.due = known.deciding + within
+            if not known.alarm and known.rearmed <= max(at, known.began[-1]):
                 known.alarm = True
-                yield ENTERED, newest
+                yield ENTERED, known.began[-1]
+            elif not known.alarm:
+                known.due = min(known.due, known.rearmed)
 
     @staticmethod
     def counts(schedule, now):
@@ -170,6 +185,7 @@ class History:
     def batch(self, number):
         rng, control = self.rng, []
         self.now += rng.choice([2, 4, 4, 7])
+        clock = self.clock
         if number == 0 or rng.random() < 0.6:
             self.clock = self.now
             control.append({"op": "tick", "now_us": self.now * SECOND_US})
@@ -192,7 +208,8 @@ class History:
         tables = [] if quiet and number else [self.reports("ab"[number % 2])]
         fragments = self.engine.run_or_die(tables, control, rng, 0.2)
         self.client.receive(fragments)
-        self.happened.append((before, self.members(), dict(self.fixes)))
+        reported = {key for _, _, table in tables for key in table["key"].to_pylist()}
+        self.happened.append((before, self.members(), dict(self.fixes), reported, self.now, clock or self.clock))
         expected = []
         if any("entries" in fragment.counters for fragment in fragments):
             expected = self.oracle.look(self.histories(begun, self.looked if ruled else self.clock), self.clock)
@@ -211,16 +228,24 @@ class History:
         for rule, plan in self.oracle.rules.items():
             queries = parse_plan(plan).queries
             for key in keys | {key for number, key in self.oracle.followers if number == rule}:
-                history = [
-                    (max(fixes[key], since), {query for query in queries if key in now[query]})
-                    for was, now, fixes in self.happened
-                    if any((key in was[query]) != (key in now[query]) for query in queries)
-                ]
+                history = []
+                for was, now, fixes, *when in self.happened:
+                    turned = [query for query in queries if (key in was[query]) != (key in now[query])]
+                    times = [max(fixes[key], self.least(key, query, since, *when)) for query in turned]
+                    if turned:
+                        history.append((max(times), {query for query in queries if key in now[query]}))
                 present = {query for query in queries if key in after[query]}
                 if rule in begun:
                     history = [(max(self.fixes[key], since), present)]
                 found[rule, key] = history or [(self.clock, present)]
         return found
+
+    @staticmethod
+    def least(key, query, since, reported, heard, clock):
+        """When an object enters or leaves at the earliest: when it was heard, or else the clock."""
+        if query == NEAREST:
+            return since
+        return heard if key in reported else clock
 
     def members(self):
         """Who is in which answer."""

@@ -2,6 +2,7 @@
 
 import json
 import re
+import time
 from pathlib import Path
 
 import pytest
@@ -129,6 +130,11 @@ async def test_the_server_says_what_the_examples_say(engine, streams, user, conn
         heard["filter.checked"] = await socket.hear("filter.checked", id=9)
         await socket.tell("table.query", id=5, table={"stored": "ships"})
         heard["table.rows"] = await socket.hear("table.rows", id=5)
+        await socket.tell("backtest.start", id=14, plan=PLAN | {"stream": "ships"}, span={"from": time.time() - 60})
+        heard["backtest.progress"] = await socket.hear("backtest.progress", id=14)
+        heard["backtest.result"] = await socket.hear("backtest.result", id=14)
+        await socket.tell("backtest.cancel", id=15)
+        heard["backtest.cancelled"] = await socket.hear("backtest.cancelled", id=15)
         await database_sync_to_async(Stream.objects.filter(name="ships").update)(sketch={"features": ["speed_mps"]})
         engine.engine.may_fail = True  # it does not know of the sketch
         await socket.tell("sketch.ask", id=11, plan=REQUESTS["sketch.ask"]["plan"])

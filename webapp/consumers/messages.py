@@ -220,6 +220,7 @@ KEY = Field(f"a text of 1 to {MAX_KEY_CHARACTERS} characters", _is_key)
 ROWS = Field(f"a whole number from 1 to {MAX_ROWS}", _is_rows, required=False)
 BOX = Field(AREA.rule, _is_object, required=False)
 SPAN = Field('an object of the form {"from": ..., "to": ...}', _is_object, required=False)
+PAST = Field(SPAN.rule, _is_object)
 PREDICATE = Field(f"one of {', '.join(PREDICATES)}", _is_predicate, required=False)
 DISTANCE = Field("a finite number that is not negative", _is_amount, required=False)
 
@@ -318,6 +319,8 @@ FIELDS: dict[str, dict[str, Field]] = {
     "view.unsubscribe": {},
     "sketch.ask": {"plan": NEW_PLAN, "text": QUESTION, "format": FORMAT},
     "sketch.end": {"query": QUERY},
+    "backtest.start": {"plan": PLAN, "span": PAST},
+    "backtest.cancel": {},
     "table.get": {"table": TABLE, "key": KEY, "limit": ROWS},
     "table.query": {"table": TABLE, "box": BOX, "span": SPAN, "limit": ROWS},
     "table.join": {

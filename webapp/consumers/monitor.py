@@ -21,6 +21,7 @@ from webapp import history, queries
 from webapp.access import Rights, rights_of
 from webapp.audit.origin import acting
 from webapp.consumers.asking import Asked
+from webapp.consumers.backtests import Backtests
 from webapp.consumers.hubs import Hubs
 from webapp.consumers.incidents import Incidents
 from webapp.consumers.limits import FLOODED, TokenBucket
@@ -48,7 +49,7 @@ REFUSALS_BURST = 100
 ANSWERING = ThreadPoolExecutor(2, "tables")
 
 
-class Monitor(Incidents, Why, Sharing, AsyncWebsocketConsumer):
+class Monitor(Backtests, Incidents, Why, Sharing, AsyncWebsocketConsumer):
     """One websocket connection.
 
     Attributes
@@ -464,6 +465,7 @@ class Monitor(Incidents, Why, Sharing, AsyncWebsocketConsumer):
             stack.push_async_callback(self.hubs.leave)
             stack.callback(self.viewport.close)
             stack.callback(self.asked.close)
+            stack.push_async_callback(self.end_backtest)
             self.sender.cancel()
             await asyncio.wait([self.sender])
 

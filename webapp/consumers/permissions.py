@@ -28,6 +28,8 @@ RULES: dict[str, str] = {
     "why.object": "sees the query",
     "why.event": "sees the query",
     "why.incident": "sees the query",
+    "backtest.start": "streams: all; layers; queries that a rule watches",
+    "backtest.cancel": "own",
     "saved.list": "views",
     "saved.add": "own; gives_to the team",
     "saved.edit": "edits_view; gives_to the team",

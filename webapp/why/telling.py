@@ -13,6 +13,7 @@ from streaming.explaining.terms import every
 from streaming.explaining.words import clock, span
 from streaming.kinds.base import Evaluation
 from webapp import incidents
+from webapp.access import rights_of
 from webapp.hub import Hub
 from webapp.models import Delivery, Event, Query, Stream
 from webapp.queries import visible
@@ -82,7 +83,7 @@ def _last_known(user, stream, key):
     """Return the last report of an object that the engine does not know, and where it is from."""
     if (found := stored_subject(stream, key)) is not None:
         return found, "history"
-    seen = Query.objects.visible_to(user).filter(stream=stream.name)
+    seen = rights_of(user).queries().filter(stream=stream.name)
     events = (
         Event.objects.select_related("query").filter(query__in=seen, key=key).exclude(query__plan__has_key="aggregate")
     )

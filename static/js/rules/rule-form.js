@@ -15,7 +15,7 @@ export function canBeWatched({ plan, status }) {
 }
 
 export class RuleForm {
-  /** @param {object} parts `store`; `save(rule, fields)`, which returns a promise; `onSaved(query)` */
+  /** @param {object} parts `store`; `past`, which tries plans; `save(rule, fields)`, which returns a promise; `onSaved(query)` */
   constructor(parts) {
     Object.assign(this, parts);
     this.dialog = $("rule-dialog");
@@ -26,6 +26,12 @@ export class RuleForm {
     });
     this.form.addEventListener("input", () => this.#changed());
     $("rule-cancel").addEventListener("click", () => this.dialog.close());
+    this.tried = this.past.offer($("rule-try"), {
+      plan: () => this.#plan(),
+      name: () => this.form.elements.name.value.trim(),
+      aside: () => this.dialog.close(),
+      back: () => this.dialog.showModal(),
+    });
   }
 
   /** Open the form for a new rule that watches a query. */
@@ -60,6 +66,7 @@ export class RuleForm {
     this.#offer(fields);
     this.#errors({});
     this.#changed();
+    this.tried.reset();
     this.dialog.showModal();
     elements.name.focus();
   }
@@ -87,6 +94,12 @@ export class RuleForm {
       to: elements.to.value,
       timeZone: elements.timeZone.value.trim(),
     };
+  }
+
+  /** The plan as the fields say it; null if they are not complete. */
+  #plan() {
+    const fields = this.#fields();
+    return Object.keys(errorsOfRule("named", fields)).length > 0 ? null : planOfRule(fields);
   }
 
   #changed() {

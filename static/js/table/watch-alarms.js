@@ -13,8 +13,8 @@ export class WatchAlarms {
 
   /** Look at the events that came since the last call. */
   follow() {
-    const { events, eventsSeen, queries } = this.store;
-    if (eventsSeen === this.seen) return;
+    const { events, eventsSeen, queries, past } = this.store;
+    if (past || eventsSeen === this.seen) return;
     const fresh = events.slice(-Math.min(events.length, eventsSeen - this.seen));
     this.seen = eventsSeen;
     if (!this.watch.settings.crossings || this.watch.size === 0) return;
@@ -27,7 +27,7 @@ export class WatchAlarms {
   /** Look at how long ago the watched objects were heard of. Without a live connection nothing is heard, and nothing is told. */
   look(nowMs) {
     const { silence, silentMin } = this.watch.settings;
-    if (!silence || !["live", "slow"].includes(this.store.connection(nowMs))) return;
+    if (!silence || this.store.past || !["live", "slow"].includes(this.store.connection(nowMs))) return;
     for (const object of this.watch.all()) this.#listen(object, 60_000 * silentMin, nowMs);
   }
 

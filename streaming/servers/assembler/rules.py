@@ -6,8 +6,7 @@ left an answer, a time has come, or a schedule began or ended. So its cost follo
 rules, objects or entries. Rules are looked at when the clock is, once a second, and the changes of the micro-batches
 since then one after the other.
 
-An object enters or leaves an answer at the time of its report, but not before the clock when rules were looked at last.
-So a report that is late, or of a recording, counts from when it came. An alarm begins at the time at which its
+When an object entered or left an answer, regions say (`Watched`). An alarm begins at the time at which its
 condition has held for long enough, even if that is told a little later. If the condition ceased to hold meanwhile, the
 end is told next: no alarm is lost because much came at once.
 """
@@ -37,7 +36,7 @@ from streaming.servers.assembler.all_regions import AllRegions
 from streaming.servers.assembler.rule_clocks import ALARM, HOLDING, IDLE, names_of, told_clocks
 from streaming.servers.control.border import LeftOut
 from streaming.servers.control.step import ControlStep
-from streaming.servers.region.watched import Watched
+from streaming.servers.region.watched import Watched, whole_second
 from streaming.servers.sorted_runs import Column, SortedRuns
 from streaming.spaces import Space
 
@@ -140,11 +139,11 @@ class _Changes:
     paired: np.ndarray
 
     @classmethod
-    def of(cls, rows: pa.Table, since_us: int) -> "_Changes":
+    def of(cls, rows: pa.Table, since_us: int = 0) -> "_Changes":
         """Return the changes that tuples of answers tell, none of them before a time; handoffs cancel out."""
         names = ("query", "key_hash", "batch", "time_us", "sign", "partner_hash")
         query, key, batch, time_us, sign, partner = (rows[name].to_numpy() for name in names)
-        time_us, sign = np.maximum(time_us, since_us), sign.astype(np.int64)
+        time_us, sign = np.maximum(whole_second(time_us), since_us), sign.astype(np.int64)
         if not len(query):
             return cls(query, key, batch, time_us, sign, partner != 0)
         name = names_of(query, key)
@@ -212,9 +211,9 @@ class _Step:
     def run(self, told: Sequence[Watched]) -> tuple[RuleState, Results]:
         """Run it."""
         self._end_rules()
-        # What happens now did not happen before the clock was looked at last, however old the newest report is.
-        since_us = self._was.now_us or self._now_us
-        changes = _Changes.of(pa.concat_tables([one.changes for one in told]), since_us)
+        changes = _Changes.of(pa.concat_tables([one.changes for one in told]))
+        # Who is in an answer when it is watched first is so from now on, however old the newest report is.
+        since_us = whole_second(self._was.now_us or self._now_us)
         whole = _Changes.of(pa.concat_tables([one.snapshots for one in told]), since_us)
         members, partners = self._members(changes, whole)
         entries = self._moved_on(members, whole)
@@ -241,7 +240,7 @@ class _Step:
         reason = np.full(len(rule), EDITED)
         reason[~find(self._rules.ids, rule)[1]] = CANCELLED
         reason[np.isin(rule, control.applied.failed)] = FAILED
-        self._tell(rule, key, LEFT, reason, np.full(len(rule), self._now_us))
+        self._tell(rule, key, LEFT, reason, np.full(len(rule), whole_second(self._now_us)))
         self._entries = self._entries.without(np.sort(self._entries.keys(part, row)), newest=False)
         part, row = self._beginnings.select(lambda run: ~find(self._staying, run.columns["rule"])[1])
         names = np.unique(self._beginnings.keys(part, row))
@@ -322,7 +321,7 @@ class _Step:
         place = np.searchsorted(every, names)
         columns["rule"][place], columns["object"][place] = rules, keys
         now_us = np.full(len(every), self._now_us)
-        return _Entries(every, columns, now_us, now_us.copy())
+        return _Entries(every, columns, whole_second(now_us), now_us)
 
     def _due(self):
         """Return the names of the entries whose time has come, or whose rule begins or ceases to count."""
@@ -362,11 +361,17 @@ class _Step:
         at_once = begins & (due_us <= time_us)
         fires = plain & (phase == HOLDING) & holds & ((entries["due_us"] <= until_us) | at_once)
         lapses = plain & (was == HOLDING) & ~holds
+        # The condition held for long enough before it ceased to: the alarm begins, and ends at once unless it lasts.
         short = lapses & (entries["due_us"] <= time_us)
+        fires |= short & lasts
+        short, lapses = short & ~lasts, lapses & ~fires
         ends = plain & (was == ALARM) & ~lasts
+        # While an alarm lasts, `rearmed_us` is its beginning, before which it does not end although a report came late.
+        ended_us = np.where(was == ALARM, np.maximum(time_us, entries["rearmed_us"]), time_us)
         self._tell_entries(entries, fires | short, ENTERED, entries["due_us"])
-        self._tell_entries(entries, ends | short, LEFT, time_us)
-        entries["rearmed_us"][ends | short] = (time_us + rules.rearm_us[place])[ends | short]
+        self._tell_entries(entries, ends | short, LEFT, ended_us)
+        entries["rearmed_us"][fires] = entries["due_us"][fires]
+        entries["rearmed_us"][ends | short] = (ended_us + rules.rearm_us[place])[ends | short]
         phase[fires], phase[lapses | ends] = ALARM, IDLE
         entries["due_us"][fires] = NEVER_US
         rests = plain & (phase == IDLE)
@@ -374,18 +379,28 @@ class _Step:
         entries["holds"][:] = holds
 
     def _move_rated(self, entries, rows, place, holds, on):
-        """Move the entries of rules with a rate on, and tell the alarms that begin and end."""
+        """Move the entries of rules with a rate on: what was due before something happened comes first, then that."""
+        place, on, time_us = place[rows], on[rows], entries.time_us[rows]
+        while len(due := np.flatnonzero(entries["due_us"][rows] <= time_us)):
+            at_us = entries["due_us"][rows[due]]
+            self._rate(entries, rows[due], place[due], on[due], at_us, np.empty(0, dtype=np.int64))
+        begins = np.flatnonzero(holds[rows] & (entries["holds"][rows] == 0))
+        self._rate(entries, rows, place, on, time_us, begins)
+
+    def _rate(self, entries, rows, place, on, at_us, begins):
+        """Tell the alarms by a rate that begin and end at a time, at which the conditions of some begin to hold."""
         if not len(rows):
             return
-        rules, now_us = self._rules, entries.until_us[rows]
-        name, place, holds, time_us = entries.name[rows], place[rows], holds[rows], entries.time_us[rows]
-        within_us, phase = rules.within_us[place], entries["phase"][rows]
-        begins = np.flatnonzero(holds & (entries["holds"][rows] == 0))
+        rules, name, phase = self._rules, entries.name[rows], entries["phase"][rows]
+        within_us, more_than, rearmed_us = (
+            rules.within_us[place],
+            rules.more_than[place],
+            entries["rearmed_us"][rows],
+        )
         part, row = self._beginnings.rows(name)
         of = np.searchsorted(name, self._beginnings.keys(part, row))
-        of, times = np.r_[of, begins], np.r_[self._beginnings.take(part, row)["time_us"], time_us[begins]]
-        latest_us = np.maximum(now_us, time_us)
-        recent = times + within_us[of] > latest_us[of]
+        of, times = np.r_[of, begins], np.r_[self._beginnings.take(part, row)["time_us"], at_us[begins]]
+        recent = times + within_us[of] > at_us[of]
         of, times = of[recent], times[recent]
         order = np.lexsort((times, of))
         of, times = of[order], times[order]
@@ -395,17 +410,17 @@ class _Step:
         known = self._beginnings.find(name)[0] >= 0
         none, difference = name[known & (count == 0)], int((count > 0).sum()) - int(known.sum())
         self._beginnings = self._beginnings.put(name[of], columns, none, difference)
-        often, more_than = (count > rules.more_than[place]) & on[rows], rules.more_than[place]
-        newest_us, deciding_us = now_us.copy(), np.zeros(len(rows), dtype=np.int64)
+        often = (count > more_than) & on
+        newest_us, deciding_us = at_us.copy(), np.zeros(len(rows), dtype=np.int64)
         newest_us[count > 0] = times[stop[count > 0] - 1]
         deciding_us[often] = times[stop[often] - 1 - more_than[often]]
-        armed = entries["rearmed_us"][rows] <= np.maximum(now_us, newest_us)
+        armed = rearmed_us <= np.maximum(at_us, newest_us)
         fires, lasts = (phase != ALARM) & often & armed, (phase == ALARM) & often
         ends = (phase == ALARM) & ~often
-        ended_us = np.minimum(entries["due_us"][rows], latest_us)
-        self._tell(entries["rule"][rows][fires], entries["object"][rows][fires], ENTERED, MOVED, newest_us[fires])
+        ended_us = np.minimum(entries["due_us"][rows], at_us)
         self._tell(entries["rule"][rows][ends], entries["object"][rows][ends], LEFT, MOVED, ended_us[ends])
         entries["since_us"][rows[fires]] = newest_us[fires]
+        self._tell(entries["rule"][rows][fires], entries["object"][rows][fires], ENTERED, MOVED, newest_us[fires])
         entries["rearmed_us"][rows[ends]] = (ended_us + rules.rearm_us[place])[ends]
         entries["phase"][rows] = np.where(fires | lasts, ALARM, IDLE)
         # The alarm ends when the beginning that decided is too old; other times are forgotten then.

@@ -55,6 +55,14 @@ class Deadlines:
             earliest[run.number] = least
         return np.concatenate(found), Deadlines(ttl_us, earliest)
 
+    def next_us(self, table: SortedRuns, registry: Registry) -> int:
+        """Return a time before which no object expires, in microseconds; the largest int64 if none ever does."""
+        if not registry.ttl_us:
+            return np.iinfo(np.int64).max
+        known = self.earliest if self.ttl_us == dict(registry.ttl_us) else {}
+        least = [known[run.number] if run.number in known else _earliest(run, registry) for run in table.parts]
+        return min((int(ends.min()) for ends in least if len(ends)), default=np.iinfo(np.int64).max)
+
 
 def _earliest(run: Run, registry):
     ends = _ends(run, slice(None), registry)

@@ -1,23 +1,58 @@
 """What a region tells the assembler of the answers that rules watch: who entered and who left.
 
 The assembler looks at rules when the clock is set. Until then a region keeps what it has to tell.
+
+When that happened follows from the reports, and not from how they were cut into micro-batches: an object that reports
+enters or leaves at the second of its report, but not before the one in which the gateway heard it; an object that is
+silent leaves when its time-to-live has passed. What the object did not do itself happens at the clock. All these times
+are whole seconds: so it does not matter when in a second the clock is set, either.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
 
 from streaming.operators.runs import find
-from streaming.results import STAYED
+from streaming.results import EXPIRED, FILTERED, HANDOFF, MOVED, QUIET_HANDOFF, STAYED
 from streaming.results.netting import fanned_out
 from streaming.servers.answers.tuples import Results
-from streaming.servers.control.registry import Applied, Registry
+from streaming.servers.control.registry import MICROSECONDS, Applied, Registry
 from streaming.servers.control.step import ControlStep
+from streaming.servers.region.objects import ObjectTable
 from streaming.state.codec import HEAD, Codec, Tables
 
 COLUMNS = ("query", "sign", "key_hash", "partner_hash", "time_us")
 SCHEMA = pa.schema([*((name, pa.int8() if name == "sign" else pa.int64()) for name in COLUMNS), ("batch", pa.int64())])
+
+# What an object does itself by a report.
+OF_REPORTS = (MOVED, FILTERED, HANDOFF, QUIET_HANDOFF)
+
+
+@dataclass(frozen=True)
+class Heard:
+    """When objects were heard.
+
+    Parameters
+    ----------
+    known : ObjectTable
+        The objects of the region.
+    elements : sequence of pyarrow.Table
+        What came in the micro-batch, with `tracked_schema`.
+    """
+
+    known: ObjectTable
+    elements: Sequence[pa.Table]
+
+    def in_batch(self, keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return when objects (K,) were heard in the micro-batch, in microseconds, and which of them were."""
+        key, heard_us = (
+            np.concatenate([table[name].to_numpy() for table in self.elements]) for name in ("key_hash", "heard_us")
+        )
+        order = np.argsort(key, kind="stable")
+        place, found = find(key[order], keys)
+        return heard_us[order[place[found]]], found
 
 
 def concern_rules(before: Registry, after: Registry, applied: Applied) -> bool:
@@ -47,8 +82,21 @@ class Watched:
     snapshots: pa.Table = field(default_factory=SCHEMA.empty_table)
 
     @classmethod
-    def of(cls, results: Results, control: ControlStep, batch: int) -> "Watched":
-        """Return what the results of a server in a micro-batch tell of the answers that rules watch."""
+    def of(
+        cls, results: Results, control: ControlStep, batch: int, clock_us: int, heard: Heard | None = None
+    ) -> "Watched":
+        """Return what the results of a server in a micro-batch tell of the answers that rules watch.
+
+        Parameters
+        ----------
+        results : Results
+        control : ControlStep
+        batch : int
+        clock_us : int
+            The clock before the micro-batch.
+        heard : Heard, optional
+            When the objects of the region were heard. Without it, everything happens at the clock.
+        """
         queries = control.after.watched
         names, shared = queries, {}
         if results.shared:
@@ -56,13 +104,39 @@ class Watched:
             mine = {answer: members[find(queries, members)[1]].tolist() for answer, members in several.items()}
             shared = {answer: tuple(members) for answer, members in mine.items() if members}
             names = np.union1d(queries, np.array(list(shared), dtype=np.int64))
-        changes = _chosen(results.changes, names, batch)
-        changes = changes.filter(pa.array(changes["sign"].to_numpy() != STAYED))
+        told = results.changes.filter(pa.array(results.changes["sign"].to_numpy() != STAYED))
+        changes = _chosen(told, names, batch)
+        if changes.num_rows:
+            reason = told["reason"].to_numpy()[find(names, told["query"].to_numpy())[1]]
+            time_us = _happened(changes, reason, clock_us or control.now_us, heard, control.after)
+            changes = changes.set_column(COLUMNS.index("time_us"), SCHEMA.field("time_us"), pa.array(time_us))
         return cls(fanned_out(changes, shared), _chosen(results.snapshots, queries, batch))
 
     def after(self, earlier: "Watched") -> "Watched":
         """Return these changes after those of earlier micro-batches."""
         return Watched(pa.concat_tables([earlier.changes, self.changes]), self.snapshots)
+
+
+def _happened(changes, reason, clock_us, heard, registry):
+    """Return when objects entered or left answers, in microseconds, int64."""
+    told_us, key = changes["time_us"].to_numpy(), changes["key_hash"].to_numpy()
+    time_us = np.maximum(told_us, clock_us)
+    if heard is None:
+        return whole_second(time_us)
+    reported = np.flatnonzero(np.isin(reason, OF_REPORTS))
+    heard_us, found = heard.in_batch(key[reported])
+    reported = reported[found]
+    time_us[reported] = np.maximum(told_us[reported], whole_second(heard_us))
+    silent = np.flatnonzero(reason == EXPIRED)
+    if len(silent):
+        objects, found = heard.known.found(key[silent])
+        time_us[silent[found]] = objects.heard_us + registry.ttl_of(objects.stream)
+    return whole_second(time_us)
+
+
+def whole_second(time_us):
+    """Return the second of a time, or of times, in microseconds."""
+    return time_us // MICROSECONDS * MICROSECONDS
 
 
 def _chosen(table, queries, batch):

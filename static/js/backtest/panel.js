@@ -1,0 +1,148 @@
+// Tries a plan that is not saved on what is stored: the controls in forms, and the panel with what it would have told.
+
+import { $, h, setText } from "../dom.js";
+import { SPANS, placeOfRow, progressText, questionOf, resultText, rowText } from "./words.js";
+
+const REFERENCE = "backtest";
+
+export class BacktestPanel {
+  /** @param {object} parts `layer`; `send(message)`; `now()` in ms; `onPlace(place)`, which shows a place on the map */
+  constructor(parts) {
+    Object.assign(this, parts);
+    this.panel = $("backtest");
+    $("backtest-close").addEventListener("click", () => this.close());
+    $("backtest-back").addEventListener("click", () => this.#back());
+    this.panel.addEventListener("keydown", ({ key }) => key === "Escape" && this.close());
+    this.list = $("backtest-list");
+    this.running = null;
+  }
+
+  /**
+   * Put the controls into an element of a form.
+   * @param {HTMLElement} element
+   * @param {object} form `plan()`, or null if the fields are not complete; `name()`; `aside()` makes room for the map, and `back()` opens the form again
+   */
+  offer(element, form) {
+    const span = h("select", { "aria-label": "On which time" }, ...SPANS.map(([value, text]) => new Option(text, value)));
+    const start = h("button", { type: "button", class: "small" }, "Try");
+    const show = h("button", { type: "button", class: "small", hidden: true }, "Show on the map");
+    const told = h("p", { class: "try-told", role: "status", hidden: true });
+    const bar = h("progress", { max: "1", value: "0", "aria-label": "Back-test", hidden: true });
+    element.append(h("span", { class: "label" }, "Try on the past"), h("div", { class: "try-row" }, span, start, show), bar, told);
+    const control = { ...form, span, start, show, told, bar };
+    start.addEventListener("click", () => (this.running === control ? this.#cancel() : this.#start(control)));
+    show.addEventListener("click", () => this.#show(control));
+    return { reset: () => this.#reset(control) };
+  }
+
+  /** Take a message of the server; return whether it was about a back-test. */
+  takes(message) {
+    if (!message.type.startsWith("backtest.") && !(message.type === "error" && message.id === REFERENCE)) return false;
+    const control = this.running;
+    if (!control || message.type === "backtest.cancelled") return true;
+    if (message.type === "backtest.progress") {
+      control.bar.value = message.share;
+      this.#tell(control, progressText(message, control.ruled));
+    } else {
+      this.#ended(control);
+      if (message.type === "error") this.#tell(control, message.message, true);
+      else this.#found(control, message);
+    }
+    return true;
+  }
+
+  /** The connection was lost, and with it the back-test. */
+  lost() {
+    if (!this.running) return;
+    const control = this.running;
+    this.#ended(control);
+    this.#tell(control, "The connection was lost. Try again.", true);
+  }
+
+  close() {
+    this.panel.hidden = true;
+    this.layer.show([]);
+  }
+
+  #start(control) {
+    const plan = control.plan();
+    if (!plan) return this.#tell(control, "Complete the form first.", true);
+    if (this.running) this.#cancel();
+    this.running = control;
+    control.ruled = plan.kind === "rule";
+    control.spanText = control.span.selectedOptions[0].text;
+    control.result = null;
+    control.show.hidden = true;
+    control.bar.hidden = false;
+    control.bar.value = 0;
+    setText(control.start, "Cancel");
+    this.#tell(control, "Reading what is stored…");
+    this.send({ ...questionOf(plan, control.span.value, this.now()), id: REFERENCE });
+  }
+
+  #cancel() {
+    const control = this.running;
+    this.#ended(control);
+    this.#tell(control, "Cancelled.");
+    this.send({ type: "backtest.cancel", id: REFERENCE });
+  }
+
+  #ended(control) {
+    this.running = null;
+    control.bar.hidden = true;
+    setText(control.start, "Try");
+  }
+
+  #reset(control) {
+    if (this.running === control) this.#cancel();
+    control.result = null;
+    control.show.hidden = true;
+    control.told.hidden = true;
+  }
+
+  #found(control, message) {
+    control.result = message;
+    control.show.hidden = message.summary.spans.length === 0;
+    this.#tell(control, resultText(message, control.ruled, control.spanText));
+  }
+
+  #tell(control, text, wrong = false) {
+    control.told.hidden = false;
+    control.told.classList.toggle("wrong", wrong);
+    setText(control.told, text);
+  }
+
+  #show(control) {
+    const { spans, truncated, total } = control.result.summary;
+    this.shown = control;
+    this.rows = spans;
+    setText($("backtest-title"), control.name() || "Back-test");
+    setText($("backtest-text"), resultText(control.result, control.ruled, control.spanText));
+    setText($("backtest-more"), truncated ? `The first ${spans.length} of ${total} are shown.` : "");
+    $("backtest-more").hidden = !truncated;
+    this.list.replaceChildren(
+      ...spans.map((span, index) => {
+        const [who, when] = rowText(span);
+        return h("li", {}, h("button", { type: "button", class: "backtest-row", onclick: () => this.#pick(index) }, h("strong", {}, who), h("span", {}, when)));
+      }),
+    );
+    this.layer.show(spans, (index) => this.#pick(index));
+    control.aside();
+    this.panel.hidden = false;
+    this.list.querySelector("button")?.focus();
+  }
+
+  #pick(index) {
+    for (const [at, item] of [...this.list.children].entries()) item.firstChild.toggleAttribute("aria-current", at === index);
+    this.list.children[index]?.scrollIntoView({ block: "nearest" });
+    this.layer.choose(index);
+    const place = placeOfRow(this.rows[index]);
+    if (place) this.onPlace(place);
+  }
+
+  #back() {
+    this.close();
+    this.shown.back();
+    this.shown.show.focus();
+  }
+}

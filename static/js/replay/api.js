@@ -1,0 +1,54 @@
+// The only module that talks to /replay/ over HTTP.
+
+import { readPage } from "./pages.js";
+
+const ROOT = "/replay/";
+
+export class ReplayApi {
+  constructor(Arrow) {
+    this.Arrow = Arrow;
+    this.session = crypto.randomUUID?.() ?? String(Math.random()); // by which the server has pages of answers follow each other
+  }
+
+  /** Return a promise of what is stored: `{streams: [{name, life_s, first_us, last_us}], now_us}`. */
+  async stored() {
+    return (await answered("")).json();
+  }
+
+  /** Return a promise of a page of a stream's elements in an area `{west, south, east, north}`, thinned out to one of each object in a step. */
+  async elements(stream, { west, south, east, north }, span, { scene, stepMs }, signal) {
+    const parameters = { bbox: [west, south, east, north].join(","), ...inUs(span), ...(scene && { scene: "1" }), ...(stepMs > 0 && { step_us: 1000 * stepMs }) };
+    const response = await answered(`elements/${encodeURIComponent(stream)}?${new URLSearchParams(parameters)}`, signal);
+    return readPage(this.Arrow, await response.arrayBuffer());
+  }
+
+  /** Return a promise of a page of the answers of some queries; `refused` has the errors of those that cannot be played. */
+  async answers(queries, span, endMs, signal) {
+    const parameters = new URLSearchParams({ queries: queries.join(","), ...inUs(span), end_us: Math.round(endMs * 1000), session: this.session });
+    const response = await answered(`answers?${parameters}`, signal);
+    return readPage(this.Arrow, await response.arrayBuffer());
+  }
+
+  /** Return a promise of the recorded events of a span: `{events, truncated}`. */
+  async events(span) {
+    return (await answered(`events?${new URLSearchParams(inUs(span))}`)).json();
+  }
+}
+
+/** Return a promise of a response; it fails with the server's words. */
+async function answered(path, signal) {
+  let response;
+  try {
+    response = await fetch(ROOT + path, { signal });
+  } catch (error) {
+    if (error.name === "AbortError") throw error;
+    throw new Error("The server cannot be reached. Try again in a moment.");
+  }
+  if (response.ok) return response;
+  const told = await response.json().catch(() => ({}));
+  throw new Error(told.error ?? `The server answered with status ${response.status}.`);
+}
+
+function inUs({ fromMs, toMs }) {
+  return { from_us: Math.round(fromMs * 1000), to_us: Math.round(toMs * 1000) };
+}

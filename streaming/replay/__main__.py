@@ -1,0 +1,57 @@
+"""Answer questions for pages of answers in a process of its own: ``python -m streaming.replay``.
+
+The first line of standard input is a JSON object: what is played (see `sessions.Played`). Each further line asks for a
+page: ``{"to_us", "rows", "seconds"}``. Standard output gets, for each, eight bytes with the length of what follows, and
+then a binary frame (`results.frame`), or a JSON object with an ``error``. The process ends with its standard input.
+"""
+
+import os
+import sys
+from pathlib import Path
+
+import orjson
+
+from streaming.backtest import Asked, Limits, Playing, StoredElements
+from streaming.errors import LookoutError
+from streaming.history import History
+from streaming.replay.answers import AnswerPages
+from streaming.results import frame
+from streaming.spaces import parse_space
+
+CHUNK_ROWS = 100_000
+ENDLESS = Limits(elements=sys.maxsize, seconds=float("inf"))
+NICE = 10
+
+
+def main() -> None:
+    """Answer until standard input ends."""
+    os.nice(NICE)
+    lines = iter(sys.stdin.buffer.readline, b"")
+    pages = None
+    question = orjson.loads(next(lines, b"{}"))
+    for line in lines:
+        try:
+            pages = pages or _pages(question)
+            page = pages.page(**orjson.loads(line))
+            head = {"type": "replay.answers", "begins": page.begins, "from_us": page.from_us, "until_us": page.until_us}
+            _say(frame(head | {"queries": question["queries"], "refused": question["refused"]}, page.rows))
+        except LookoutError as error:
+            _say(orjson.dumps({"error": str(error)}))
+
+
+def _pages(question):
+    space = parse_space(question["space"])
+    plans = {int(number): plan for number, plan in question["plans"].items()}
+    span = question["from_us"], question["end_us"]
+    asked = Asked(plans, span, question["ttl_s"], question["layers"], space, ENDLESS)
+    elements = StoredElements(History(Path(question["history"]), space), asked, CHUNK_ROWS)
+    return AnswerPages(Playing(asked, Path(question["layers_folder"])), elements, question["queries"])
+
+
+def _say(answer):
+    sys.stdout.buffer.write(len(answer).to_bytes(8, "big") + answer)
+    sys.stdout.buffer.flush()
+
+
+if __name__ == "__main__":
+    main()

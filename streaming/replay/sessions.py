@@ -1,0 +1,227 @@
+"""Sessions of replays: child processes that play answers, each as far as it was asked; the side of who asks."""
+
+import os
+import selectors
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from streaming.errors import LookoutError
+from streaming.results import read_frame
+
+END_S = 2.0
+
+
+class InvalidReplay(LookoutError):
+    """A replay that cannot be made; the message says the rule and the value."""
+
+
+@dataclass(frozen=True)
+class Played:
+    """What a session plays.
+
+    Parameters
+    ----------
+    queries : tuple of int
+        Whose answers are told.
+    given : dict
+        The JSON documents of the plans that were asked for, by number (as text).
+    plans : dict
+        Those that are played, and of these also the plans of the queries that rules name.
+    refused : dict
+        By the numbers of further queries (as text), why they are not played.
+    from_us, end_us : int
+        The span, microseconds since 1970 UTC.
+    ttl_s : dict
+        The times to live of the streams, in seconds, or None.
+    layers : dict
+        The versions of joined layers.
+    space : dict
+        The document of the space.
+    history, layers_folder : str
+        The folders of stored elements and layers.
+    """
+
+    queries: tuple[int, ...]
+    given: dict[str, Any]
+    plans: dict[str, Any]
+    refused: dict[str, str]
+    from_us: int
+    end_us: int
+    ttl_s: dict[str, float | None] = field(default_factory=dict)
+    layers: dict[str, int] = field(default_factory=dict)
+    space: dict[str, Any] = field(default_factory=dict)
+    history: str = ""
+    layers_folder: str = ""
+
+
+class Session:
+    """One child process.
+
+    Parameters
+    ----------
+    played : Played
+
+    Attributes
+    ----------
+    until_us : int
+        Up to when pages were told: the next one begins here.
+    used_s : float
+        When it was last asked, by `time.monotonic`.
+    """
+
+    def __init__(self, played: Played) -> None:
+        self.played, self.until_us, self.used_s = played, played.from_us, time.monotonic()
+        self.lock = threading.Lock()
+        self._child = subprocess.Popen(
+            [sys.executable, "-m", "streaming.replay"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            cwd=Path(__file__).parents[2],
+            start_new_session=True,
+        )
+        assert self._child.stdin and self._child.stdout  # for the checker of types: both are pipes
+        self._stdin, self._stdout = self._child.stdin, self._child.stdout
+        self._write(asdict(played))
+
+    def page(self, to_us: int, rows: int, seconds: float, patience_s: float) -> bytes:
+        """Return the next page as a binary frame.
+
+        Raises
+        ------
+        InvalidReplay
+            When what is asked cannot be played, or the process ends or does not answer; the session has then ended.
+        """
+        self._write({"to_us": to_us, "rows": rows, "seconds": seconds})
+        deadline_s = time.monotonic() + patience_s
+        try:
+            answer = self._read(int.from_bytes(self._read(8, deadline_s), "big"), deadline_s)
+        except InvalidReplay:
+            self.end()
+            raise
+        if answer[:1] == b"{":
+            self.end()
+            raise InvalidReplay(orjson.loads(answer)["error"])
+        head, _ = read_frame(answer)
+        self.until_us, self.used_s = head["until_us"], time.monotonic()
+        return answer
+
+    @property
+    def ended(self) -> bool:
+        """Whether the process has ended."""
+        return self._child.poll() is not None
+
+    def end(self) -> None:
+        """End the process; nothing happens if it has ended."""
+        if not self.ended:
+            self._stdin.close()
+            try:
+                self._child.wait(END_S)
+            except subprocess.TimeoutExpired:
+                self._child.kill()
+                self._child.wait()
+        self._stdout.close()
+
+    def _write(self, words):
+        try:
+            self._stdin.write(orjson.dumps(words) + b"\n")
+            self._stdin.flush()
+        except (BrokenPipeError, ValueError):
+            raise InvalidReplay("a replay must be asked while it goes on; this one has ended") from None
+
+    def _read(self, size, deadline_s):
+        found = b""
+        with selectors.DefaultSelector() as selector:
+            selector.register(self._stdout, selectors.EVENT_READ)
+            while len(found) < size:
+                if not selector.select(max(0.0, deadline_s - time.monotonic())):
+                    raise InvalidReplay(
+                        "a page of answers must come in time: show fewer queries; this one takes too long"
+                    )
+                chunk = os.read(self._stdout.fileno(), size - len(found))
+                if not chunk:
+                    raise InvalidReplay(f"a replay must come to its end; this one ended with code {self._child.wait()}")
+                found += chunk
+        return found
+
+
+class Sessions:
+    """The sessions of a web process.
+
+    Parameters
+    ----------
+    most : int
+        How many there may be; beyond that, the one that was not asked for longest ends.
+    idle_s : float
+        After so long without a question, a session ends.
+    """
+
+    def __init__(self, most: int, idle_s: float) -> None:
+        self.most, self.idle_s = most, idle_s
+        self._open: dict[Any, Session] = {}
+        self._lock, self._looking = threading.Lock(), False
+
+    def of(self, name: Any, from_us: int, alike: Callable[[Played], bool], played: Callable[[], Played]) -> Session:
+        """Return the session of a name that goes on from a time, or a new one.
+
+        Parameters
+        ----------
+        name : hashable
+        from_us : int
+        alike : callable
+            Tells whether what a session plays is what is asked now.
+        played : callable
+            Returns what a new session plays.
+        """
+        with self._lock:
+            self._sweep()
+            session = self._open.get(name)
+            if session is None or session.until_us != from_us or not alike(session.played):
+                self._end(name)
+                while len(self._open) >= self.most:
+                    self._end(min(self._open, key=lambda other: self._open[other].used_s))
+                session = self._open[name] = Session(played())
+                self._look_later()
+            return session
+
+    def forget(self, name: Any) -> None:
+        """End a session, if it is there."""
+        with self._lock:
+            self._end(name)
+
+    def end(self) -> None:
+        """End all sessions."""
+        with self._lock:
+            for name in list(self._open):
+                self._end(name)
+
+    def _sweep(self):
+        now_s = time.monotonic()
+        for name in [name for name, one in self._open.items() if now_s - one.used_s > self.idle_s]:
+            self._end(name)
+
+    def _look_later(self):
+        """End idle sessions later, once for all."""
+        if not self._looking:
+            self._looking, timer = True, threading.Timer(self.idle_s, self._look)
+            timer.daemon = True
+            timer.start()
+
+    def _look(self):
+        with self._lock:
+            self._looking = False
+            self._sweep()
+            if self._open:
+                self._look_later()
+
+    def _end(self, name):
+        if (session := self._open.pop(name, None)) is not None:
+            with session.lock:
+                session.end()

@@ -1,0 +1,124 @@
+"""The replay on the page: what was known then is shown, unmistakably, and live is there at once."""
+
+import re
+import time
+import urllib.parse
+
+import pytest
+from playwright.sync_api import expect
+
+from bench.live import wait_for
+from tests.browser.test_accessibility import wrong
+
+pytestmark = [pytest.mark.browser, pytest.mark.spark]
+
+ZOOM, MIDDLE = 9, (24.5, 59.7)
+OUTSIDE, INSIDE, NORTH, AWAY = (24.1, 59.5), (24.5, 59.7), (24.5, 59.9), (24.9, 59.5)
+GATE = (24.3, 59.6, 24.7, 59.8)
+
+
+def address(at_s, speed=1):
+    """Return the address of the map at a time of a replay."""
+    at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(at_s))
+    return f"#{ZOOM}/{MIDDLE[1]}/{MIDDLE[0]}&replay={at}&speed={speed}"
+
+
+def later(second):
+    """Wait until the clock is two seconds further, so that the answers of both times differ."""
+    return wait_for(lambda: (now := int(time.time())) >= second + 2 and now, "two seconds")
+
+
+@pytest.fixture
+def past(stored_feed, screen):
+    """Let a ship pass a query's gate; return the seconds at which it was outside, inside and beyond."""
+    screen.look(ZOOM, *MIDDLE)
+    stored_feed.put(anna=OUTSIDE)
+    assert screen.painted(OUTSIDE, "ship")
+    screen.draw(*GATE)
+    screen.field("stream").select_option(stored_feed.name)
+    screen.save("Gate")
+    screen.expect_query("Gate", "running", "0")
+    seconds = [later(int(time.time()))]
+    for place, count in ((INSIDE, "1"), (NORTH, "0")):
+        stored_feed.put(anna=place)
+        screen.expect_query("Gate", "running", count)
+        seconds.append(later(int(time.time())))
+    return seconds
+
+
+def test_a_replay_shows_the_past_with_answers_and_live_is_there_at_once(past, stored_feed, screen):
+    page, badge = screen.page, screen.page.locator("#replay-badge")
+    outside_s, inside_s, _ = past
+    page.evaluate("(hash) => { location.hash = hash; }", address(inside_s - 1))
+    expect(badge).to_contain_text("Replay")
+    assert screen.painted(INSIDE, "q0") and screen.painted(NORTH, "ship", present=False)
+    screen.expect_query("Gate", "running", "1")
+    screen.tab("Events")
+    expect(screen.events()).to_have_count(1)
+    expect(screen.events().first).to_contain_text("MS Anna")
+    screen.tab("Queries")
+    assert wrong(page) == []
+
+    # Live goes on, but is not drawn.
+    stored_feed.put(anna=AWAY, berta=INSIDE)
+    expect(page.locator("#connection")).to_be_hidden()
+    assert screen.painted(INSIDE, "q0") and screen.painted(AWAY, "ship", present=False)
+
+    # The slider, by keyboard and by its ticks.
+    page.locator("#replay-slider").focus()
+    page.keyboard.press("Home")
+    expect(badge).to_contain_text("Paused")
+    assert screen.painted(INSIDE, "q0", present=False)
+    screen.expect_query("Gate", "running", "0")
+    ticks = page.locator("#replay-ticks").bounding_box()
+    tip = page.locator("#replay-tip")
+    for x in range(int(ticks["width"]) - 1, 0, -2):
+        page.mouse.move(ticks["x"] + x, ticks["y"] + 6)
+        if tip.is_visible():
+            break
+    expect(tip).to_contain_text("anna")
+    expect(tip).to_contain_text("Gate")
+    page.mouse.down()
+    page.mouse.up()
+    assert screen.painted(OUTSIDE, "ship") or screen.painted(INSIDE, "q0")
+
+    # Play from before the ship came to after it left.
+    page.evaluate("(hash) => { location.hash = hash; }", address(outside_s, 10))
+    assert screen.painted(OUTSIDE, "ship")
+    page.locator("body").press(" ")
+    expect(page.locator("#replay-play")).to_have_attribute("aria-label", "Pause")
+    assert screen.painted(NORTH, "ship") and screen.painted(OUTSIDE, "ship", present=False)
+    page.get_by_role("button", name="Pause").click()
+    expect(page).to_have_url(re.compile("&replay=2.*&speed=10"))
+
+    page.get_by_role("button", name="Live", exact=True).click()
+    expect(badge).to_be_hidden()
+    assert screen.painted(AWAY, "ship") and screen.painted(INSIDE, "q0")
+    screen.expect_query("Gate", "running", "1")
+    assert "replay" not in urllib.parse.urlsplit(page.url).fragment
+
+
+def test_a_replay_is_driven_by_touch_on_a_phone(stored_feed, screen_of, user):
+    screen = screen_of(user, viewport={"width": 390, "height": 844}, has_touch=True)
+    screen.look(ZOOM, *MIDDLE)
+    stored_feed.put(anna=INSIDE)
+    assert screen.painted(INSIDE, "ship")
+    screen.page.locator("#open-replay").tap()
+    expect(screen.page.locator("#replay-badge")).to_contain_text("Replay")
+    for name in ("play", "speed", "live"):
+        assert screen.page.locator(f"#replay-{name}").bounding_box()["height"] >= 44, name
+    assert screen.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    assert wrong(screen.page, "#replay") == []
+    screen.page.get_by_label("Speed").select_option("600")
+    expect(screen.page.locator("#replay-badge")).to_contain_text("Replay")
+    screen.page.locator("#replay-live").tap()
+    expect(screen.page.locator("#replay-badge")).to_be_hidden()
+
+
+def test_nothing_stored_is_said(feed, screen):
+    screen.look(ZOOM, *MIDDLE)
+    feed.put(anna=INSIDE)
+    assert screen.painted(INSIDE, "ship")
+    screen.page.keyboard.press("r")
+    expect(screen.page.get_by_text("No stream stores its elements")).to_be_visible()
+    expect(screen.page.locator("#replay-badge")).to_be_hidden()

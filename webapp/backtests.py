@@ -1,0 +1,151 @@
+"""Back-tests for users: a plan that is not saved yet, on what is stored, in a process of its own."""
+
+import asyncio
+import contextlib
+import sys
+import time
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import orjson
+from django.conf import settings
+
+from streaming.errors import LookoutError
+from streaming.kinds.base import Evaluation
+from streaming.kinds.registry import kind_of
+from streaming.plans import parse_plan
+from streaming.spaces import space_document
+from webapp.access import rights_of
+from webapp.history import extent_in_words, parse_span
+from webapp.models import Layer, Query, Stream
+from webapp.queries import checked_plan
+from webapp.refusals import Refused
+from webapp.rules import check_watched
+
+US = 1_000_000
+# The parent reads lines; a summary is one of them.
+MOST_LINE_BYTES = 64 << 20
+# The process reads stored elements before it plays them, and that counts, too.
+GRACE_S = 30.0
+_CHILDREN: set[asyncio.subprocess.Process] = set()
+
+
+def question(user, plan: Any, span: dict[str, Any]) -> dict[str, Any]:
+    """Return the question of a message as the process takes it (see `streaming.backtest`), checked.
+
+    Raises
+    ------
+    Refused
+        As `checked_plan` and `check_watched` do; ``history`` where a stream is not stored; ``plan`` where a plan has no
+        objects that enter and leave; ``fields`` where the span is not valid.
+    """
+    document = checked_plan(plan, rights_of(user))
+    check_watched(user, document)
+    stream = Stream.objects.select_related("space").get(name=document["stream"])
+    space = stream.space.parsed
+    parsed = parse_plan(document, space)
+    kind = kind_of(parsed)
+    if not (kind.evaluation(parsed).watched or kind.evaluation(parsed) is Evaluation.RULE) or parsed.emit == "all":
+        what = (
+            "a query that emits all" if parsed.emit == "all" else f"a {document['kind']} query with figures or reports"
+        )
+        raise Refused("plan", f"a back-test must be of a query whose answer objects enter and leave; got {what}")
+    watched = Query.objects.in_bulk(kind.queries(parsed))
+    plans = {number: query.plan for number, query in watched.items()}
+    tried = max(plans, default=0) + 1
+    plans[tried] = document
+    all_parsed = [parse_plan(one, space) for one in plans.values()]
+    streams = {one.stream for one in all_parsed}
+    sources = [source for one in all_parsed for source in kind_of(one).sources(one)]
+    streams |= {source.name for source in sources if source.type == "stream"}
+    layers = Layer.objects.filter(name__in={source.name for source in sources if source.type == "layer"})
+    known = {one.name: one for one in Stream.objects.filter(name__in=streams)}
+    for name in sorted(streams):
+        _check_stored(name, known.get(name))
+    return {
+        "plans": {str(number): one for number, one in plans.items()},
+        "of": tried,
+        "span": _span(span),
+        "ttl_s": {name: one.ttl_s for name, one in known.items()},
+        "layers": {layer.name: layer.version for layer in layers if layer.version is not None},
+        "space": space_document(space),
+        "limits": {"elements": settings.BACKTEST_ELEMENTS, "seconds": settings.BACKTEST_S},
+        "history": str(settings.HISTORY_DIR),
+        "layers_folder": str(settings.LAYERS_DIR),
+        "spans": settings.BACKTEST_SPANS,
+    }
+
+
+def _check_stored(name, stream):
+    if stream is None or not (stream.stored or extent_in_words(stream)):
+        rule = f"the elements of {name} are not stored, so there is nothing to try this on"
+        raise Refused("history", f"{rule}. An administrator can switch on “store elements” of the stream")
+
+
+def _span(document):
+    try:
+        start, stop = parse_span(document)
+    except LookoutError as error:
+        raise Refused("fields", str(error)) from None
+    if start is None:
+        raise Refused("fields", "span must have a beginning, from; got none")
+    stop = min(stop or time.time_ns() // 1_000, time.time_ns() // 1_000)
+    longest_us = settings.BACKTEST_DAYS * 86_400 * US
+    if not 0 < stop - start <= longest_us:
+        rule = f"span must begin before it ends, and before now, and last {settings.BACKTEST_DAYS} days at most"
+        raise Refused("fields", f"{rule}; got {document!r:.120}")
+    return start, stop
+
+
+async def lines(asked: dict[str, Any]) -> AsyncIterator[dict[str, Any]]:
+    """Make a back-test; yield what the process tells. The process ends if this is closed.
+
+    Raises
+    ------
+    Refused
+        ``busy`` if too many are being made in this process; ``history`` where it cannot be made.
+    """
+    if len(_CHILDREN) >= settings.BACKTESTS_AT_ONCE:
+        rule = f"at most {settings.BACKTESTS_AT_ONCE} back-tests are made at once"
+        raise Refused("busy", f"{rule}: try again in a moment; got one more")
+    child = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "streaming.backtest"),
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        cwd=Path(__file__).parents[1],
+        limit=MOST_LINE_BYTES,
+        start_new_session=True,
+    )
+    _CHILDREN.add(child)
+    try:
+        child.stdin.write(orjson.dumps(asked))
+        child.stdin.close()
+        async with asyncio.timeout(settings.BACKTEST_S + GRACE_S):
+            async for line in child.stdout:
+                told = orjson.loads(line)
+                if "error" in told:
+                    raise Refused("history", told["error"])
+                yield told
+                if "summary" in told:
+                    return
+        raise Refused("history", f"the back-test ended with code {await child.wait()}; see the log")
+    except TimeoutError:
+        rule = f"a back-test must read what is stored within {settings.BACKTEST_S:g} s: choose a shorter time"
+        raise Refused("history", f"{rule}; got one that takes longer") from None
+    finally:
+        ending = asyncio.ensure_future(_end(child))
+        try:
+            await asyncio.shield(ending)
+        except asyncio.CancelledError:
+            await ending
+            raise
+
+
+async def _end(child):
+    """End a process, and read what it has written, so that nothing of it is left."""
+    with contextlib.suppress(ProcessLookupError):
+        child.kill()
+    await child.stdout.read()
+    await child.wait()
+    _CHILDREN.discard(child)

@@ -1,0 +1,132 @@
+"""The answers of saved queries in the past, as child processes play them; see `streaming.replay`."""
+
+import atexit
+from collections.abc import Mapping
+from typing import Any
+
+import pyarrow as pa
+from django.conf import settings
+
+from streaming.errors import LookoutError
+from streaming.kinds.base import Evaluation
+from streaming.kinds.registry import kind_of
+from streaming.plans import parse_plan
+from streaming.replay.sessions import Played, Sessions
+from streaming.results import frame, result_schema
+from streaming.spaces import EARTH, space_document
+from webapp.models import Layer, Query, Stream
+from webapp.queries import visible_among
+from webapp.refusals import Refused
+from webapp.replay.asking import US, check_names, replayed_streams, span
+
+SESSIONS = Sessions(settings.REPLAY_SESSIONS, settings.REPLAY_IDLE_S)
+atexit.register(SESSIONS.end)
+
+
+def page_of_answers(user: Any, given: Mapping[str, str]) -> bytes:
+    """Return a page of the answers of some queries, as a binary frame of the websocket.
+
+    Parameters
+    ----------
+    user : User
+    given : mapping of str to str
+        `queries`, numbers with commas between them; `from_us` and `to_us`; `end_us`, up to when the replay may go;
+        `session`, a text by which the client has its pages follow each other.
+
+    Raises
+    ------
+    Refused
+        Where a parameter breaks a rule.
+    InvalidReplay
+        Where the answers cannot be played.
+    """
+    check_names(given, ("queries", "from_us", "to_us", "end_us", "session"))
+    from_us, to_us = span(given)
+    from_us, to_us = from_us // US * US, -(-to_us // US) * US  # the clock of a replay goes in seconds
+    _, end_us = span({"from_us": given["from_us"], "to_us": given.get("end_us", given["to_us"])})
+    played = _played(_queries(user, given.get("queries", "")), from_us, max(to_us, end_us))
+    if not played.queries:
+        return _empty(played, to_us)
+    name = user.pk, given.get("session", "")[:100]
+    session = SESSIONS.of(
+        name, from_us, lambda other: other.given == played.given and other.end_us >= to_us, lambda: played
+    )
+    with session.lock:
+        if session.until_us != from_us:
+            raise Refused("busy", f"the pages of a session must follow each other; got one from {from_us}")
+        limits = settings.REPLAY_ANSWER_ROWS, settings.REPLAY_ANSWER_S, settings.REPLAY_PATIENCE_S
+        return session.page(to_us, *limits)
+
+
+def _empty(played: Played, to_us: int) -> bytes:
+    """Return the page if none of the queries can be played."""
+    head = {"type": "replay.answers", "begins": True, "from_us": played.from_us, "until_us": to_us}
+    rows = result_schema(EARTH).append(pa.field("at_us", pa.int64())).empty_table()
+    return frame(head | {"queries": [], "refused": played.refused}, rows)
+
+
+def _queries(user, text) -> list[Query]:
+    numbers = text.split(",")
+    if not all(number.isascii() and number.isdigit() for number in numbers):
+        raise Refused("fields", f"queries must be numbers of queries with commas between them; got {text!r:.100}")
+    if len(numbers) > settings.REPLAY_QUERIES:
+        raise Refused("fields", f"a replay must have at most {settings.REPLAY_QUERIES} queries; got {len(numbers)}")
+    return visible_among(user, [int(number) for number in numbers])
+
+
+def _played(queries: list[Query], from_us: int, end_us: int) -> Played:
+    """Return what a session plays: of the queries, those that can be played."""
+    streams = {stream.name for stream in replayed_streams()}
+    refused, plans = {}, {}
+    spaces = {query.space_id: query.space for query in queries}
+    space = next(iter(spaces.values())).parsed if spaces else None
+    for query in queries:
+        try:
+            named = _with_named(query)
+            for plan in named.values():
+                _check(plan, query.space.parsed, streams)
+            if query.space.parsed != space:
+                raise Refused("query", f"the queries of a replay must lie in one space; got {query.space_id}")
+        except (LookoutError, Refused) as error:
+            refused[str(query.pk)] = getattr(error, "message", str(error))
+        else:
+            plans |= {str(number): plan for number, plan in named.items()}
+    return Played(
+        queries=tuple(query.pk for query in queries if str(query.pk) not in refused),
+        given={str(query.pk): query.plan for query in queries},
+        plans=plans,
+        refused=refused,
+        from_us=from_us,
+        end_us=end_us,
+        ttl_s=dict(Stream.objects.values_list("name", "ttl_s")),
+        layers=dict(Layer.objects.filter(version__isnull=False).values_list("name", "version")),
+        space=space_document(space) if space else {},
+        history=str(settings.HISTORY_DIR),
+        layers_folder=str(settings.LAYERS_DIR),
+    )
+
+
+def _with_named(query: Query) -> dict[int, Any]:
+    """Return the plan of a query, and those of the queries that it names, by number."""
+    plans, found = {query.pk: query.plan}, [query]
+    while found:
+        one = found.pop()
+        plan = parse_plan(one.plan, one.space.parsed)
+        for named in Query.objects.alive().filter(pk__in=[n for n in kind_of(plan).queries(plan) if n not in plans]):
+            plans[named.pk] = named.plan
+            found.append(named)
+    return plans
+
+
+def _check(document, space, streams):
+    """Raise Refused if a plan cannot be played on what is stored."""
+    plan = parse_plan(document, space)
+    kind = kind_of(plan)
+    if kind.evaluation(plan) is Evaluation.SKETCH:
+        raise Refused("query", "a question to a sketch is not about stored elements")
+    sources = kind.sources(plan)
+    if any(source.type == "stored" for source in sources):
+        raise Refused("query", "partners of former times are not known, so a join with stored elements is not played")
+    for name in [plan.stream, *(source.name for source in sources if source.type == "stream")]:
+        if name and name not in streams:
+            raise Refused("stream", f"the elements of {name} are not stored")

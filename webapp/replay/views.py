@@ -1,0 +1,120 @@
+"""``/replay/``: what the map replays, for users who have logged in and for programs with an API token."""
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import wraps
+from typing import Any
+
+import orjson
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.views.decorators.cache import never_cache
+
+from streaming.errors import LookoutError
+from streaming.history import History
+from streaming.replay.elements import heard_times, read_page
+from streaming.results import frame
+from webapp.consumers.access import TOO_MANY
+from webapp.operations.access import user_of
+from webapp.refusals import Refused
+from webapp.replay.answers import page_of_answers
+from webapp.replay.asking import check_names, life_s, replayed_stream, replayed_streams, span, wanted
+from webapp.replay.events import events_between
+
+ARROW = "application/vnd.apache.arrow.stream"
+STATUSES = {"stream": 404, "query": 404, "busy": 503}
+_TURNS = threading.BoundedSemaphore(settings.REPLAYS_AT_ONCE)
+
+View = Callable[..., HttpResponse]
+
+
+def for_users(view: View) -> View:
+    """Return a view of a user's GET that answers whoever has logged in, and says in JSON what it refuses."""
+
+    @never_cache
+    @wraps(view)
+    def guarded(request, *arguments, **named):
+        user, busy = user_of(request)
+        if busy:
+            return _error(429, TOO_MANY[1])
+        if not user.is_authenticated:
+            response = _error(401, "log in first, or send an API token as `Authorization: Bearer <token>`")
+            response.headers["WWW-Authenticate"] = "Bearer"
+            return response
+        if request.method not in ("GET", "HEAD"):
+            return _error(405, f"method must be GET; got {request.method}")
+        try:
+            return view(request, user, *arguments, **named)
+        except Refused as refused:
+            return _error(STATUSES.get(refused.code, 400), refused.message)
+        except LookoutError as error:
+            return _error(400, str(error))
+
+    return guarded
+
+
+@contextmanager
+def _turn() -> Iterator[None]:
+    """Wait until few enough pages are being made; raise Refused after some seconds."""
+    if not _TURNS.acquire(timeout=settings.REPLAY_WAIT_S):
+        rule = f"at most {settings.REPLAYS_AT_ONCE} pages of replays are made at once: try again in a moment"
+        raise Refused("busy", f"{rule}; got one more for {settings.REPLAY_WAIT_S:g} s")
+    try:
+        yield
+    finally:
+        _TURNS.release()
+
+
+@for_users
+def stored(request: HttpRequest, user: Any) -> HttpResponse:
+    """Respond with the streams that can be replayed, and when their stored elements were heard."""
+    with _turn():
+        streams = [_stored(stream) for stream in replayed_streams()]
+    return JsonResponse({"streams": streams, "now_us": time.time_ns() // 1000})
+
+
+def _stored(stream):
+    first_us, last_us = heard_times(_history(stream), stream.name) or (None, None)
+    return {"name": stream.name, "life_s": life_s(stream), "first_us": first_us, "last_us": last_us}
+
+
+@for_users
+def elements(request: HttpRequest, user: Any, name: str) -> HttpResponse:
+    """Respond with a page of a stream's stored elements in an area, as a binary frame of the websocket."""
+    stream = replayed_stream(name)
+    asked = wanted(stream, request.GET.dict())
+    with _turn():
+        page = read_page(_history(stream), asked)
+    head = {
+        "type": "replay.elements",
+        "stream": name,
+        "from_us": asked.from_us,
+        "until_us": page.until_us,
+        "scene": page.scene,
+        "life_us": asked.life_us,
+    }
+    return HttpResponse(frame(head, page.rows), content_type=ARROW)
+
+
+@for_users
+def answers(request: HttpRequest, user: Any) -> HttpResponse:
+    """Respond with a page of the answers of saved queries, as a binary frame of the websocket."""
+    return HttpResponse(page_of_answers(user, request.GET.dict()), content_type=ARROW)
+
+
+@for_users
+def events(request: HttpRequest, user: Any) -> HttpResponse:
+    """Respond with the recorded events of the queries that the user sees, within a span."""
+    given = request.GET.dict()
+    check_names(given, ("from_us", "to_us"))
+    return HttpResponse(orjson.dumps(events_between(user, *span(given))), content_type="application/json")
+
+
+def _history(stream):
+    return History(settings.HISTORY_DIR, stream.space.parsed)
+
+
+def _error(status, message):
+    return JsonResponse({"error": message}, status=status)

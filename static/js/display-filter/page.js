@@ -63,6 +63,11 @@ export function createDisplayFilter({ store, filter, shown, onChange }) {
       input.focus();
     }
   });
+  input.addEventListener("keydown", (event) => {
+    if (event.key !== "Enter" || event.shiftKey || event.defaultPrevented) return; // the list of choices takes it first
+    event.preventDefault();
+    form.requestSubmit();
+  });
   const remove = () => {
     input.value = "";
     set("");

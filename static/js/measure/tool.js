@@ -4,6 +4,7 @@ import { $, h, setText } from "../dom.js";
 import { drawnPath, edgeText, measuredText, Measurement } from "./measurement.js";
 
 const NEAR_PX = 12; // to the first place, to close the ring
+const REST_PX = 3; // from the last place: nearer, the pointer has not gone on
 const LABEL_FROM_PX = 60; // an edge that is shorter on the screen has no label
 
 export class MeasureTool {
@@ -51,6 +52,7 @@ export class MeasureTool {
   /** Take the last place back. */
   undo() {
     this.made.undo();
+    this.pointer = null;
     this.#turn("measuring");
   }
 
@@ -74,14 +76,21 @@ export class MeasureTool {
   redraw() {
     this.layers.clearLayers();
     const edges = this.state === "off" ? [] : this.made.edges();
-    const ahead = this.active && this.pointer ? this.made.edges(this.pointer).at(-1) : undefined;
+    const ahead = this.#ahead();
     const { L } = this;
     const style = { color: this.colour(), weight: 2.5, interactive: false, smoothFactor: 0 };
     if (this.made.closed) L.polygon(this.#unwound(edges), { ...style, stroke: false, fillOpacity: 0.12 }).addTo(this.layers);
     for (const edge of edges) this.#edge(edge, style);
-    if (ahead && ahead.lengthM > 0) this.#edge(ahead, { ...style, dashArray: "5 5" });
+    if (ahead) this.#edge(ahead, { ...style, dashArray: "5 5" });
     if (this.state !== "off") for (const [lon, lat] of this.made.places) L.circleMarker([lat, lon], { ...style, radius: 4, fillOpacity: 1 }).addTo(this.layers);
     this.#say(ahead ? [...edges, ahead] : edges);
+  }
+
+  /** Return the edge from the last place to the pointer; undefined while there is none. */
+  #ahead() {
+    if (!this.active || !this.pointer) return undefined;
+    const [from, to] = [this.made.places.at(-1), this.pointer].map(([lon, lat]) => this.map.latLngToLayerPoint([lat, lon]));
+    return from.distanceTo(to) < REST_PX ? undefined : this.made.edges(this.pointer).at(-1);
   }
 
   #say(edges) {

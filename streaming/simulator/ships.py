@@ -50,7 +50,9 @@ def _ship(number, random):
     name = f"{first} {last} {number + 1}"
     speed_mps, part = random.uniform(*_SPEED_MPS[ship_type]), random.uniform(*_LANE_PARTS)
     stays_s = random.uniform(*_STAY_S, 2)
-    return {"name": name, "ship_type": ship_type} | _size(ship_type, number), _voyage(begin, end, speed_mps, part, stays_s)
+    return {"name": name, "ship_type": ship_type} | _size(ship_type, number), _voyage(
+        begin, end, speed_mps, part, stays_s
+    )
 
 
 def _size(ship_type, number):

@@ -80,17 +80,18 @@ def test_objects_are_coloured_by_a_property_with_a_legend(seen):
 
 def test_trails_have_the_colour_of_each_place(seen, feed):
     page = seen.page
-    choose(seen, by="speed")
+    choose(seen, by="speed", trail="1")
     page.mouse.click(*seen.pixel(*FAST))  # the trail of the selected object is wider
     expect(page.locator("#object-title")).to_have_text("MS Fast")
     rows = page.locator("#colour-legend-rows li")
     for text, name in ((rows.first.text_content(), "slowest"), (rows.nth(-2).text_content(), "fastest")):
         page.evaluate(NAME_COLOUR, [text, name])
-    for step in range(1, 9):
-        place = (FAST[0] + 0.02 * step, FAST[1])
-        report(feed, fast=(place, {"speed_mps": 12 if step < 5 else 1}))
-        assert seen.painted(place, "fastest" if step < 5 else "slowest", radius=4)
-    early, late = (FAST[0] + 0.03, FAST[1]), (FAST[0] + 0.13, FAST[1])
+    for step in range(1, 5):
+        place = (FAST[0] + 0.04 * step, FAST[1])
+        report(feed, fast=(place, {"speed_mps": 12 if step < 3 else 1}))
+        assert seen.painted(place, "fastest" if step < 3 else "slowest", radius=4)
+        page.wait_for_timeout(600)  # a trail of a minute keeps two places a second
+    early, late = (FAST[0] + 0.02, FAST[1]), (FAST[0] + 0.14, FAST[1])
     assert seen.painted(early, "fastest", radius=2)
     assert seen.painted(late, "slowest", radius=2)
     choose(seen, trail="0")
@@ -159,7 +160,7 @@ def test_lengths_bearings_and_areas_are_measured(seen):
     page.keyboard.press("m")
     page.keyboard.press(" ")
     seen.page.mouse.dblclick(*seen.pixel(24.5, 59.8))
-    expect(text).to_contain_text("11.1 km")
+    expect(text).to_contain_text(re.compile(r"^11\.\d km"))  # a pixel is 150 m
     expect(page.locator("#measure-end")).to_be_hidden()
 
 
@@ -288,7 +289,7 @@ def test_the_tools_work_by_touch(screen_of, user, feed):
     for place in ((24.3, 59.6), (24.6, 59.6)):
         page.touchscreen.tap(*screen.pixel(*place))
         page.wait_for_timeout(350)  # two taps in quick succession are a double tap, which ends
-    expect(page.locator("#measure-text")).to_contain_text("17 km")
+    expect(page.locator("#measure-text")).to_contain_text(re.compile(r"^1[67][. ]"))
     page.get_by_role("button", name="Finish").tap()
     page.get_by_role("button", name="Remove the measurement").tap()
     page.get_by_role("button", name="Filter").tap()
@@ -296,5 +297,5 @@ def test_the_tools_work_by_touch(screen_of, user, feed):
     page.get_by_role("button", name="Show", exact=True).tap()
     expect(page.locator("#display-filter-count")).to_have_text("1 of 2 shown")
     for name in ("Filter", "Measure", "Remove the filter, show all objects"):
-        box = page.get_by_role("button", name=name).bounding_box()
+        box = page.get_by_role("button", name=name, exact=True).bounding_box()
         assert min(box["width"], box["height"]) >= 44

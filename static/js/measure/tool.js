@@ -16,6 +16,7 @@ export class MeasureTool {
   constructor(L, map, { colour, onStart }) {
     Object.assign(this, { L, map, colour, onStart, state: "off", pointer: null, made: new Measurement() });
     this.layers = L.layerGroup().addTo(map);
+    map.createPane("measure").style.zIndex = 460; // above the objects and their names
     this.button = $("open-measure");
     this.button.addEventListener("click", () => this.toggle());
     $("measure-undo").addEventListener("click", () => this.undo());
@@ -78,7 +79,7 @@ export class MeasureTool {
     const edges = this.state === "off" ? [] : this.made.edges();
     const ahead = this.#ahead();
     const { L } = this;
-    const style = { color: this.colour(), weight: 2.5, interactive: false, smoothFactor: 0 };
+    const style = { color: this.colour(), weight: 2.5, interactive: false, smoothFactor: 0, pane: "measure" };
     if (this.made.closed) L.polygon(this.#unwound(edges), { ...style, stroke: false, fillOpacity: 0.12 }).addTo(this.layers);
     for (const edge of edges) this.#edge(edge, style);
     if (ahead) this.#edge(ahead, { ...style, dashArray: "5 5" });
@@ -95,7 +96,7 @@ export class MeasureTool {
 
   #say(edges) {
     const { places, closed } = this.made;
-    const hint = places.length === 0 ? "Click on the map where the measurement begins." : "Click on the next place.";
+    const hint = places.length === 0 ? "Click where it begins." : "Click on the next place.";
     setText($("measure-text"), measuredText(edges, this.made.area()) || hint);
     $("measure-undo").hidden = places.length === 0;
     $("measure-close-ring").hidden = closed || places.length < 3;

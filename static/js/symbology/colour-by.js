@@ -78,13 +78,14 @@ export class ColourBy {
 
   /** Prepare for `classOf` at a time. */
   begin(nowMs) {
+    this.numbers = NAMES[this.by] ? this.store.objects[this.by] : null;
     this.nowMs = this.by === "age" ? new Map([...this.store.streams.keys()].map((name) => [name, this.store.streamTimeMs(name, nowMs)])) : null;
   }
 
   /** Return the class of an object. */
   classOf(slot) {
     const { objects } = this.store;
-    if (this.by === "speed" || this.by === "altitude") return rangeOf(this.borders, objects[this.by][slot]);
+    if (this.numbers) return rangeOf(this.borders, this.numbers[slot]);
     if (this.by === "kind") return objects.kind[slot];
     if (this.by === "age") return this.ageClass(slot, objects.timeMs[slot]);
     const text = objects.texts[slot];
@@ -128,7 +129,7 @@ export class ColourBy {
   }
 
   #forget() {
-    Object.assign(this, { read: null, borders: null, categories: new Map(), others: false, texts: [], classes: [], typical: 0, fitted: 0 });
+    Object.assign(this, { read: null, borders: null, numbers: null, categories: new Map(), others: false, texts: [], classes: [], typical: 0, fitted: 0 });
   }
 
   #unit() {

@@ -55,10 +55,10 @@ def measure(stack: Stack, objects: int, seconds: float) -> Frames:
             page.goto(stack.login_link())
             page.add_init_script(KEEP)
             page.goto(f"{stack.base_url}/?meter=1#{VIEW}/{FRAMES_STREAM}")
-            _wait_until_shown(page, objects)
-            _pan(page, 2.0)
+            wait_until_shown(page, objects)
+            pan(page, 2.0)
             page.evaluate("window.frames_told.length = 0")
-            _pan(page, seconds)
+            pan(page, seconds)
             told = page.evaluate("window.frames_told")
         finally:
             browser.close()
@@ -92,7 +92,7 @@ def figures(objects: int, told: list[dict]) -> Frames:
     )
 
 
-def _wait_until_shown(page: Page, objects: int) -> None:
+def wait_until_shown(page: Page, objects: int) -> None:
     """Wait until the page says that it shows the objects."""
     # The question comes from outside: the page's content security policy lets no text be evaluated inside.
     wait_for(lambda: _told(page).get("visible", 0) >= objects, lambda: f"all in view; {_told(page)}", APPEAR_S)
@@ -103,7 +103,7 @@ def _told(page: Page) -> dict:
     return json.loads(page.evaluate("document.body.dataset.frames") or "{}")
 
 
-def _pan(page: Page, seconds: float) -> None:
+def pan(page: Page, seconds: float) -> None:
     """Drag the map to and fro by mouse."""
     x, y = VIEWPORT["width"] / 2, VIEWPORT["height"] / 2
     page.mouse.move(x, y)

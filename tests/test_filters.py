@@ -1,10 +1,17 @@
 """CQL2 filters over JSON properties, with unknown where a property is absent."""
 
+import json
+from pathlib import Path
+
 import orjson
 import pyarrow as pa
 import pytest
 
+from streaming.errors import InvalidPlan
 from streaming.filters import parse_filter, passes
+
+# What the page, which evaluates filters of its own, must find, too: tests/js/display-filter.test.mjs.
+SHARED = json.loads((Path(__file__).parent / "filter_cases.json").read_text())
 
 SHIPS = [
     {"speed": 5, "type": "cargo", "name": "Anna", "moored": True},
@@ -66,3 +73,14 @@ def test_a_condition_on_no_property_holds_for_all_or_none():
 def test_members_are_looked_up_as_numbers_and_as_texts(text, expected):
     properties = pa.array([orjson.dumps(ship).decode() for ship in [*SHIPS[:2], {"zero": -0.0}]])
     assert passes(parse_filter(text), properties).tolist() == [bool(value) for value in expected]
+
+
+@pytest.mark.parametrize("case", SHARED["cases"], ids=lambda case: case["where"][:40])
+def test_a_filter_finds_what_the_page_finds(case):
+    if "error" in case:
+        with pytest.raises(InvalidPlan) as error:
+            parse_filter(case["where"])
+        assert str(error.value) == case["error"]
+    else:
+        properties = pa.array(SHARED["objects"])
+        assert passes(parse_filter(case["where"]), properties).tolist() == [bool(value) for value in case["passes"]]

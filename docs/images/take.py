@@ -59,9 +59,7 @@ def take(browser: Browser, link: str) -> None:
     shoot(page, "map")
 
     page.locator(".query-main").first.click()
-    page.get_by_role("tab", name="Events").click()
-    page.locator("#event-list button").first.click()
-    expect(page.locator("#object-panel")).to_be_visible()
+    pick_event(page)
     settle(page)
     shoot(page, "events")
 
@@ -122,8 +120,7 @@ def take(browser: Browser, link: str) -> None:
 
 def follow(page: Page) -> None:
     """Ask what is around the ship of the newest event, and look at it."""
-    page.get_by_role("tab", name="Events").click()
-    page.locator("#event-list button").first.click()
+    pick_event(page)
     for what in ("Watch", "10 nearest", "Count"):
         page.locator("#object-around").click()
         page.get_by_role("menuitem", name=what).click()
@@ -134,6 +131,16 @@ def follow(page: Page) -> None:
     expect(nearest.locator(".pill")).to_have_text("running", timeout=30_000)
     nearest.get_by_role("button", name="Zoom to").click()
     settle(page)
+
+
+def pick_event(page: Page) -> None:
+    """Select the ship of the newest event; the events of a ship may be folded into one row."""
+    page.get_by_role("tab", name="Events").click()
+    newest = page.locator("#event-list .event", has_text="ship-").first
+    newest.click(timeout=PATIENCE_MS)
+    if newest.get_attribute("aria-expanded") is not None:
+        page.locator("#event-list .event-single").first.click()
+    expect(page.locator("#object-panel")).to_be_visible()
 
 
 def look(page: Page, address: str) -> None:

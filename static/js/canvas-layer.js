@@ -1,11 +1,15 @@
-// The moving objects as one Leaflet layer with two canvases: trails, the ring and names below, the objects above. The
+// The moving objects as one Leaflet layer with two canvases: trails, hulls, rings and names below, the objects above. The
 // canvases are larger than the map, so that a short pan only moves them and draws nothing.
 
+import { drawVectors, VECTORS_UP_TO } from "./course-vectors.js";
 import { mercatorX } from "./geometry.js";
+import { Hulls } from "./hulls.js";
 import { ObjectLabels } from "./object-labels.js";
 import { NO_COLOUR } from "./objects.js";
 import { drawEncounters, drawPairs, drawPicked } from "./pair-lines.js";
 import { SpriteSheet, spriteRow, spriteSize } from "./sprites.js";
+import { drawTrails } from "./trail-lines.js";
+import { USUAL_MIN } from "./trails.js";
 
 const PADDING = 0.15; // of the map's size, on every side
 const TRAILS_UP_TO = 500;
@@ -25,11 +29,14 @@ const OUTLINE_PX = 3; // from the edge of an object in a pair to its outline
  * @param {object} options `palette()`, `now()`, `hidden(stream)`, true for streams that are switched off, `veil(stream)`, how
  *   faintly a density has the objects of a stream drawn that are in no answer (0 as always, 1 faded, 2 not at all), and
  *   `taken()`, boxes `[left, top, right, bottom]` in layer points, in which no name may lie, and `marks()`, `{pointed, watched}`:
- *   the slot that is pointed at in the table of objects, and those that are watched
+ *   the slot that is pointed at in the table of objects, and those that are watched; `colourBy`, a ColourBy, and `paint()`, the colours
+ *   of its classes; `filter`, a DisplayFilter
  */
-export function createObjectLayer(L, store, { palette, now, hidden, veil, taken, marks }) {
+export function createObjectLayer(L, store, { palette, now, hidden, veil, taken, marks, colourBy, paint, filter }) {
   const layer = new (L.Layer.extend(METHODS))();
-  Object.assign(layer, { L, store, palette, now, hidden, veil, taken, marks, trails: true, names: true });
+  Object.assign(layer, { L, store, palette, now, hidden, veil, taken, marks, colourBy, paint, filter, names: true });
+  Object.assign(layer, { trailMin: USUAL_MIN, vectorMin: 0 }); // how long trails are, and the lines ahead; 0 without
+  layer.hulls = new Hulls(store.objects);
   layer.labels = new ObjectLabels(store.objects);
   layer.visible = { n: 0, slots: new Int32Array(0), x: new Float32Array(0), y: new Float32Array(0) };
   layer.drawMs = 0;
@@ -145,10 +152,13 @@ const METHODS = {
     if (first) this.anchor();
     const size = spriteSize(this.zoom);
     if (this.sheet?.size !== size || this.sheet.ratio !== this.ratio) {
-      this.sheet = new SpriteSheet(size, this.ratio, this.palette());
+      this.sheet = new SpriteSheet(size, this.ratio, this.palette(), this.paint());
       this.sheet.size = size;
     }
+    this.staleBefore = this.store.staleBefore(this.now());
+    this.colourBy.begin(this.now());
     this.cull();
+    this.hulls.place(this.visible, { world: WORLD_PX * 2 ** this.zoom, size });
     this.placeNames(first);
     this.drawLines();
     this.pixels.pixels.fill(0);
@@ -171,6 +181,7 @@ const METHODS = {
     const selected = this.store.selectedSlots();
     const view = this.place();
     const { x, y, alive, streams, colour } = objects;
+    const filtered = this.filter.active;
     let n = 0;
     for (let slot = 0; slot < objects.size; slot++) {
       if (!alive[slot]) continue;
@@ -179,6 +190,7 @@ const METHODS = {
       const py = y[slot] * view.world - view.top;
       if (!(px > -20 && py > -20 && px < this.width + 20 && py < this.height + 20)) continue;
       if (off.size > 0 && off.has(streams[slot])) continue;
+      if (filtered && !this.filter.passes(slot) && !selected.includes(slot)) continue;
       const behind = this.veiled.size > 0 && this.veiled.get(streams[slot]) === 2 && colour[slot] === NO_COLOUR;
       if (behind && !selected.includes(slot)) continue;
       visible.slots[n] = slot;
@@ -223,39 +235,50 @@ const METHODS = {
   drawSprites() {
     const { colour } = this.store.objects;
     const { slots, n } = this.visible;
-    const staleBefore = this.store.staleBefore(this.now());
     const answered = [];
     for (let i = 0; i < n; i++) {
-      if (colour[slots[i]] === NO_COLOUR) this.sprite(i, staleBefore);
+      if (colour[slots[i]] === NO_COLOUR) this.sprite(i);
       else answered.push(i);
     }
-    for (const i of answered) this.sprite(i, staleBefore);
+    for (const i of answered) this.sprite(i);
   },
 
-  sprite(i, staleBefore) {
+  sprite(i) {
+    if (this.hulls.shown.has(i)) return;
     const { objects } = this.store;
-    const { sheet, ratio, visible } = this;
+    const { sheet, ratio, visible, colourBy } = this;
     const slot = visible.slots[i];
-    const stale = objects.timeMs[slot] < staleBefore.get(objects.streams[slot]);
-    const faint = stale || (this.veiled.size > 0 && this.veiled.has(objects.streams[slot]) && objects.colour[slot] === NO_COLOUR);
-    const row = spriteRow(objects.kind[slot], objects.colour[slot], faint);
+    const shade = colourBy.active ? colourBy.classOf(slot) : -1;
+    const row = spriteRow(objects.kind[slot], objects.colour[slot], this.faint(slot), shade);
     sheet.draw(this.pixels, row, objects.heading[slot], Math.round(visible.x[i] * ratio), Math.round(visible.y[i] * ratio));
+  },
+
+  stale(slot) {
+    const { timeMs, streams } = this.store.objects;
+    return timeMs[slot] < this.staleBefore.get(streams[slot]);
+  },
+
+  faint(slot) {
+    const { streams, colour } = this.store.objects;
+    return this.stale(slot) || (this.veiled.size > 0 && this.veiled.has(streams[slot]) && colour[slot] === NO_COLOUR);
   },
 
   drawLines() {
     const selected = this.store.selectedSlots();
-    const all = this.trails && this.visible.n < TRAILS_UP_TO;
+    const trails = this.trailSlots(selected);
+    const vectors = this.vectorMin > 0 && (this.visible.n <= VECTORS_UP_TO || selected.length > 0);
     const outlined = this.outlined();
     const lasting = this.lasting();
     const lines = lasting.length > 0 || this.store.picked !== null || this.store.told.fresh(this.now());
     const { pointed, watched } = this.marks();
     const marked = watched.length > 0 || pointed !== undefined;
-    const empty = !all && !lines && !marked && selected.length === 0 && outlined.size === 0 && this.labels.shown.size === 0;
+    const drawn = [trails.length, selected.length, outlined.size, this.labels.shown.size, this.hulls.shown.size].some((some) => some > 0);
+    const empty = !drawn && !vectors && !lines && !marked;
     this.below.hidden = empty; // the browser need not compose an empty canvas
     if (empty) return;
     this.lines.setTransform(this.ratio, 0, 0, this.ratio, 0, 0);
     this.lines.clearRect(0, 0, this.width, this.height);
-    if (this.trails) this.drawTrails(all, selected);
+    this.drawLook(trails, vectors, selected);
     if (lines) this.drawPairs(lasting);
     this.drawOutlines(outlined);
     if (watched.length > 0) this.drawRings(new Set(watched), WATCHED_PX, this.palette().watched);
@@ -331,35 +354,31 @@ const METHODS = {
     }
   },
 
-  drawTrails(all, selected) {
-    const { objects } = this.store;
-    const colours = this.palette();
-    const view = this.place();
-    this.lines.lineJoin = "round";
-    for (let i = 0; i < this.visible.n; i++) {
-      const slot = this.visible.slots[i];
-      const marked = selected.includes(slot);
-      if (!all && !marked) continue;
-      const colour = objects.colour[slot];
-      this.lines.strokeStyle = colour === NO_COLOUR ? colours.kinds[objects.kind[slot]] : colours.queries[colour];
-      this.lines.lineWidth = marked ? 2.2 : 1.2;
-      this.lines.globalAlpha = marked ? 0.85 : 0.4;
-      this.trailPath(objects.trail(slot), view);
-    }
-    this.lines.globalAlpha = 1;
+  /** Return the objects that have a trail: all that are on the canvas unless these are many, and the selected ones. */
+  trailSlots(selected) {
+    const { slots, n } = this.visible;
+    if (this.trailMin === 0) return [];
+    return n < TRAILS_UP_TO ? [...slots.subarray(0, n)] : selected.filter((slot) => slots.subarray(0, n).includes(slot));
   },
 
-  trailPath(trail, view) {
-    if (trail.length < 4) return;
-    this.lines.beginPath();
-    const last = trail[trail.length - 2];
-    let x = last + Math.round(view.middle - last);
-    this.lines.moveTo(x * view.world - view.left, trail[trail.length - 1] * view.world - view.top);
-    for (let i = trail.length - 4; i >= 0; i -= 2) {
-      x = trail[i] + Math.round(x - trail[i]); // the short way round the world
-      this.lines.lineTo(x * view.world - view.left, trail[i + 1] * view.world - view.top);
+  /** Draw trails, the lines ahead, and hulls. */
+  drawLook(slots, vectors, selected) {
+    const { objects } = this.store;
+    const { visible, colourBy } = this;
+    const [view, colours, paint] = [this.place(), this.palette(), this.paint()];
+    if (slots.length > 0) drawTrails(this.lines, { objects, slots, selected, view, colours, lengthMs: 60_000 * this.trailMin, colourBy, paint });
+    if (vectors) {
+      const shown = (slot) => visible.n <= VECTORS_UP_TO || selected.includes(slot);
+      const seconds = 60 * this.vectorMin;
+      drawVectors(this.lines, { objects, visible, world: view.world, seconds, stale: (slot) => this.stale(slot), shown, line: colours.text, edge: colours.surface });
     }
-    this.lines.stroke();
+    this.hulls.draw(this.lines, (i) => {
+      const slot = visible.slots[i];
+      const query = objects.colour[slot] === NO_COLOUR ? null : colours.queries[objects.colour[slot]];
+      const kind = colours.kinds[objects.kind[slot]];
+      const fill = colourBy.active ? paint.fills[colourBy.classOf(slot)] : (query ?? kind);
+      return { fill, line: query ?? (colourBy.active ? paint.edge : kind), width: query ? 2.4 : 1.4, alpha: this.faint(slot) ? 0.5 : 1 };
+    });
   },
 
   /** Draw a ring around each of some objects that are on the canvas. */
@@ -385,7 +404,7 @@ const METHODS = {
     const [px, py] = [containerPoint.x - corner.x, containerPoint.y - corner.y];
     const { slots, x, y, n } = this.visible;
     let best = HIT_PX * HIT_PX;
-    let found;
+    let found = slots[this.hulls.at(px, py)];
     for (let i = 0; i < n; i++) {
       const d = (x[i] - px) ** 2 + (y[i] - py) ** 2;
       if (d <= best && this.store.objects.alive[slots[i]]) {

@@ -1,16 +1,18 @@
-// The filter in the query form. It offers names and values while the user types, and says what the filter would match.
+// A field for a filter. It offers names and values while the user types, and says what the filter would match.
 
-import { $, debounced, h } from "./dom.js";
+import { debounced, h } from "./dom.js";
 import { sampleFor, suggestions, verdict, vocabularyOf } from "./filter-words.js";
 
 const CHECK_AFTER_MS = 350;
 
 export class FilterField {
-  /** @param {object} parts `store`; `form`, the query form's element; `check(fields)`, returning a promise of a `filter.checked` */
-  constructor({ store, form, check }) {
-    Object.assign(this, { store, form, check });
-    this.input = form.elements.where;
-    this.list = $("where-choices");
+  /**
+   * @param {object} parts elements: `input`, `list` of suggestions, `offered`, which says how many there are, and `line` for what the filter
+   *   matches; `texts()`, the properties of the objects that it is about, as JSON; `check(fields)`, returning a promise of a `filter.checked`
+   */
+  constructor(parts) {
+    Object.assign(this, parts);
+    this.option = this.list.id.replace(/s$/, "");
     this.choices = [];
     this.chosen = -1;
     this.asked = 0;
@@ -24,7 +26,6 @@ export class FilterField {
       this.#offer();
       checkSoon();
     });
-    form.elements.stream.addEventListener("change", () => this.start());
     this.input.addEventListener("keydown", (event) => this.#key(event));
     this.input.addEventListener("blur", () => this.#close());
     // A press on the list must not take the focus from the text.
@@ -43,9 +44,7 @@ export class FilterField {
   }
 
   #read() {
-    const { objects } = this.store;
-    const slots = objects.byStream.get(this.form.elements.stream.value)?.values() ?? [];
-    this.vocabulary = vocabularyOf([...slots].map((slot) => objects.texts[slot]).filter(Boolean));
+    this.vocabulary = vocabularyOf(this.texts());
   }
 
   #offer() {
@@ -58,13 +57,13 @@ export class FilterField {
   #show(choices) {
     this.choices = choices;
     const option = ({ text, words }, number) =>
-      h("li", { role: "option", id: `where-choice-${number}`, "aria-selected": "false" }, h("code", {}, text), h("span", { class: "hint" }, words));
+      h("li", { role: "option", id: `${this.option}-${number}`, "aria-selected": "false" }, h("code", {}, text), h("span", { class: "hint" }, words));
     this.list.replaceChildren(...choices.map(option));
     this.list.hidden = choices.length === 0;
     if (choices.length > 0) this.list.scrollIntoView({ block: "nearest" });
     this.#mark(-1);
     this.#showCheck();
-    $("where-offered").textContent = choices.length > 0 ? `${choices.length} ${choices.length > 1 ? "suggestions" : "suggestion"}. Use the arrow keys.` : "";
+    this.offered.textContent = choices.length > 0 ? `${choices.length} ${choices.length > 1 ? "suggestions" : "suggestion"}. Use the arrow keys.` : "";
   }
 
   #mark(number) {
@@ -113,7 +112,7 @@ export class FilterField {
     const whole = this.vocabulary.whole && sample.objects.length === this.vocabulary.objects.length;
     try {
       const told = await this.check(sample);
-      if (asked === this.asked) this.#tell(...verdict(told, whole));
+      if (asked === this.asked) this.#tell(...verdict(told, told.whole ?? whole));
     } catch {
       if (asked === this.asked) this.#tell("", "");
     }
@@ -127,7 +126,7 @@ export class FilterField {
   /** Show the verdict on the filter. While its next word is offered, the filter is unfinished, so no fault is shown yet. */
   #showCheck() {
     const [tone, words] = this.told;
-    const line = $("where-check");
+    const { line } = this;
     const begun = tone && this.choices.length > 0;
     line.dataset.tone = begun ? "" : tone;
     line.textContent = begun ? "" : words;

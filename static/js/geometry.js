@@ -4,6 +4,7 @@ export const HEADINGS = 64;
 export const MAX_LATITUDE_DEG = 85.0511287798;
 
 const DEG = Math.PI / 180;
+const EARTH_M = 2 * Math.PI * 6_371_008.8; // around the equator of a sphere
 
 /** Web Mercator x of a longitude, 0 at -180 degrees and 1 at 180. */
 export function mercatorX(lonDeg) {
@@ -24,6 +25,11 @@ export function longitudeOf(x) {
 /** Latitude of a Web Mercator y; the inverse of `mercatorY`. */
 export function latitudeOf(y) {
   return (2 * Math.atan(Math.exp((0.5 - y) * 2 * Math.PI)) - Math.PI / 2) / DEG;
+}
+
+/** Return how much of the width of the world a metre has at a Web Mercator y. */
+export function mercatorPerMetre(y) {
+  return Math.cosh((0.5 - y) * 2 * Math.PI) / EARTH_M; // the cosine is 1 / cos(latitude)
 }
 
 export function clamp(value, lo, hi) {

@@ -129,7 +129,8 @@ function areaOf(ring) {
   return Math.abs(twice) / 2;
 }
 
-function within(ring, [x, y]) {
+/** Return whether a ring contains a point. */
+export function within(ring, [x, y]) {
   let inside = false;
   ring.forEach(([toX, toY], i) => {
     const [fromX, fromY] = ring.at(i - 1);

@@ -1,4 +1,4 @@
-// The layer control: which streams are shown, on which base map, with or without trails and names.
+// The layer control: which streams are shown, on which base map, with or without names.
 
 import { $, coalesced, h, setText } from "./dom.js";
 import { age, count, number, staleness } from "./format.js";
@@ -10,7 +10,7 @@ const REFRESH_MS = 500;
 
 /**
  * @param {object} parts `store`; `map`, a MonitorMap; `now()`; `shown(stream)`; `toggle(stream, on)`; `base`, the number of
- *   the base map that is shown; `onBase(i)`; `onTrails(on)`; `names`, whether names are shown; `onNames(on)`;
+ *   the base map that is shown; `onBase(i)`; `names`, whether names are shown; `onNames(on)`;
  *   `dense(stream)`, whether its density is shown; `onDense(stream, on)`
  */
 export function createLayers(parts) {
@@ -39,7 +39,6 @@ export function createLayers(parts) {
     const input = h("input", { type: "radio", name: "base", value: i, checked: i === parts.base, onchange: () => parts.onBase(i) });
     $("base-list").append(h("li", {}, h("label", { class: "choice" }, input, h("span", {}, name))));
   });
-  $("trails").addEventListener("change", ({ target }) => parts.onTrails(target.checked));
   $("names").checked = parts.names;
   $("names").addEventListener("change", ({ target }) => parts.onNames(target.checked));
   store.on("streams objects", coalesced(render, REFRESH_MS));

@@ -1,10 +1,14 @@
 // Puts the page together: store, socket, map and panels.
 
+import { Address } from "./address.js";
+import { connectParts } from "./address-parts.js";
 import { AreaFields } from "./area-fields.js";
 import { AroundMenu } from "./around-menu.js";
 import { aboutObject, aboutPlace, placeOf } from "./around-targets.js";
 import { confirmed } from "./confirm.js";
 import { createCountLegend } from "./count-legend.js";
+import { DisplayFilter } from "./display-filter/display-filter.js";
+import { createDisplayFilter } from "./display-filter/page.js";
 import { $, coalesced, debounced } from "./dom.js";
 import { RectangleEditor } from "./draw.js";
 import { EventList } from "./event-list.js";
@@ -17,12 +21,14 @@ import { HistoryLayer } from "./history-layer.js";
 import { HistoryPanel, viewOfRow } from "./history-panel.js";
 import { createIncidents } from "./incidents/page.js";
 import { kindOf } from "./kinds.js";
+import { createKiosk } from "./kiosk.js";
 import { createLayerList, LayerForm } from "./layer-list.js";
 import { LayersApi } from "./layers-api.js";
 import { createLayers } from "./layers.js";
 import { createLitQueries } from "./lit-queries.js";
 import { onLongPress } from "./long-press.js";
 import { MonitorMap } from "./map.js";
+import { MeasureTool } from "./measure/tool.js";
 import { Navigation, OBJECT_ZOOM } from "./navigation.js";
 import { ObjectPanel, Tooltip } from "./object-panel.js";
 import { createPalette } from "./palette.js";
@@ -45,13 +51,14 @@ import { Socket } from "./socket.js";
 import { createStatusBar } from "./status-bar.js";
 import { createStore, looksOf } from "./store.js";
 import { Subscriptions } from "./subscriptions.js";
+import { createSymbology } from "./symbology/page.js";
 import { createTable } from "./table/page.js";
 import { createTabs } from "./tabs.js";
 import { createTheme, isDark } from "./theme.js";
 import { ViewsPanel } from "./teams/views-panel.js";
 import { toast } from "./toasts.js";
 import { createUnitsControl, recallUnits } from "./units-control.js";
-import { formatHash, parseHash } from "./url-state.js";
+import { parseHash } from "./url-state.js";
 import { createWhy } from "./why/page.js";
 
 const { L, Arrow } = window;
@@ -65,11 +72,26 @@ recallUnits();
 const page = JSON.parse($("page").textContent);
 const now = () => Date.now();
 const store = createStore(recall("layers"));
-const address = location.hash; // of before the map writes another one
-const opened = parseHash(address);
+const { search, hash } = location; // of before the page writes another one
+const opened = parseHash(hash);
 let chosen = opened?.streams ?? null; // names of the streams that are shown; null for all
 const shown = (name) => chosen === null || chosen.includes(name);
 const palette = createPalette();
+const address = new Address({
+  view: () => ({ ...map.view(), streams: chosen }),
+  showView,
+  table: () => table.state(),
+  showTable: (state) => table.turn(state),
+  onFaults: (faults) => toast(`The address has parts that Lookout does not know, and ignores: ${faults.join(", ")}.`, "error"),
+});
+const filter = new DisplayFilter(store);
+const symbology = createSymbology({
+  store,
+  isDark,
+  layer: () => map.objects,
+  onTrails: (on) => panel.showTrails(on),
+  onChange: () => address.write(),
+});
 
 const map = new MonitorMap($("map"), {
   L,
@@ -79,6 +101,9 @@ const map = new MonitorMap($("map"), {
   hidden: (name) => !shown(name),
   veil: (name) => sketches.density.veil(name),
   marks: () => table.marks(),
+  filter,
+  colourBy: symbology.colourBy,
+  paint: symbology.paint,
   baseUrls: { ...document.body.dataset, world: document.body.dataset.world.split(" ") },
   baseMaps: page.base_maps,
   isDark,
@@ -99,6 +124,7 @@ const editor = new RectangleEditor(L, map.leaflet, { colour: () => palette.read(
 const tabs = createTabs(() => {
   events.refresh();
   incidents.panel.refresh();
+  address.write();
 });
 
 const socket = new Socket(`${page.websocket}?queries=asked`, {
@@ -196,7 +222,8 @@ const panel = new ObjectPanel({
   now,
   onFollow: (slot) => map.follow(slot),
   onLocate: (slot) => navigation.locate(slot),
-  onTrails: setTrails,
+  onFollowing: () => address.write(),
+  onTrails: symbology.showTrails,
   onHistory: (stream, key) => historyPanel.trace(stream, key),
   onAround: (stream, key, point) => aroundMenu.show(aboutObject(store, stream, key), point),
 });
@@ -217,7 +244,7 @@ const table = createTable({
   navigation,
   now,
   shown,
-  onAddress: writeHash,
+  onAddress: () => address.write(),
   onSubscribe: () => {
     subscriptions.view();
     subscribe();
@@ -284,7 +311,7 @@ const tooltip = new Tooltip({
   features,
   history: drawnHistory,
   density: sketches.density,
-  disabled: () => editor.active || form.area.active || featureEditor.active || sketches.drawing || reports.drawing || map.moving.dragging || aroundMenu.open,
+  disabled: () => drawing() || map.moving.dragging || aroundMenu.open,
   onPick: (slot) => navigation.select(slot),
   onPickFeature: (found) => store.selectFeature(found),
   onPickRow: (index) => {
@@ -307,7 +334,10 @@ const featurePanel = new FeaturePanel({
 
 const queryList = createQueryList(store, pages, {
   now,
-  seen: subscribe,
+  seen: () => {
+    subscribe();
+    address.write();
+  },
   pick: (slot) => navigation.pick(slot),
   object: (stream, key, [lon, lat]) => {
     store.select(stream, key);
@@ -379,12 +409,14 @@ createUnitsControl(() => {
   sketches.redraw();
   reports.panel.redraw();
   why.redraw();
+  symbology.redraw();
+  measure.redraw();
   store.emit("objects", "queries", "figures", "places");
 });
 showBase(map.firstBase(recall("base")));
 map.objects.names = recall("names") ?? true;
 map.leaflet.on("zoomend", showBaseHint);
-createLayers({ store, map, now, shown, toggle: toggleStream, base: map.firstBase(recall("base")), onBase: showBase, onTrails: setTrails, names: map.objects.names, onNames: setNames, ...sketches.switches });
+createLayers({ store, map, now, shown, toggle: toggleStream, base: map.firstBase(recall("base")), onBase: showBase, names: map.objects.names, onNames: setNames, ...sketches.switches });
 const recolourLegend = createCountLegend({
   store,
   palette: palette.read,
@@ -404,14 +436,26 @@ const replay = createReplay({
     map.leaflet.invalidateSize({ animate: false }); // the bar lies below the map
   },
   onJump: () => events.again(),
-  onAddress: writeHash,
+  onAddress: () => address.write(),
   onError: (text) => toast(text, "error"),
 });
 createStatusBar(store, now);
 createSearch(store, (slot) => navigation.pick(slot));
-const toggleTheme = createTheme($("theme"), () => {
+const measure = new MeasureTool(L, map.leaflet, { colour: () => palette.read().accent, onStart: stopDrawing });
+const displayFilter = createDisplayFilter({
+  store,
+  filter,
+  shown,
+  onChange: () => {
+    map.objects.invalidate();
+    address.write();
+  },
+});
+const theme = createTheme($("theme"), () => {
   palette.forget();
   map.recolour();
+  symbology.redraw();
+  measure.redraw();
   features.restyle();
   recolourLegend();
   drawRegions();
@@ -423,7 +467,10 @@ const toggleTheme = createTheme($("theme"), () => {
   replay.recolour();
   featureEditor.recolour();
   form.area.recolour();
+  address.write();
 });
+symbology.start();
+const kiosk = createKiosk({ store, map, now, onChange: () => address.write() });
 createShortcuts([
   { key: "n", text: "New query: draw a rectangle", run: () => form.start() },
   { key: "j", text: "New query: join with a layer", run: () => form.start(null, JOIN) },
@@ -441,8 +488,11 @@ createShortcuts([
   { key: "a", text: "Queries around the selected object, or the middle of the map", run: openAroundMenu },
   { key: "f", text: "Follow the selected object", run: () => store.selected && panel.setFollow(!panel.following) },
   { key: "y", text: "Why is the selected object in an answer, or not?", run: () => store.selected && $("object-why").focus() },
-  { key: "t", text: "Trails on or off", run: () => setTrails(!map.objects.trails) },
-  { key: "d", text: "Dark or light", run: toggleTheme },
+  { key: "t", text: "Trails on or off", run: () => symbology.showTrails(!symbology.trailsOn()) },
+  { key: "x", text: "Show only some objects, by a filter", run: () => displayFilter.toggle() },
+  { key: "m", text: "Measure lengths and areas", run: () => measure.toggle() },
+  { key: "k", text: "Kiosk view: only the map, with a clock and counts", run: () => kiosk.set(!kiosk.get()) },
+  { key: "d", text: "Dark or light", run: theme.toggle },
   { key: "+", text: "Zoom in", run: () => map.leaflet.zoomIn() },
   { key: "-", text: "Zoom out", run: () => map.leaflet.zoomOut() },
   { key: "Escape", text: "Cancel drawing, close a panel", run: escape },
@@ -466,13 +516,13 @@ map.leaflet.on("movestart zoomstart", () => aroundMenu.close(false));
 map.leaflet.on("dragstart", () => panel.setFollow(false));
 map.leaflet.on("moveend", debounced(() => subscriptions.view(), VIEW_WAIT_MS));
 map.leaflet.on("moveend", subscribe);
-map.leaflet.on("moveend", writeHash);
-window.addEventListener("hashchange", () => turn(location.hash));
+map.leaflet.on("moveend", () => address.write());
 new ResizeObserver(() => map.leaflet.invalidateSize({ pan: false })).observe($("map-area"));
 if (new URLSearchParams(location.search).get("meter") === "1") {
   startFrameMeter(() => ({ objects: store.objects.live, visible: map.objects.visible.n }));
 }
-if (opened) turn(address);
+connectParts(address, { store, tabs, panel, queryList, pages, symbology, displayFilter, theme, kiosk, replay });
+address.apply({ search, hash });
 socket.connect();
 
 function receive(message) {
@@ -509,7 +559,7 @@ function showIncident({ stream, key, lon, lat, query }) {
 }
 
 function openAroundMenuAt(event) {
-  if (editor.active || form.area.active || featureEditor.active || sketches.drawing || reports.drawing || map.moving.dragging) return;
+  if (drawing() || map.moving.dragging) return;
   tooltip.hide();
   const slot = map.objects.hit(map.leaflet.mouseEventToContainerPoint(event));
   const place = placeOf(map.leaflet.mouseEventToLatLng(event));
@@ -591,16 +641,9 @@ function toggleStream(name, on) {
   const all = [...store.streams.keys()];
   const next = all.filter((other) => (other === name ? on : shown(other)));
   chosen = next.length === all.length ? null : next;
-  writeHash();
+  address.write();
   subscriptions.view();
   replay.follow();
-  map.objects.invalidate();
-}
-
-function setTrails(on) {
-  map.objects.trails = on;
-  $("trails").checked = on;
-  panel.showTrails(on);
   map.objects.invalidate();
 }
 
@@ -613,38 +656,49 @@ function setNames(on) {
 /** Show a saved view: its address, and only its queries and layers. */
 function openView(view) {
   location.hash = view.address;
-  chosen = parseHash(view.address)?.streams ?? null;
-  subscriptions.view();
-  map.objects.invalidate();
   const [queries, layers] = [new Set(view.queries), new Set(view.layers)];
   for (const { query } of store.listed()) store.show(query, queries.has(query));
   for (const { name } of [...store.layers.values()]) store.showLayer(name, layers.has(name));
 }
 
-/** Show what an address holds. The table comes first, since its height moves the middle of the map. */
-function turn(hash) {
-  const view = parseHash(hash);
-  table.turn(hash);
+/** Show a view of an address: the streams that it has, and its place. */
+function showView({ lat, lon, zoom, streams }) {
+  const other = JSON.stringify(streams) !== JSON.stringify(chosen);
+  chosen = streams;
   map.leaflet.invalidateSize({ pan: false });
-  if (view) map.leaflet.setView([view.lat, view.lon], view.zoom);
-  replay.turn(hash);
+  map.leaflet.setView([lat, lon], zoom);
+  if (!other) return;
+  subscriptions.view();
+  store.emit("streams");
 }
 
-function writeHash() {
-  history.replaceState(null, "", formatHash({ ...map.view(), streams: chosen }) + table.hash() + replay.hash());
+/** Whether the user draws something, so that clicks on the map are for that. */
+function drawing() {
+  return editor.active || form.area.active || featureEditor.active || sketches.drawing || reports.drawing || measure.active;
+}
+
+/** End what the user draws, before something else is drawn. Return whether there was something. */
+function stopDrawing() {
+  if (form.area.cancel()) return true;
+  if (form.open) form.close();
+  else if (editor.active) editor.stop();
+  else if (sketches.drawing) sketches.stopDrawing();
+  else if (reports.drawing) reports.stopDrawing();
+  else return false;
+  return true;
 }
 
 function escape() {
   if (aroundMenu.close()) return undefined;
   if (why.close()) return undefined;
-  if (form.area.cancel()) return undefined;
-  if (form.open) return form.close();
-  if (editor.active) return editor.stop();
-  if (sketches.drawing) return sketches.stopDrawing();
-  if (reports.drawing) return reports.stopDrawing();
+  if (measure.active) return measure.stop();
+  if (displayFilter.close()) return undefined;
+  if (stopDrawing()) return undefined;
   if (table.escape()) return undefined;
   if (featurePanel.close()) return undefined;
   if (layerForm.open) return layerForm.close();
+  if (measure.stop()) return undefined;
+  if (kiosk.get()) return kiosk.set(false);
   tooltip.hide();
   store.select(null);
   document.activeElement?.blur();

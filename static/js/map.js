@@ -29,7 +29,7 @@ export class MonitorMap {
   /**
    * @param {HTMLElement} element that the django-leaflet template tag made
    * @param {object} parts `L`, `store`, `palette()`, `now()`, `hidden(stream)`, `baseUrls`, `baseMaps`, `isDark()`, `onBase()`;
-   *   `onPlan(query, plan)`, returning a promise of the saved edit; `start`, the first view or null
+   *   `onPlan(query, plan)`, returning a promise of the saved edit; `start`, the first view or null; and what `createObjectLayer` takes
    */
   constructor(element, parts) {
     const { L, store, start } = parts;

@@ -13,7 +13,7 @@ const MOST_ROWS = 14; // of the tooltip
 export class ObjectPanel {
   /**
    * @param {object} parts `store`; `now()`; `onFollow(slot)`; `onLocate(slot)`; `onTrails(on)`; `onHistory(stream, key)`;
-   *   `onAround(stream, key, point)`
+   *   `onAround(stream, key, point)`; `onFollowing()`, called when it begins or ends to follow
    */
   constructor(parts) {
     Object.assign(this, parts);
@@ -44,8 +44,10 @@ export class ObjectPanel {
   }
 
   setFollow(on) {
+    const changed = on !== this.following;
     this.following = on;
     $("object-follow").setAttribute("aria-pressed", String(on));
+    if (changed) this.onFollowing();
   }
 
   showTrails(on) {

@@ -2,10 +2,12 @@
 
 import { parsed } from "./format.js";
 import { headingIndex, mercatorX, mercatorY, wrapLongitude } from "./geometry.js";
+import { Trails } from "./trails.js";
 
-export const TRAIL_POINTS = 128;
 export const KINDS = ["ship", "aircraft", "bus", "other"];
 export const NO_COLOUR = -1;
+
+const LONGEST_NUMBER = 20; // characters
 
 const FIRST_CAPACITY = 1024;
 const COLUMNS = {
@@ -15,6 +17,9 @@ const COLUMNS = {
   x: Float64Array,
   y: Float64Array,
   timeMs: Float64Array,
+  course: Float32Array, // in degrees; NaN if it is not known
+  speed: Float32Array, // in metres a second; NaN if it is not known
+  altitude: Float32Array, // `alt`, or else the property of that name; NaN without either
   heading: Uint8Array,
   kind: Uint8Array,
   colour: Int8Array,
@@ -33,11 +38,16 @@ export function kindOf(icon) {
  * as a whole, since most properties are never shown.
  */
 export function courseOf(properties) {
-  const at = properties.indexOf('"course_deg":');
-  const course = at < 0 ? NaN : Number.parseFloat(properties.slice(at + 13, at + 33));
-  if (!Number.isNaN(course)) return course;
-  const heading = properties.indexOf('"heading_deg":');
-  return heading < 0 ? NaN : Number.parseFloat(properties.slice(heading + 14, heading + 34));
+  const course = numberOf(properties, '"course_deg":');
+  return Number.isNaN(course) ? numberOf(properties, '"heading_deg":') : course;
+}
+
+/** Return the number behind a name, written as in JSON with its colon, in a JSON text of properties; NaN without one. */
+export function numberOf(properties, written) {
+  const at = properties.indexOf(written);
+  if (at < 0) return NaN;
+  const from = at + written.length;
+  return Number.parseFloat(properties.slice(from, from + LONGEST_NUMBER));
 }
 
 /** Slots of objects; a slot is reused once its object has left every answer. */
@@ -50,7 +60,8 @@ export class Objects {
     this.keys = [];
     this.streams = [];
     this.texts = [];
-    this.trails = [];
+    this.trails = new Trails();
+    this.chosen = null; // a function of a slot: by what else than speed and altitude a trail may be coloured, as a number
     this.queries = []; // for each slot: the numbers of the queries whose answer has the object
     this.byStream = new Map();
     this.#grow(FIRST_CAPACITY);
@@ -88,8 +99,11 @@ export class Objects {
     this.alt[slot] = rows.alt[row];
     if (rows.properties[row] !== this.texts[slot]) {
       this.texts[slot] = rows.properties[row];
-      this.heading[slot] = headingIndex(courseOf(rows.properties[row]));
+      this.course[slot] = courseOf(rows.properties[row]);
+      this.speed[slot] = numberOf(rows.properties[row], '"speed_mps":');
+      this.heading[slot] = headingIndex(this.course[slot]);
     }
+    this.altitude[slot] = Number.isFinite(rows.alt[row]) ? rows.alt[row] : numberOf(this.texts[slot], '"altitude_m":');
     if (moved) {
       this.lon[slot] = rows.lon[row];
       this.lat[slot] = rows.lat[row];
@@ -104,7 +118,7 @@ export class Objects {
   remove(slot) {
     this.byStream.get(this.streams[slot]).delete(this.keys[slot]);
     this.alive[slot] = 0;
-    this.trails[slot] = null;
+    this.trails.remove(slot);
     this.texts[slot] = "";
     this.free.push(slot);
     this.live--;
@@ -134,39 +148,29 @@ export class Objects {
     return nearest;
   }
 
+  /** Return the properties of the objects of a stream, as JSON. */
+  textsOf(stream) {
+    return [...(this.byStream.get(stream)?.values() ?? [])].map((slot) => this.texts[slot]).filter(Boolean);
+  }
+
   properties(slot) {
     return parsed(this.texts[slot]);
   }
 
-  /** Unit Mercator positions of the trail, oldest first, as [x, y, x, y, ...]. */
-  trail(slot) {
-    const trail = this.trails[slot];
-    if (!trail) return [];
-    const first = Math.max(0, trail.count - TRAIL_POINTS);
-    const out = [];
-    for (let i = first; i < trail.count; i++) {
-      const at = 2 * (i % TRAIL_POINTS);
-      out.push(trail.points[at], trail.points[at + 1]);
-    }
-    return out;
-  }
-
   #trace(slot) {
-    const trail = (this.trails[slot] ??= { points: new Float64Array(2 * TRAIL_POINTS), count: 0 });
-    const at = 2 * (trail.count++ % TRAIL_POINTS);
-    trail.points[at] = this.x[slot];
-    trail.points[at + 1] = this.y[slot];
+    const values = [this.speed[slot], this.altitude[slot], this.chosen ? this.chosen(slot) : NaN];
+    this.trails.add(slot, this.x[slot], this.y[slot], this.timeMs[slot], values);
   }
 
   #clear(slot, stream, kind, key) {
     this.streams[slot] = stream;
     this.keys[slot] = key;
     this.texts[slot] = "";
-    this.trails[slot] = null;
     this.queries[slot] = [];
     this.timeMs[slot] = -Infinity;
     this.lon[slot] = this.lat[slot] = this.x[slot] = this.y[slot] = NaN;
     this.heading[slot] = 0;
+    this.course[slot] = this.speed[slot] = this.altitude[slot] = this.alt[slot] = NaN;
     this.kind[slot] = kind;
     this.colour[slot] = NO_COLOUR;
     this.paired[slot] = 0;

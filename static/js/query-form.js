@@ -48,7 +48,10 @@ export class QueryForm {
     this.around = new AroundFields({ store: this.store, form: this.form, center: this.center });
     this.area = this.areas({ form: this.form, onChange: () => this.#areaChanged(), onError: (text) => this.#error("box", text) });
     this.aggregate = new AggregateFields({ store: this.store, form: this.form, dimensions: this.dimensions });
-    this.filter = new FilterField({ store: this.store, form: this.form, check: this.check });
+    const [list, offered, line] = ["where-choices", "where-offered", "where-check"].map($);
+    const texts = () => this.store.objects.textsOf(this.form.elements.stream.value);
+    this.filter = new FilterField({ input: this.form.elements.where, list, offered, line, texts, check: this.check });
+    this.form.elements.stream.addEventListener("change", () => this.filter.start());
     this.form.elements.plan.addEventListener("input", () => this.#fromText());
     this.store.on("streams layers", () => this.open && this.#offer());
     for (const kind of ["input", "change"]) {

@@ -25,7 +25,7 @@ const NEAR_PX = 200; // a card that is almost in view counts as in view
  *   `object(stream, key, place)`; `roles(query, told)`, which asks to be told how a query is answered, or ends that; `seen()`,
  *   called when other cards are in view or open
  * @returns {object} with `open(number)`, which unfolds a query's card and brings it into view; `all()`, which ends a search;
- *   `cards` and `opened`, the sets of the queries whose cards are in view and open
+ *   `close()`, which folds all cards; `cards` and `opened`, the sets of the queries whose cards are in view and open
  */
 export function createQueryList(store, pages, actions) {
   const rows = new Map();
@@ -78,7 +78,10 @@ export function createQueryList(store, pages, actions) {
     render();
     rows.get(number)?.open();
   };
-  return { open, all, render, cards, opened };
+  const close = () => {
+    for (const number of [...opened]) rows.get(number)?.close();
+  };
+  return { open, close, all, render, cards, opened };
 }
 
 /** Show how many queries there are, and, if there are more than one page, what finds and brings the others. */
@@ -161,7 +164,7 @@ function createRow(store, number, actions) {
     before = inputs;
     for (const one of updates) one(query);
   };
-  return { element, open, update: refresh };
+  return { element, open, close: () => unfold(false), update: refresh };
 }
 
 /**

@@ -6,6 +6,7 @@ const SMALLEST_PX = 80; // the least width of a shape that can carry a name
 const HEIGHT_PX = 18;
 const INSET_PX = 6;
 const MOST_PX = 260;
+const TOOLS_PX = 48; // at the top of the map, where its tools are
 
 export class QueryNames {
   /** @param {object} map Leaflet's map */
@@ -44,7 +45,7 @@ export class QueryNames {
     this.changed = false;
     const corner = this.map.containerPointToLayerPoint([0, 0]);
     const size = this.map.getSize();
-    const view = [corner.x, corner.y, corner.x + size.x, corner.y + size.y];
+    const view = [corner.x, corner.y + TOOLS_PX, corner.x + size.x, corner.y + size.y];
     const taken = [];
     for (const shape of this.shapes.values()) {
       const sides = this.#sides(shape.bounds);

@@ -1,10 +1,11 @@
-// The sprites: every shape at every heading, drawn once and kept as pixels. A row has one kind, one colour, and is stale
-// or not. Without a graphics card, `drawImage` took nearly all of the time with ten thousand objects (11 frames/s);
+// The sprites: every shape at every heading, drawn once and kept as pixels. A row has one kind, one colour, perhaps
+// one class, and is stale or not. Without a graphics card, `drawImage` took nearly all of the time with ten thousand objects (11 frames/s);
 // copying only the pixels that are not transparent gives 50 frames/s.
 
 import { HEADINGS } from "./geometry.js";
 import { KINDS } from "./objects.js";
 import { blit, pixelsOf } from "./pixels.js";
+import { CLASSES } from "./symbology/classes.js";
 
 const COLOURS = 9; // the colour of the kind, and the colours of the queries
 const STALE_ALPHA = 0.38;
@@ -23,9 +24,9 @@ export function spriteSize(zoom) {
   return zoom < 4 ? 8 : zoom < 6 ? 10 : zoom < 7 ? 13 : zoom < 9 ? 17 : 21;
 }
 
-/** Return the row of the sheet for a kind, a colour, and whether the object is stale. */
-export function spriteRow(kind, colour, stale) {
-  return (kind * COLOURS + colour + 1) * 2 + (stale ? 1 : 0);
+/** Return the row of the sheet for a kind, a colour, whether the object is stale, and its class, -1 if objects are not coloured by classes. */
+export function spriteRow(kind, colour, stale, shade = -1) {
+  return (((shade + 1) * KINDS.length + kind) * COLOURS + colour + 1) * 2 + (stale ? 1 : 0);
 }
 
 export class SpriteSheet {
@@ -33,17 +34,19 @@ export class SpriteSheet {
    * @param {number} size of a sprite in CSS pixels
    * @param {number} ratio device pixels to a CSS pixel
    * @param {object} palette `{kinds: [css], queries: [css], edge: css}`
+   * @param {object} paint of classes, `{fills: [css], edge: css}`
    */
-  constructor(size, ratio, palette) {
+  constructor(size, ratio, palette, paint) {
     this.radius = (size * ratio) / 2;
     this.ratio = ratio;
     this.palette = palette;
-    this.cell = Math.ceil(size * ratio) + 2 * MARGIN;
+    this.paint = paint;
+    this.cell = Math.ceil(size * ratio) + 2 * Math.ceil(MARGIN * ratio);
     const canvas = document.createElement("canvas");
     canvas.width = HEADINGS * this.cell;
     canvas.height = this.cell;
     this.context = canvas.getContext("2d", { willReadFrequently: true });
-    this.rows = new Array(KINDS.length * COLOURS * 2).fill(null);
+    this.rows = new Array((CLASSES + 1) * KINDS.length * COLOURS * 2).fill(null);
   }
 
   /** Copy a sprite into a frame, with its middle on the device pixel (x, y). */
@@ -56,36 +59,38 @@ export class SpriteSheet {
     const { context, cell } = this;
     context.setTransform(1, 0, 0, 1, 0, 0);
     context.clearRect(0, 0, HEADINGS * cell, cell);
-    const kind = (row >> 1) / COLOURS | 0;
+    const kind = ((row >> 1) / COLOURS | 0) % KINDS.length;
+    const shade = ((row >> 1) / COLOURS / KINDS.length | 0) - 1;
     const colour = (row >> 1) % COLOURS - 1;
     context.globalAlpha = row & 1 ? STALE_ALPHA : 1;
     for (let heading = 0; heading < HEADINGS; heading++) {
       context.setTransform(1, 0, 0, 1, (heading + 0.5) * cell, 0.5 * cell);
       context.rotate((heading / HEADINGS) * 2 * Math.PI);
-      this.#shape(KINDS[kind], colour);
+      this.#shape(KINDS[kind], colour, shade);
     }
     return Array.from({ length: HEADINGS }, (_, heading) => pixelsOf(context.getImageData(heading * cell, 0, cell, cell)));
   }
 
-  #shape(kind, colour) {
-    const { context, radius, ratio, palette } = this;
+  #shape(kind, colour, shade) {
+    const { context, radius, ratio, palette, paint } = this;
     const answered = colour >= 0;
     const scale = radius * (answered ? 1 : 0.9);
     const right = OUTLINES[kind];
     const left = right.map(([x, y]) => [-x, y]).reverse();
+    const edge = shade < 0 ? palette.edge : paint.edge;
+    const plain = answered ? palette.queries[colour] : palette.kinds[KINDS.indexOf(kind)];
+    // An answer is the outline; with classes it is wider, since the colour within is that of the class.
+    const outlines = answered ? [[shade < 0 ? 2.6 : 4.4, palette.queries[colour]], [shade < 0 ? 1 : 1.4, edge]] : [[1.6, edge]];
     context.beginPath();
     for (const [x, y] of [...right, ...left]) context.lineTo(x * scale, y * scale);
     context.closePath();
     context.lineJoin = "round";
-    context.lineWidth = (answered ? 2.6 : 1.6) * ratio;
-    context.strokeStyle = answered ? palette.queries[colour] : palette.edge;
-    context.stroke();
-    if (answered) {
-      context.lineWidth = 1 * ratio;
-      context.strokeStyle = palette.edge;
+    for (const [width, style] of outlines) {
+      context.lineWidth = width * ratio;
+      context.strokeStyle = style;
       context.stroke();
     }
-    context.fillStyle = answered ? palette.queries[colour] : palette.kinds[KINDS.indexOf(kind)];
+    context.fillStyle = shade < 0 ? plain : paint.fills[shade];
     context.fill();
   }
 }

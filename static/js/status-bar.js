@@ -3,7 +3,8 @@
 import { $, setText } from "./dom.js";
 import { age, isUtc, lag, localClock, utcClock } from "./format.js";
 
-const TEXT = {
+/** What the badge says, by the state of the connection. */
+export const STATES = {
   live: "Live",
   slow: "Slow",
   reconnecting: "Connection lost",
@@ -19,7 +20,7 @@ export function createStatusBar(store, now) {
     const state = store.connection(nowMs);
     const resync = nowMs - store.resyncMs < RESYNC_SHOWN_MS;
     $("connection").dataset.state = resync && state === "live" ? "slow" : state;
-    setText($("connection-text"), resync && state === "live" ? "Caught up" : TEXT[state]);
+    setText($("connection-text"), resync && state === "live" ? "Caught up" : STATES[state]);
     const lagMs = Number.isFinite(store.engine.lagMs) ? store.engine.lagMs : store.lagMs;
     setText($("connection-lag"), Number.isFinite(lagMs) && (state === "live" || state === "slow") ? lag(lagMs) : "");
     setText($("data-age"), Number.isFinite(store.dataMs) ? age(nowMs - store.dataMs) : "no data");

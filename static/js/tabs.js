@@ -2,16 +2,17 @@
 
 import { $ } from "./dom.js";
 
-const NAMES = ["queries", "events", "incidents", "layers", "history", "statistics"];
+/** Names of the tabs; the first is shown at first. */
+export const TABS = ["queries", "events", "incidents", "layers", "history", "statistics"];
 
 /** @param {function} onChange called after another tab is shown */
 export function createTabs(onChange) {
-  let current = "queries";
+  let [current] = TABS;
   const panel = $("panel");
   const show = (name) => {
     current = name;
     panel.dataset.folded = "false";
-    for (const other of NAMES) {
+    for (const other of TABS) {
       const open = other === name;
       $(`tab-${other}`).setAttribute("aria-selected", String(open));
       $(`tab-${other}`).tabIndex = open ? 0 : -1;
@@ -19,16 +20,16 @@ export function createTabs(onChange) {
     }
     onChange();
   };
-  NAMES.forEach((name, i) => {
+  TABS.forEach((name, i) => {
     const tab = $(`tab-${name}`);
     tab.addEventListener("click", () => {
       if (current === name && matchMedia("(max-width: 720px)").matches) panel.dataset.folded = String(panel.dataset.folded !== "true");
       else show(name);
     });
     tab.addEventListener("keydown", ({ key }) => {
-      const step = { ArrowRight: 1, ArrowLeft: NAMES.length - 1 }[key];
+      const step = { ArrowRight: 1, ArrowLeft: TABS.length - 1 }[key];
       if (!step) return;
-      const next = NAMES[(i + step) % NAMES.length];
+      const next = TABS[(i + step) % TABS.length];
       show(next);
       $(`tab-${next}`).focus();
     });

@@ -13,12 +13,24 @@ export function colour(name) {
   return getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
 }
 
-/** Connect the toggle button, and return the toggle. `onChange` runs after every change, including one of the system. */
+/**
+ * Connect the toggle button. `onChange` runs after every change, including one of the system.
+ *
+ * @returns {object} `toggle()`; `chosen()`, "dark" or "light", null as long as the system's preference holds; `show(theme)`, which does not
+ *   remember the theme
+ */
 export function createTheme(button, onChange) {
   const show = () => button.setAttribute("aria-pressed", String(isDark()));
   const changed = () => {
     show();
     onChange();
+  };
+  const chosen = () => document.documentElement.dataset.theme ?? null;
+  const showOnly = (theme) => {
+    if (theme === chosen()) return;
+    if (theme) document.documentElement.dataset.theme = theme;
+    else delete document.documentElement.dataset.theme;
+    changed();
   };
   const toggle = () => {
     const theme = isDark() ? "light" : "dark";
@@ -33,5 +45,5 @@ export function createTheme(button, onChange) {
   button.addEventListener("click", toggle);
   system.addEventListener("change", changed);
   show();
-  return toggle;
+  return { toggle, chosen, show: showOnly };
 }

@@ -180,9 +180,15 @@ def _type(code):
     return {"ship_type_code": code or None, "ship_type": SHIP_TYPE.get(code)}
 
 
+_SIDES = ("to_bow", "to_stern", "to_port", "to_starboard")
+
+
 def _size(message):
     length, width = message.to_bow + message.to_stern, message.to_port + message.to_starboard
-    return {"length_m": length or None, "width_m": width or None}
+    # ITU-R M.1371: a bow and a port of 0 say that it is not known where in the ship the antenna is.
+    known = length and width and (message.to_bow or message.to_port)
+    antenna = {f"{name}_m": getattr(message, name) for name in _SIDES} if known else {}
+    return {"length_m": length or None, "width_m": width or None} | antenna
 
 
 READERS: dict[int, Callable] = {

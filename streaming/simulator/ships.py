@@ -17,6 +17,14 @@ _TRADES = (
     (tuple(PORTS), 0.3, {"cargo": 0.65, "tanker": 0.35}),
 )
 _SPEED_MPS = {"cargo": (6, 9), "tanker": (5.5, 7.5), "passenger": (8.5, 11.5), "fishing": (3, 5.5), "tug": (3.5, 6)}
+# Shortest and longest length, and how many times the width the length is.
+_LENGTHS_M = {
+    "cargo": (80, 300, 6.5),
+    "tanker": (110, 330, 6.0),
+    "passenger": (60, 220, 6.8),
+    "fishing": (12, 40, 3.6),
+    "tug": (20, 36, 3.0),
+}
 _STAY_S = (1_800.0, 10_800.0)
 _LANE_PARTS = (0.1, 1.0)
 _M_PER_DEG = 111_195.0
@@ -42,7 +50,16 @@ def _ship(number, random):
     name = f"{first} {last} {number + 1}"
     speed_mps, part = random.uniform(*_SPEED_MPS[ship_type]), random.uniform(*_LANE_PARTS)
     stays_s = random.uniform(*_STAY_S, 2)
-    return {"name": name, "ship_type": ship_type}, _voyage(begin, end, speed_mps, part, stays_s)
+    return {"name": name, "ship_type": ship_type} | _size(ship_type, number), _voyage(
+        begin, end, speed_mps, part, stays_s
+    )
+
+
+def _size(ship_type, number):
+    """Return the length and the width of a ship; its number decides between the bounds of its type."""
+    shortest, longest, slenderness = _LENGTHS_M[ship_type]
+    length_m = shortest + number * 37 % (longest - shortest)
+    return {"length_m": length_m, "width_m": round(length_m / slenderness, 1)}
 
 
 def _voyage(begin, end, speed_mps, part, stays_s):

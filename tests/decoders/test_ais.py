@@ -82,6 +82,8 @@ def test_static_data_stays_with_the_ship():
     assert properties["imo"] == 9412345
     assert (properties["ship_type"], properties["ship_type_code"]) == ("cargo", 71)
     assert (properties["length_m"], properties["width_m"]) == (399, 59)
+    assert properties["to_bow_m"] + properties["to_stern_m"] == 399
+    assert properties["to_port_m"] + properties["to_starboard_m"] == 59
     assert (properties["draught_m"], properties["destination"]) == (14.5, "ROTTERDAM")
 
 

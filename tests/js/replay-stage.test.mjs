@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { columnsOf } from "../../static/js/frames.js";
-import { replayHash, replayOf } from "../../static/js/replay/address.js";
+import { replayOf, replayText } from "../../static/js/replay/address.js";
 import { AnswerTrack, messagesOf } from "../../static/js/replay/answer-track.js";
 import { ReplayClock } from "../../static/js/replay/clock.js";
 import { Player } from "../../static/js/replay/player.js";
@@ -315,15 +315,14 @@ test("answers that cannot be told do not keep the replay from going on", async (
   assert.deepEqual([errors, track.knows(2000)], [["too many"], true]);
 });
 
-test("the time and the speed of a replay are in the address, after the view and the table", () => {
+test("the time and the speed of a replay are a text of the address", () => {
   const atMs = Date.UTC(2026, 10, 25, 14, 3, 22, 700);
-  const hash = `#9/60/25&table=view${replayHash({ atMs, speed: 60 })}`;
-  assert.equal(hash, "#9/60/25&table=view&replay=2026-11-25T14:03:22Z&speed=60");
-  assert.deepEqual(replayOf(hash), { atMs: atMs - 700, speed: 60 });
-  assert.equal(replayHash({ atMs, speed: 1 }), "&replay=2026-11-25T14:03:22Z");
-  assert.equal(replayHash(null), "");
-  for (const wrong of ["#9/60/25", "", "#9/60/25&replay=yesterday"]) assert.equal(replayOf(wrong), null);
-  assert.equal(replayOf("#1/2/3&replay=2026-11-25T14:03:22Z&speed=7").speed, 1);
+  assert.equal(replayText({ atMs, speed: 60 }), "2026-11-25T14:03:22Z,60");
+  assert.deepEqual(replayOf("2026-11-25T14:03:22Z,60"), { atMs: atMs - 700, speed: 60 });
+  assert.equal(replayText({ atMs, speed: 1 }), "2026-11-25T14:03:22Z");
+  assert.equal(replayText(null), null);
+  for (const wrong of ["", "yesterday"]) assert.equal(replayOf(wrong), null);
+  assert.equal(replayOf("2026-11-25T14:03:22Z,7").speed, 1);
 });
 
 test("ticks lie where their events are, and the nearest one is found", () => {

@@ -174,17 +174,18 @@ test("an answer of an unknown query changes nothing", () => {
 
 test("a trail keeps the newest places, oldest first", () => {
   const store = opened(VIEW);
-  for (let i = 0; i < 200; i++) store.apply(change(90, row("~", "a", i / 10, 0)), NOW);
-  const trail = store.objects.trail(store.objects.slot("ships", "a"));
-  assert.equal(trail.length, 2 * 128);
-  assert.ok(trail[0] < trail.at(-2));
-  assert.equal(trail.at(-2), 19.9 / 360 + 0.5);
+  for (let i = 0; i < 200; i++) store.apply(change(90, row("~", "a", i / 10, 0, { time_us: (NOW + 10_000 * i) * 1000, properties: { speed_mps: i } })), NOW);
+  const { n, x, value } = store.objects.trails.read(store.objects.slot("ships", "a"));
+  assert.equal(n, 128);
+  assert.ok(x[0] < x[n - 1]);
+  assert.ok(Math.abs(x[n - 1] - (19.9 / 360 + 0.5)) < 1e-9);
+  assert.deepEqual([value[0], value[n - 1]], [72, 199]);
 });
 
 test("a slot that is used again has no trail and no colour of the object before", () => {
   const store = opened(status(7), VIEW, change(7, row("+", "a", 1, 1), row("-", "a", 1, 1)), change(90, row("+", "b", 2, 2)));
   const slot = store.objects.slot("ships", "b");
-  assert.deepEqual([slot, store.objects.colour[slot], store.objects.trail(slot).length], [0, -1, 2]);
+  assert.deepEqual([slot, store.objects.colour[slot], store.objects.trails.read(slot).n], [0, -1, 1]);
 });
 
 test("objects in a box are counted by stream, the busiest first, across the antimeridian too", () => {

@@ -1,7 +1,6 @@
 // Puts together the replay: the past in place of the live map, a clock, a bar.
 
 import { $, coalesced, debounced } from "../dom.js";
-import { replayHash, replayOf } from "./address.js";
 import { AnswerTrack } from "./answer-track.js";
 import { ReplayApi } from "./api.js";
 import { ReplayBar } from "./bar.js";
@@ -202,10 +201,10 @@ export function createReplay({ store, map, palette, now, shown, Arrow, onStage, 
     apply: (message, nowMs) => stage.apply(message, nowMs),
     follow,
     recolour: () => bar.drawTicks(),
-    hash: () => replayHash(stage.past ? clock : null),
-    /** Show the time that an address holds, or live if it holds none. */
-    turn(hash) {
-      const told = replayOf(hash);
+    /** The time that is replayed, and the speed; null while the map is live. */
+    state: () => (stage.past ? { atMs: clock.atMs, speed: clock.speed } : null),
+    /** Show the time of a state, or live for null. */
+    turn(told) {
       if (!told) return leave();
       if (!stage.past) return enter(told);
       clock.speed = told.speed;

@@ -2,6 +2,9 @@
 
 import { readSource } from "./sources.js";
 
+/** The fields of an address that belong to the table. */
+export const TABLE_FIELDS = ["table", "sort", "find", "only"];
+
 /** Return the state of the table that a hash holds, `{source, sort, search, conditions}`; null if the table is closed in it. */
 export function tableOf(hash) {
   const at = hash.indexOf("&");

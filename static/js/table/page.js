@@ -4,7 +4,6 @@ import { $, coalesced } from "../dom.js";
 import { count, title } from "../format.js";
 import { recall, remember } from "../remembered.js";
 import { toast } from "../toasts.js";
-import { tableHash, tableOf } from "./address.js";
 import { TablePanel } from "./panel.js";
 import { Rows } from "./rows.js";
 import { playAlarm } from "./sound.js";
@@ -105,14 +104,13 @@ export function createTable({ store, map, navigation, now, shown, onAddress, onS
     toggle,
     starSelected,
     escape: () => panel.escape(),
-    /** Show what an address holds. */
-    turn(hash) {
-      const state = tableOf(hash);
+    /** Show what an address holds, as `tableOf` reads it; null closes the table. */
+    turn(state) {
       if (state) panel.show(state);
       else if (panel.open) panel.close();
     },
-    /** The part of the address that holds the state of the table. */
-    hash: () => tableHash(panel.state()),
+    /** The state of the table, as the address holds it; null if it is closed. */
+    state: () => panel.state(),
     /** Streams of which the table lists all objects. */
     get whole() {
       const { stream } = source();

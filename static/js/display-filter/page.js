@@ -1,0 +1,89 @@
+// The display filter on the map: a field for it, how many objects it leaves, and a button that removes it.
+
+import { $, setText } from "../dom.js";
+import { FilterField } from "../filter-field.js";
+import { plainly } from "../filter-words.js";
+import { count } from "../format.js";
+import { FilterError } from "./cql2.js";
+import { checked } from "./display-filter.js";
+
+const COUNT_MS = 1000;
+
+/**
+ * @param {object} parts `store`; `filter`, a DisplayFilter; `shown(stream)`; `onChange()`, called when another filter holds
+ * @returns {object} `toggle()`; `text()`; `set(text)`, which throws a FilterError; `close()`, which returns whether the field was open
+ */
+export function createDisplayFilter({ store, filter, shown, onChange }) {
+  const [form, input, error, button, note] = ["display-filter", "display-filter-text", "display-filter-error", "open-filter", "display-filter-note"].map($);
+  const texts = () => [...store.objects.byStream.keys()].filter(shown).flatMap((stream) => store.objects.textsOf(stream));
+  const field = new FilterField({
+    input,
+    list: $("display-filter-choices"),
+    offered: $("display-filter-offered"),
+    line: $("display-filter-check"),
+    texts,
+    check: async ({ where }) => checked(where, texts()),
+  });
+  const open = (on) => {
+    form.hidden = !on;
+    button.setAttribute("aria-expanded", String(on));
+    if (on) {
+      field.start();
+      input.focus();
+    }
+  };
+  const tell = () => {
+    note.hidden = !filter.active;
+    button.setAttribute("aria-pressed", String(filter.active));
+    if (!filter.active) return;
+    const { shown: some, of } = filter.count(shown);
+    setText($("display-filter-count"), `${count(some)} of ${count(of)} shown`);
+    note.title = filter.text;
+  };
+  const set = (text) => {
+    filter.set(text);
+    if (document.activeElement !== input) input.value = filter.text;
+    say("");
+    tell();
+    onChange();
+  };
+  const say = (words) => {
+    error.hidden = !words;
+    setText(error, words);
+  };
+  form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    try {
+      set(input.value);
+      open(false);
+      button.focus();
+    } catch (wrong) {
+      if (!(wrong instanceof FilterError)) throw wrong;
+      say(plainly(wrong.message));
+      input.focus();
+    }
+  });
+  input.addEventListener("keydown", (event) => {
+    if (event.key !== "Enter" || event.shiftKey || event.defaultPrevented) return; // the list of choices takes it first
+    event.preventDefault();
+    form.requestSubmit();
+  });
+  const remove = () => {
+    input.value = "";
+    set("");
+    button.focus();
+  };
+  button.addEventListener("click", () => open(form.hidden));
+  $("display-filter-remove").addEventListener("click", remove);
+  const close = () => {
+    if (form.hidden) return false;
+    input.value = filter.text;
+    say("");
+    open(false);
+    button.focus();
+    return true;
+  };
+  $("display-filter-cancel").addEventListener("click", close);
+  setInterval(tell, COUNT_MS);
+  return { toggle: () => open(form.hidden), text: () => filter.text, set, close };
+}

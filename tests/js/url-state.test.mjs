@@ -10,7 +10,7 @@ const VIEW = { zoom: 9, lat: 60, lon: 25, streams: null };
 const TABLE = { source: "stream:ships", sort: null, search: "", conditions: [] };
 const SOME = {
   kiosk: true, tab: "events", query: 17, select: { stream: "ships", key: "a/b&c" }, follow: true, filter: "speed_mps > 5 AND name LIKE '%&%'",
-  colour: "property:ship type", steps: "equal", trail: 15, vector: 10, theme: "dark",
+  colour: "property:ship type", steps: "equal", trail: 15, vector: 10, theme: "dark", replay: { atMs: Date.UTC(2026, 10, 25, 14, 3, 22), speed: 60 },
 };
 
 test("every key of an address is read as it was written", () => {

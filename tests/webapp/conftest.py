@@ -123,7 +123,7 @@ class Rig:
         times = [at_us or now_us] * len(keys)
         coordinates = [positions[key] for key in keys]
         table = point_elements(stream, keys, times, coordinates, [properties] * len(keys), self.space)
-        self.log.ingest(table, stream, now_us)
+        self.log.ingest(table, stream, at_us or now_us)
 
 
 @pytest.fixture

@@ -1,6 +1,7 @@
 """What is known when a query is explained: the engine tells the present, the database and the history the past."""
 
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from typing import Any
 
 import numpy as np
@@ -148,7 +149,8 @@ def _stored(stream, key, event):
 def _rule_then(asked, event, known):
     """Add what the stored events of the queries that a rule names tell about the time of an event of the rule."""
     named = _named(asked.user, asked.plan)
-    before = Event.objects.filter(key=event.key, time__lte=event.time).order_by("time", "pk")
+    # The time of an alarm is a whole second; what began it may have happened within that second.
+    before = Event.objects.filter(key=event.key, time__lt=event.time + timedelta(seconds=1)).order_by("time", "pk")
     answers, members = {}, []
     for query in named:
         last = before.filter(query=query).last()

@@ -186,7 +186,7 @@ async def of_incident(user: Any, number: int) -> dict[str, Any]:
 
 
 def _of_incident(user, number):
-    incident, changes, _ = incidents.detail(user, number)
+    incident, changes, *_ = incidents.detail(user, number)
     events = Event.objects.select_related("query__space").filter(query=incident.query, key=incident.key, sign="+")
     event = events.filter(partner=incident.partner, time=incident.opened).first()
     told = _without_event(user, incident) if event is None else event_document(user, event)

@@ -128,7 +128,7 @@ def test_a_team_shares_a_query_a_view_and_a_link_and_a_member_who_leaves_sees_no
 
     # The admin removes the viewer, whose page is open.
     screen.page.goto(f"{live.base_url}/teams/{number}/")
-    expect(screen.page.get_by_role("cell", name="Roads at nine")).to_be_visible()
+    expect(screen.page.get_by_role("rowheader", name="Roads at nine", exact=True)).to_be_visible()
     found["the page of a team"] = wrong(screen.page)
     shot(screen.page, "team-narrow")
     assert screen.page.evaluate("document.documentElement.scrollWidth") <= 390

@@ -162,6 +162,8 @@ def channel(request: HttpRequest, team: Team) -> HttpResponse:
     for name in list(form.fields):
         if name in ("owner", "team") or (name.startswith("channel__") and not name.startswith(f"channel__{kind}__")):
             del form.fields[name]
+    if not (saved and saved.secrets):
+        del form.fields["forget"]
     form.fields["kind"].widget = forms.HiddenInput()
     return _saved(request, form, team, f"Channel of {team}: {kind}")
 

@@ -50,7 +50,8 @@ def test_a_replay_shows_the_past_with_answers_and_live_is_there_at_once(past, st
     page, badge = screen.page, screen.page.locator("#replay-badge")
     outside_s, inside_s, _ = past
     page.evaluate("(hash) => { location.hash = hash; }", address(inside_s - 1))
-    expect(badge).to_contain_text("Replay")
+    expect(badge).to_contain_text("Paused")
+    screen.expect_query("Gate", "running", "1")
     assert screen.painted(INSIDE, "q0") and screen.painted(NORTH, "ship", present=False)
     screen.expect_query("Gate", "running", "1")
     screen.tab("Events")

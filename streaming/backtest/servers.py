@@ -11,7 +11,7 @@ from streaming.engine.layout import Layout
 from streaming.engine.store import Store
 from streaming.history.writer import HistoryWriter
 from streaming.results import Fragment
-from streaming.servers.assembler.rules import NEVER_US
+from streaming.servers.assembler.rules import NEVER_US, UNDERWAY_US, due_by
 from streaming.servers.control.entries import Entry
 from streaming.servers.control.registry import Registry
 from streaming.spaces import Space
@@ -81,5 +81,8 @@ class Servers:
             if self.waits:
                 return now_us + 1
             due = state.entries.take(*state.entries.select(lambda run: run.columns["due_us"] < NEVER_US), ("due_us",))
-            found += [rules.until_us(now_us), *due["due_us"].tolist()]
+            until_us = rules.until_us(due_by(now_us))
+            found += [
+                min(time_us, NEVER_US - UNDERWAY_US) + UNDERWAY_US for time_us in (until_us, *due["due_us"].tolist())
+            ]
         return min(found)

@@ -212,7 +212,7 @@ class History:
         self.happened.append((before, self.members(), dict(self.fixes), reported, self.now, clock or self.clock))
         expected = []
         if any("entries" in fragment.counters for fragment in fragments):
-            expected = self.oracle.look(self.histories(begun, self.looked if ruled else self.clock), self.clock)
+            expected = self.oracle.look(self.histories(begun, self.looked if ruled else self.clock), self.clock - 1)
             self.looked, self.happened = self.clock, []
         rows = net(fragments).to_pylist()
         found = [
@@ -237,7 +237,7 @@ class History:
                 present = {query for query in queries if key in after[query]}
                 if rule in begun:
                     history = [(max(self.fixes[key], since), present)]
-                found[rule, key] = history or [(self.clock, present)]
+                found[rule, key] = history or [(self.clock - 1, present)]
         return found
 
     @staticmethod

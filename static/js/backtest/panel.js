@@ -133,7 +133,8 @@ export class BacktestPanel {
   }
 
   #pick(index) {
-    for (const [at, item] of [...this.list.children].entries()) item.firstChild.toggleAttribute("aria-current", at === index);
+    this.list.querySelector("[aria-current]")?.removeAttribute("aria-current");
+    this.list.children[index]?.firstChild.setAttribute("aria-current", "true");
     this.list.children[index]?.scrollIntoView({ block: "nearest" });
     this.layer.choose(index);
     const place = placeOfRow(this.rows[index]);

@@ -41,6 +41,9 @@ from streaming.servers.sorted_runs import Column, SortedRuns
 from streaming.spaces import Space
 
 NEVER_US = np.iinfo(np.int64).max
+# So long reports may be on their way. What is due is looked at so much later, since a report that was heard before it
+# was due may still change that.
+UNDERWAY_US = 500_000
 
 ENTRY: Mapping[str, Column] = {
     # The rule, the object, the answers it is in as bits (see `Rules.naming`), and the phase.
@@ -195,13 +198,19 @@ class _Entries:
             self.columns[what][rows] = column
 
 
+def due_by(clock_us: int) -> int:
+    """Return up to when it is decided what is due, in microseconds, given the clock: a whole second."""
+    return whole_second(clock_us - UNDERWAY_US)
+
+
 class _Step:
     """One micro-batch."""
 
     def __init__(self, was: RuleState, control: ControlStep, all_regions: AllRegions) -> None:
         self._was, self._control, self._all = was, control, all_regions
         self._rules: Rules = control.after.rules
-        self._space, self._now_us = control.after.space, control.now_us
+        self._space, self._clock_us = control.after.space, control.now_us
+        self._now_us = due_by(control.now_us)
         self._staying = self._rules.ids
         if control.before.rules is not self._rules or len(control.applied.changed):
             changed = find(control.applied.changed, self._rules.ids)[1]
@@ -213,7 +222,7 @@ class _Step:
         self._end_rules()
         changes = _Changes.of(pa.concat_tables([one.changes for one in told]))
         # Who is in an answer when it is watched first is so from now on, however old the newest report is.
-        since_us = whole_second(self._was.now_us or self._now_us)
+        since_us = whole_second(self._was.now_us or self._clock_us)
         whole = _Changes.of(pa.concat_tables([one.snapshots for one in told]), since_us)
         members, partners = self._members(changes, whole)
         entries = self._moved_on(members, whole)
@@ -222,7 +231,7 @@ class _Step:
         rows, over = self._in_turn(pa.concat_tables([self._was.over, new]))
         tables = table.settled(), self._beginnings.settled(), partners.settled()
         off = self._rules.off(self._now_us)
-        state = RuleState(*tables, over, self._lasting(new, table), self._now_us, off)
+        state = RuleState(*tables, over, self._lasting(new, table), self._clock_us, off)
         counters = {"results": rows.num_rows, "entries": len(table)}
         clocks = told_clocks(self._control, (tables[0], tables[1]), self._now_us)
         return state, Results(rows, self._snapshots(table), counters, clocks=clocks)
@@ -240,7 +249,7 @@ class _Step:
         reason = np.full(len(rule), EDITED)
         reason[~find(self._rules.ids, rule)[1]] = CANCELLED
         reason[np.isin(rule, control.applied.failed)] = FAILED
-        self._tell(rule, key, LEFT, reason, np.full(len(rule), whole_second(self._now_us)))
+        self._tell(rule, key, LEFT, reason, np.full(len(rule), whole_second(self._clock_us)))
         self._entries = self._entries.without(np.sort(self._entries.keys(part, row)), newest=False)
         part, row = self._beginnings.select(lambda run: ~find(self._staying, run.columns["rule"])[1])
         names = np.unique(self._beginnings.keys(part, row))
@@ -321,7 +330,7 @@ class _Step:
         place = np.searchsorted(every, names)
         columns["rule"][place], columns["object"][place] = rules, keys
         now_us = np.full(len(every), self._now_us)
-        return _Entries(every, columns, whole_second(now_us), now_us)
+        return _Entries(every, columns, now_us, now_us.copy())
 
     def _due(self):
         """Return the names of the entries whose time has come, or whose rule begins or ceases to count."""

@@ -123,7 +123,9 @@ def test_a_team_shares_a_query_a_view_and_a_link_and_a_member_who_leaves_sees_no
     assert screen.page.evaluate("document.documentElement.scrollWidth") <= 390
     screen.page.keyboard.press("Escape")
     shot(screen.page, "map-narrow")
-    screen.page.locator("#views-open").click()
+    screen.page.locator(".user summary").click()
+    shot(screen.page, "menu-narrow")
+    screen.page.locator("#views-menu").click()
     expect(dialog).to_be_visible()
 
     # The admin removes the viewer, whose page is open.

@@ -11,13 +11,17 @@ import pytest
 
 from bench.ports import free_port
 
-MODULES = ("test_query_list", "test_settling", "test_recording", "test_incidents", "test_outbox", "test_sending")
+MODULES = (
+    *("test_query_list", "test_settling", "test_recording", "test_incidents", "test_outbox", "test_sending"),
+    *("test_audit", "test_groups_become_teams", "test_access"),
+)
 # Models and migrations, search in any case, what several save at the same time, warnings, recorded events,
-# incidents, alarms.
+# incidents, alarms, the audit log, groups that become teams, rights.
 CHOSEN = (
     "search or settled or silence or refuses or recorded_once or two_workers or transaction_fails or warning"
     " or by_hand or brute_force or statements or whoever or older_than or forgotten or admin_deletes"
-    " or claim or limit or delivery"
+    " or claim or limit or delivery or recorded_when or deletion_brings or neither_a_change or becomes_a_team"
+    " or what_is_decided"
 )
 # A thread of a test may leave its connection open: psycopg warns of that, and SQLite does not.
 QUIET = ("-W", "ignore::pytest.PytestUnraisableExceptionWarning", "-W", "ignore::ResourceWarning")

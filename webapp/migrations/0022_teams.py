@@ -162,19 +162,10 @@ class Migration(migrations.Migration):
             model_name='channel',
             name='channel_of_a_user_or_a_team',
         ),
-        migrations.RenameField(
-            model_name='channel',
-            old_name='team',
-            new_name='group',
-        ),
-        migrations.AlterField(
-            model_name='channel',
-            name='group',
-            field=models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='auth.group'),
-        ),
+        # Under a name of its own for now: on PostgreSQL, the index of the former field has the name of the final one.
         migrations.AddField(
             model_name='channel',
-            name='team',
-            field=models.ForeignKey(blank=True, help_text='Only subscriptions of this team and of its members may use it. Both empty: all subscriptions.', null=True, on_delete=django.db.models.deletion.CASCADE, related_name='channels', to='webapp.team', verbose_name='team'),
+            name='of_team',
+            field=models.ForeignKey(blank=True, help_text='Only subscriptions of this team and of its members may use it. Both empty: all subscriptions.', null=True, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='webapp.team', verbose_name='team'),
         ),
     ]

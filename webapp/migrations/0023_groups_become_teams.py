@@ -7,14 +7,14 @@ def make_teams(apps, _):
         apps.get_model("webapp", name) for name in ("Channel", "Subscription", "Team", "Membership")
     )
     Group = apps.get_model("auth", "Group")
-    used = {*Channel.objects.exclude(group=None).values_list("group", flat=True)}
+    used = {*Channel.objects.exclude(team=None).values_list("team", flat=True)}
     used |= {*Subscription.objects.exclude(group=None).values_list("group", flat=True)}
     for group in Group.objects.filter(pk__in=used).order_by("pk"):
         team = Team.objects.create(name=free_name(Team, group.name))
         Membership.objects.bulk_create(
             Membership(team=team, user_id=user, role="viewer") for user in group.user_set.values_list("pk", flat=True)
         )
-        Channel.objects.filter(group=group).update(team=team)
+        Channel.objects.filter(team=group).update(of_team=team)
         Subscription.objects.filter(group=group).update(team=team)
 
 

@@ -1,3 +1,4 @@
+import django.db.models.deletion
 from django.db import migrations, models
 
 
@@ -10,7 +11,17 @@ class Migration(migrations.Migration):
     operations = [
         migrations.RemoveField(
             model_name='channel',
-            name='group',
+            name='team',
+        ),
+        migrations.RenameField(
+            model_name='channel',
+            old_name='of_team',
+            new_name='team',
+        ),
+        migrations.AlterField(
+            model_name='channel',
+            name='team',
+            field=models.ForeignKey(blank=True, help_text='Only subscriptions of this team and of its members may use it. Both empty: all subscriptions.', null=True, on_delete=django.db.models.deletion.CASCADE, related_name='channels', to='webapp.team', verbose_name='team'),
         ),
         migrations.RemoveField(
             model_name='subscription',

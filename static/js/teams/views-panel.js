@@ -17,6 +17,10 @@ export class ViewsPanel {
     this.form = $("views-form");
     this.linkForm = $("link-form");
     $("views-open").addEventListener("click", () => this.start());
+    $("views-menu").addEventListener("click", (event) => {
+      event.target.closest("details").open = false;
+      this.start();
+    });
     $("views-close").addEventListener("click", () => this.dialog.close());
     this.form.addEventListener("submit", (event) => {
       event.preventDefault();

@@ -75,7 +75,7 @@ class Term:
 
     def _deciding(self, holds):
         """Yield the leaves that make this term hold, not hold, or unknown, as `holds` says."""
-        if self.of in ("", TOLD):
+        if self.of in ("", TOLD) or not self.parts:
             yield self
         elif self.of == NOT:
             yield from self.parts[0]._deciding(None if holds is None else not holds)

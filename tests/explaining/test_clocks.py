@@ -84,12 +84,12 @@ def test_an_explanation_says_how_long_the_condition_has_held_and_how_long_it_sti
     ]
     (term,) = holding.deciding()
     assert term.asks == "for 5 min without a break"
-    assert term.found == "holds for 2 min 10 s, since 08:01:30 UTC; 2 min 50 s to go"
+    assert term.found == "holds for 2 min 9 s, since 08:01:30 UTC; 2 min 51 s to go"
     assert (alarm.holds, alarm.found) == (True, "since 08:06:30 UTC")
     assert not left.holds
     assert [term.found for term in again.deciding()] == [
         "holds for 0 s, since 08:07:20 UTC; 5 min to go",
-        "not again before 08:16:50 UTC, in 9 min 30 s",
+        "not again before 08:16:50 UTC, in 9 min 31 s",
     ]
 
 

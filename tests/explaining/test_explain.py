@@ -251,6 +251,14 @@ def test_every_plan_can_be_explained(document, box, properties):
     orjson.dumps(told.document())
 
 
+def test_outside_of_a_box_without_bounds_is_decided_by_that_box():
+    anywhere = {"lo": [None, None], "hi": [None, None]}
+    plan = parse_plan({"stream": "a", "area": anywhere, "report": "outside"})
+    told = explain(plan, subject_of([25.0, 60.0, 0.0, 25.0, 60.0, 0.0], {}, "a", "a"))
+    assert told.holds is False
+    assert [term.asks for term in told.deciding()] == ["in the query box"]
+
+
 def test_every_way_of_evaluation_is_explained():
     assert set(_BY_EVALUATION) == set(Evaluation)
 

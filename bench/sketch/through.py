@@ -14,18 +14,21 @@ from bench.stack import child, said
 from bench.time_joins_live import Pairs, live
 from streaming.sketch.settings import HOUR_US
 
-STREAM, OBJECTS, FEATURES, SECONDS = "bench", 100_000, 8, 60.0
+STREAM, FEATURES, SECONDS = "bench", 8, 60.0
+# At full speed a batch has many elements of each of the fewer objects, and few of each of the others.
+OBJECTS = (100_000, 500_000)
 
 
 def rows() -> Iterator[str]:
-    """Yield a row of the table for an engine without a sketch, and for one with a sketch."""
-    for is_sketched in (False, True):
-        told = _measured(is_sketched)
-        name = "with a sketch" if is_sketched else "without"
-        yield f"| {name} | {told['elements/s']:,.0f} | {told['batches/s']:.1f} | {told['longest batch ms']:,.0f} |"
+    """Yield a row of the table for each number of objects: without a sketch, with one, and their ratio."""
+    for objects in OBJECTS:
+        without, sketched = (_measured(objects, is_sketched) for is_sketched in (False, True))
+        rates = [told["elements/s"] for told in (without, sketched)]
+        longest = [f"{told['longest batch ms']:,.0f}" for told in (without, sketched)]
+        yield f"| {objects:,} | {rates[0]:,.0f} | {rates[1]:,.0f} | {rates[1] / rates[0]:.2f} | {' and '.join(longest)} |"
 
 
-def _measured(is_sketched):
+def _measured(objects, is_sketched):
     """Put an engine with range queries under as much load as it takes; return the figures of what it published."""
     with (
         TemporaryDirectory(prefix="lookout-sketched-", ignore_cleanup_errors=True) as folder,
@@ -35,7 +38,7 @@ def _measured(is_sketched):
         stack.log.send("stream", stream=STREAM, **({"sketch": settings} if is_sketched else {}))
         for entry in box_queries(np.random.default_rng(SEED)):
             stack.log.send(**entry)
-        options = ("--rate", str(FULL_SPEED), "--objects", str(OBJECTS), "--features", str(FEATURES))
+        options = ("--rate", str(FULL_SPEED), "--objects", str(objects), "--features", str(FEATURES))
         where = ("--partitions", str(stack.partitions), "--log-url", stack.log_url)
         with child("bench.load", stack.redis_url, "--stream", STREAM, *options, *where) as load:
             said(load, "filled")

@@ -23,9 +23,9 @@ def rows() -> Iterator[str]:
     """Yield a row of the table for each number of objects: without a sketch, with one, and their ratio."""
     for objects in OBJECTS:
         without, sketched = (_measured(objects, is_sketched) for is_sketched in (False, True))
-        rates = [told["elements/s"] for told in (without, sketched)]
-        longest = [f"{told['longest batch ms']:,.0f}" for told in (without, sketched)]
-        yield f"| {objects:,} | {rates[0]:,.0f} | {rates[1]:,.0f} | {rates[1] / rates[0]:.2f} | {' and '.join(longest)} |"
+        plain, rate = (told["elements/s"] for told in (without, sketched))
+        longest = " and ".join(f"{told['longest batch ms']:,.0f}" for told in (without, sketched))
+        yield f"| {objects:,} | {plain:,.0f} | {rate:,.0f} | {rate / plain:.2f} | {longest} |"
 
 
 def _measured(objects, is_sketched):

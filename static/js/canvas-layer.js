@@ -1,7 +1,7 @@
 // The moving objects as one Leaflet layer with two canvases: trails, hulls, rings and names below, the objects above. The
 // canvases are larger than the map, so that a short pan only moves them and draws nothing.
 
-import { drawVectors, VECTORS_UP_TO } from "./course-vectors.js";
+import { drawVectors, drawWays, VECTORS_UP_TO, waysAhead } from "./course-vectors.js";
 import { mercatorX } from "./geometry.js";
 import { Hulls } from "./hulls.js";
 import { ObjectLabels } from "./object-labels.js";
@@ -267,18 +267,23 @@ const METHODS = {
     const selected = this.store.selectedSlots();
     const trails = this.trailSlots(selected);
     const vectors = this.vectorMin > 0 && (this.visible.n <= VECTORS_UP_TO || selected.length > 0);
+    const ways = waysAhead(this.store.objects, this.visible, this.store.queries);
     const outlined = this.outlined();
     const lasting = this.lasting();
     const lines = lasting.length > 0 || this.store.picked !== null || this.store.told.fresh(this.now());
     const { pointed, watched } = this.marks();
     const marked = watched.length > 0 || pointed !== undefined;
-    const drawn = [trails.length, selected.length, outlined.size, this.labels.shown.size, this.hulls.shown.size].some((some) => some > 0);
+    const drawn = [trails.length, ways.length, selected.length, outlined.size, this.labels.shown.size, this.hulls.shown.size].some((some) => some > 0);
     const empty = !drawn && !vectors && !lines && !marked;
     this.below.hidden = empty; // the browser need not compose an empty canvas
     if (empty) return;
     this.lines.setTransform(this.ratio, 0, 0, this.ratio, 0, 0);
     this.lines.clearRect(0, 0, this.width, this.height);
     this.drawLook(trails, vectors, selected);
+    if (ways.length > 0) {
+      const { queries: colours, surface: edge } = this.palette();
+      drawWays(this.lines, ways, { objects: this.store.objects, visible: this.visible, world: this.place().world, colours, edge });
+    }
     if (lines) this.drawPairs(lasting);
     this.drawOutlines(outlined);
     if (watched.length > 0) this.drawRings(new Set(watched), WATCHED_PX, this.palette().watched);

@@ -8,6 +8,7 @@ export const VECTORS_UP_TO = 2000; // objects in view; of more than that, only t
 const DEG = Math.PI / 180;
 const SLOWEST_MPS = 0.2; // an object at rest has no line
 const SHORTEST_PX = 3;
+const DASH_PX = [7, 5];
 
 /**
  * Return how far an object goes on the map in some time, as a Web Mercator vector `[right, down]` of unit size; null if its course or
@@ -43,4 +44,40 @@ export function drawVectors(context, { objects, visible, world, seconds, stale, 
     context.strokeStyle = style;
     context.stroke();
   }
+}
+
+/**
+ * Return the ways of the objects that are in the answers of predicted entries: `[i, seconds, colour]` of each, `i` its index in `visible`.
+ *
+ * @param {object} objects
+ * @param {object} visible
+ * @param {Map<number, object>} queries by number; those that are not shown have no ways
+ */
+export function waysAhead(objects, { n, slots }, queries) {
+  const predicted = [...queries.values()].filter(({ plan, shown }) => shown && plan?.kind === "approach");
+  const ways = [];
+  for (const { query, plan, colour } of predicted) {
+    for (let i = 0; i < n; i++) {
+      if (objects.queries[slots[i]]?.includes(query)) ways.push([i, plan.within_s, colour]);
+    }
+  }
+  return ways;
+}
+
+/** Draw ways, as `waysAhead` returns them, as dashed lines. */
+export function drawWays(context, ways, { objects, visible, world, colours, edge }) {
+  for (const [i, seconds, colour] of ways) {
+    const vector = vectorOf(objects, visible.slots[i], seconds);
+    if (!vector) continue;
+    context.beginPath();
+    context.moveTo(visible.x[i], visible.y[i]);
+    context.lineTo(visible.x[i] + vector[0] * world, visible.y[i] + vector[1] * world);
+    for (const [width, style, dash] of [[4, edge, []], [2, colours[colour], DASH_PX]]) {
+      context.setLineDash(dash);
+      context.lineWidth = width;
+      context.strokeStyle = style;
+      context.stroke();
+    }
+  }
+  context.setLineDash([]);
 }

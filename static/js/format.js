@@ -360,6 +360,7 @@ function membersText(plan, titleOf, focus) {
   if (plan?.kind === "rule") return ruleText(plan, (number) => titleOf("query", number));
   const shape = shapeText(plan?.area);
   const within = shape && ` ${shape}`;
+  if (plan?.kind === "approach") return `${shapeText(plan.target) || "inside a rectangle"} within ${number(plan.within_s / 60, 1)} min`;
   if (plan?.kind === "knn") return `${count(plan.k)} nearest to ${focusText(plan.around, focus)}${atMost(plan.max_distance)}${within}`;
   if (plan?.around) return aroundText(plan.around, focusText(plan.around, focus)) + within;
   if (kindOf(plan).report !== "join") return shape && !plan.compare ? shape : `${plan?.report ?? "inside"} a rectangle${within}`;

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { vectorOf } from "../../static/js/course-vectors.js";
+import { vectorOf, waysAhead } from "../../static/js/course-vectors.js";
 import { latitudeOf, mercatorPerMetre, mercatorY } from "../../static/js/geometry.js";
 import { cornersOf, headingOf, hullOf, Hulls } from "../../static/js/hulls.js";
 
@@ -47,4 +47,15 @@ test("the line ahead ends where the object will be", () => {
   const [right] = vectorOf(objects, 1, 600);
   near([right * 360], [(6000 / 111_195) * 2], 1e-3);
   assert.deepEqual([vectorOf(objects, 2, 600), vectorOf(objects, 3, 600)], [null, null]);
+});
+
+test("objects of a predicted entry that is shown have a way ahead", () => {
+  const objects = { queries: [[7], [], [8, 7], [9]] };
+  const plan = { kind: "approach", within_s: 600 };
+  const queries = new Map([
+    [7, { query: 7, plan, colour: 2, shown: true }],
+    [8, { query: 8, plan: { kind: "range" }, colour: 3, shown: true }],
+    [9, { query: 9, plan, colour: 4, shown: false }],
+  ]);
+  assert.deepEqual(waysAhead(objects, { n: 4, slots: [3, 2, 1, 0] }, queries), [[1, 600, 2], [3, 600, 2]]);
 });

@@ -100,6 +100,10 @@ test("plans about a focus and aggregates are told in words", () => {
   assert.equal(told({ kind: "range", around: { at: [24.5, 59.7], half_widths: [500] } }), "in 1 km × any around 59.7000° N, 24.5000° E");
   assert.equal(told({ kind: "range", around: { key: "anna", polygon: [] } }), "in a polygon around anna");
   assert.equal(told({ kind: "knn", k: 10, around: { key: "anna" }, max_distance: 850 }), "10 nearest to anna, at most 850 m away");
+  const target = { lo: [24, 59], hi: [25, 60] };
+  assert.equal(told({ kind: "approach", target, within_s: 630 }), "inside a rectangle within 10.5 min");
+  const circle = { circle: { center: [24, 59], radius_m: 500 } };
+  assert.equal(told({ kind: "approach", target: circle, within_s: 600 }), "in a circle of 500 m within 10 min");
   const aggregate = { function: "avg", property: "speed_mps", group_by: "ship_type" };
   assert.equal(told({ kind: "range", report: "inside", aggregate }), "average speed inside a rectangle, by ship type");
   assert.equal(told({ kind: "range", around: AROUND, aggregate: { function: "count" } }), "count within 9.26 km of anna");

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 
 from streaming.explaining import joins, moving, rules
+from streaming.explaining.approaches import approach_terms
 from streaming.explaining.asked import asked_terms
 from streaming.explaining.known import Known
 from streaming.explaining.places import compared_term
@@ -39,7 +40,10 @@ def explain(plan: Plan, subject: Subject, known: Known | None = None) -> Term:
 def _regional(plan, subject, known):
     if getattr(plan, "partners", None) is not None:
         return every("in the answer", [*asked_terms(plan, subject), *joins.feature_terms(plan, subject, known)])
-    if kind_of(plan).refinement:
+    refinement = kind_of(plan).refinement
+    if refinement in _BY_REFINEMENT:
+        return every("in the answer", [*asked_terms(plan, subject), *_BY_REFINEMENT[refinement](plan, subject)])
+    if refinement:
         what = Term(f"what {kind_of(plan).name} asks", None, "queries of this kind cannot be explained further")
         return every("in the answer", [*asked_terms(plan, subject), what])
     return every("in the answer", [*asked_terms(plan, subject), *_compared(plan, subject)])
@@ -62,6 +66,7 @@ def _sketch(plan, subject, known):
     return every("in the answer", [Term(asks, None, "a sketch does not know single objects")])
 
 
+_BY_REFINEMENT: Mapping[str, Callable[..., list[Term]]] = {"streaming.operators.approaches:Approaches": approach_terms}
 _BY_EVALUATION: Mapping[Evaluation, Callable[..., Term]] = {
     Evaluation.REGIONAL: _regional,
     Evaluation.STREAM_JOIN: joins.stream_term,

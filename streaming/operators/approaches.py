@@ -41,7 +41,7 @@ class Approaches:
     """
 
     def __init__(self, plans: Sequence[ApproachPlan], space: Space) -> None:
-        targets = Numbered.of([_target(plan, space) for plan in plans])
+        targets = Numbered.of([target_of(plan, space) for plan in plans])
         self._use(
             Numbered.of([_asked(plan) for plan in plans]),
             targets,
@@ -151,8 +151,8 @@ def _asked(plan):
     return plan.stream, plan.area, plan.where, plan.filters, plan.emit
 
 
-def _target(plan, space):
-    """Return the area of a plan as a filter."""
+def target_of(plan: ApproachPlan, space: Space) -> AreaFilter:
+    """Return the area that objects will enter as a filter; of a box, its sides in the first two dimensions."""
     if plan.shape is not None:
         return AreaFilter(plan.shape)
     west, south, east, north = plan.target[0], plan.target[1], plan.target[space.n], plan.target[space.n + 1]

@@ -84,7 +84,8 @@ def _groups(documents) -> Iterator[list[int]]:
 def _form(document):
     """Return what documents of a group have in common; None for a document that is read by itself."""
     rest = document.copy()
-    boxes = [(name, box) for name in _BOX_KEYS if (box := rest.pop(name, None)) is not None]
+    # A key whose value is null stays: some kinds do not take it.
+    boxes = [(name, rest.pop(name)) for name in _BOX_KEYS if rest.get(name) is not None]
     try:
         return orjson.dumps(rest), *[(name, _sides(box)) for name, box in boxes]
     except (TypeError, KeyError, ValueError):

@@ -38,7 +38,7 @@ class Limits:
     objects : int
         The most objects of the stream within a lifetime before the page.
     rows : int
-        After so many rows, a page ends; rows of the same time are never divided.
+        After so many rows, a page ends; rows of the same time, or step, are never divided.
     """
 
     scanned: int = 20_000_000
@@ -127,7 +127,7 @@ def _read(elements, space, wanted, limits):
     page = _in_order(_thinned(page, wanted.step_us).collect(engine="streaming"))
     page = page.with_columns(inside=_inside(space, wanted))
     changes = _signed(before, page, wanted)
-    changes, until_us = _cut(changes, until_us, limits)
+    changes, until_us = _cut(changes, until_us, limits, max(1, wanted.step_us))
     scene = before.filter(pl.col("inside")).sort("heard", "key") if wanted.scene else before.clear()
     scene = scene.with_columns(sign=pl.lit(ENTERED, pl.Int8), reason=pl.lit(SNAPSHOT, pl.Int8))
     rows = pl.concat([scene.select(changes.columns), changes])
@@ -203,12 +203,17 @@ def _signed(before, page, wanted):
     return changes.with_columns(sign=sign.cast(pl.Int8), reason=pl.lit(MOVED, pl.Int8)).drop("was")
 
 
-def _cut(changes, until_us, limits):
-    """Cut a page after its limit of rows, between two times; return it and the time up to which it is complete."""
+def _cut(changes, until_us, limits, step_us):
+    """Cut a page after its limit of rows, between two steps; return it and the time up to which it is complete.
+
+    Of an object, only the last element in a step is told. If a page ended before it, the next one would begin with one that was
+    not told.
+    """
     if changes.height <= limits.rows:
         return changes, until_us
     times = changes["heard"].dt.epoch("us")
-    until_us = max(int(times[limits.rows]) - 1, int(times[0]))
+    ends = max(int(times[limits.rows]) // step_us, int(times[0]) // step_us + 1) * step_us - 1
+    until_us = min(ends, until_us)
     return changes.filter(times <= until_us), until_us
 
 

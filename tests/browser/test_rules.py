@@ -6,6 +6,7 @@ import pytest
 from playwright.sync_api import expect
 
 from bench.live import wait_for
+from tests.browser.admin_page import admin_form
 from tests.browser.test_accessibility import wrong
 from tests.webapp.receiver import Receiver
 
@@ -43,24 +44,6 @@ def test_a_ship_that_stays_has_an_alarm_until_it_leaves(screen, feed):
     expect(dialog.locator("#rule-sentence")).to_contain_text(re.compile("more than 5 times within 10 min"))
     screen.page.keyboard.press("Escape")
     expect(dialog).to_be_hidden()
-
-
-def admin_form(page, path, **fields):
-    """Fill a form of the admin, and save it."""
-    page.goto(path)
-    form = page.locator("#content-main form")
-    for name, value in fields.items():
-        field = form.locator(f"[name={name}]")
-        if form.locator(f".field-{name} .select2").count():
-            form.locator(f".field-{name} .select2-selection").click()
-            page.locator(".select2-dropdown .select2-search__field").fill(value)
-            page.get_by_role("option", name=value, exact=True).click()
-        elif field.evaluate("(element) => element.tagName") == "SELECT":
-            field.select_option(value)  # by its value, or by what is shown
-        else:
-            field.fill(value)
-    form.get_by_role("button", name="Save", exact=True).click()
-    expect(page.locator(".messagelist .success")).to_be_visible()
 
 
 def test_an_alarm_opens_an_incident_and_reaches_a_webhook(screen_of, user, feed):

@@ -93,6 +93,7 @@ PLANS = {
         "around": {"at": [0, 0], "polygon": [[0, 0], [3, 0], [0, 4]]},
         "aggregate": {"function": "count"},
     },
+    "approach": {"stream": "ships", "kind": "approach", "target": {"lo": [0, 0], "hi": [2, 2]}, "within_s": 600},
 }
 
 

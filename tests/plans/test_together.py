@@ -74,6 +74,12 @@ def test_documents_read_together_are_read_as_each_by_itself(seed, space):
             assert hash(told.plan) == hash(expected[0]) and repr(told.plan) == repr(expected[0])
 
 
+def test_a_key_that_is_null_is_not_a_missing_one():
+    around = {"stream": "ships", "around": {"key": "b", "radius": 5}, "area": {"lo": [5, 7], "hi": [8, 7]}}
+    first, second = parse_together([around, around | {"compare": None}], EARTH)
+    assert not isinstance(first, Exception) and "got around and compare" in str(second)
+
+
 def test_thousands_of_documents_that_differ_in_their_boxes_are_read_by_one(monkeypatch):
     read, real = [], together.parse_plan
     monkeypatch.setattr(together, "parse_plan", lambda *asked: (read.append(asked), real(*asked))[1])

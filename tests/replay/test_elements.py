@@ -131,6 +131,13 @@ def test_what_is_thinned_out_shows_the_same_at_the_end_of_each_step(tmp_path_fac
         assert played(scene, changes, end_us) == shown(told, end_us)
 
 
+def test_a_page_that_is_thinned_out_does_not_end_within_a_step(tmp_path):
+    history, told = stored(tmp_path, [("b", 6, 170.0, 0.0), ("b", 10, 165.0, 0.0), ("b", 11, 165.0, 0.0)])
+    span, step_us = (BEGINNING + S, BEGINNING + 31 * S), 2 * S
+    scene, changes = pages(history, *span, Limits(rows=1), step_us)
+    assert played(scene, changes, BEGINNING + 12 * S - 1) == shown(told, BEGINNING + 12 * S - 1) == {}
+
+
 def test_thinning_out_leaves_one_element_of_an_object_in_a_step(crowd):
     wanted = Wanted(STREAM, AREA, BEGINNING - 1, BEGINNING + 60 * S - 1, LIFE_US, step_us=10 * S)
     page = read_page(crowd, wanted)

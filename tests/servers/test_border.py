@@ -45,6 +45,7 @@ KINDS = {
         "lateness_s": 0,
         "idle_s": 1,
     },
+    "approach": {"kind": "approach", "target": {"lo": [0, 0], "hi": [2.5, 2.5]}, "within_s": 3_600},
     "moving range": {"around": {"key": "focal", "radius": 250_000}},
     "quiet range": {"around": {"key": "focal", "half_widths": [200_000, 200_000]}, "emit": "membership"},
     "knn": {"kind": "knn", "around": {"key": "focal"}, "k": 2},
@@ -106,6 +107,7 @@ def ships(step):
     for key in ["focal", *(key for key in "abcdefgh" if rng.random() < 0.6)]:
         place = [rng.uniform(-2, 4), rng.uniform(-2, 4), 0]
         properties = {"speed": rng.randint(0, 9), "kind": rng.choice("ab")}
+        properties |= {"speed_mps": 300.0, "course_deg": 40.0 * ord(key[0]) % 360}
         yield "ships", step * SECOND_US, one("ships", key, step, [*place, *place], properties)
 
 

@@ -9,14 +9,11 @@ import socket
 import ssl
 import subprocess
 import threading
-from email import message_from_bytes, policy
 from importlib.metadata import EntryPoint
 
 import http_ece
 import paho.mqtt.client as mqtt
 import pytest
-from aiosmtpd.controller import Controller
-from aiosmtpd.smtp import AuthResult
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from django.core.exceptions import ValidationError
@@ -29,6 +26,7 @@ from streaming.errors import InvalidOptions
 from streaming.gateway.access import FeedAccess
 from tests.webapp.alarms import changed, query_of, subscribed, webhook
 from tests.webapp.certificates import self_signed
+from tests.webapp.mail_server import Mailbox
 from tests.webapp.receiver import Receiver
 from webapp.delivery import outbox
 from webapp.delivery.channels import GROUP, channel_kinds, make_channel, options_of, secrets_of
@@ -142,38 +140,6 @@ def test_a_chat_gets_text_in_which_nothing_is_a_command(receiver):
     assert document["username"] == "Lookout"
     assert document["text"].startswith("*[critical] Harbour – Süd: MMSI &lt;1&gt; opened*\nObject: MMSI &lt;1&gt;\n")
     assert "<" not in document["text"]
-
-
-class Mailbox:
-    """A mail server on loopback; a context that ends it."""
-
-    def __init__(self, tls=None, login=None, reply="250 OK"):
-        self.letters, self.reply, self.login = [], reply, login
-        options = {"tls_context": tls, "require_starttls": True} if tls else {}
-        if login:
-            options |= {"authenticator": self._authenticated, "auth_required": True}
-        self.port = free_port()
-        self._controller = Controller(self, hostname="127.0.0.1", port=self.port, ready_timeout=PATIENCE_S, **options)
-
-    def __enter__(self):
-        self._controller.start()
-        return self
-
-    def __exit__(self, *_):
-        self._controller.stop()
-
-    def _authenticated(self, server, session, envelope, mechanism, data):
-        right = (data.login.decode(), data.password.decode()) == self.login
-        return AuthResult(success=right, handled=right)
-
-    async def handle_RCPT(self, server, session, envelope, address, options):
-        if self.reply.startswith("250"):
-            envelope.rcpt_tos.append(address)
-        return self.reply
-
-    async def handle_DATA(self, server, session, envelope):
-        self.letters.append((envelope.rcpt_tos, message_from_bytes(envelope.content, policy=policy.default)))
-        return "250 OK"
 
 
 def test_a_letter_is_delivered_with_the_key_as_its_number():

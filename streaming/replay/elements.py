@@ -206,8 +206,8 @@ def _signed(before, page, wanted):
 def _cut(changes, until_us, limits, step_us):
     """Cut a page after its limit of rows, between two steps; return it and the time up to which it is complete.
 
-    Of an object, only the last element in a step is told. If a page ended before it, the next one would begin with one that was
-    not told.
+    Of an object, only the last element in a step is told. If a page ended before it, the next one would begin with one
+    that was not told.
     """
     if changes.height <= limits.rows:
         return changes, until_us

@@ -3,7 +3,7 @@
 docs/reports.md defines every word.
 """
 
-from streaming.reports.areas import Area, box_area, polygon_area, ring_area, shape_area
+from streaming.reports.areas import Area, box_area, drawn_area, polygon_area, ring_area, shape_area
 from streaming.reports.days import days_of
 from streaming.reports.errors import InvalidReport
 from streaming.reports.fixes import Fixes, Limits, in_order, read_fixes
@@ -18,6 +18,7 @@ __all__ = [
     "Terms",
     "box_area",
     "days_of",
+    "drawn_area",
     "in_order",
     "polygon_area",
     "read_fixes",

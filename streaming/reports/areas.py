@@ -6,13 +6,20 @@ from typing import Any
 
 import numpy as np
 import orjson
+import pyproj
 import shapely
 
+from streaming.kinds.area_documents import polygons_geometry
+from streaming.kinds.areas import LEAST_LATITUDE_M, POLE_DEG, AreaShape, CircleArea, PolygonArea
 from streaming.reports.errors import InvalidReport
 
 TURNS_DEG = (0.0, 360.0, -360.0)
 POLYGONAL = ("Polygon", "MultiPolygon")
 MOST_VERTICES = 500_000
+# A corridor's line is looked at every so many degrees, since it is straight in degrees, and not in metres.
+SEGMENT_DEG = 0.05
+# The border of a circle has so many corners in a quarter of a turn.
+QUARTER_TURN = 32
 
 
 @dataclass(frozen=True)
@@ -170,3 +177,32 @@ def shape_area(shape: Any) -> Area:
 def ring_area(ring: Iterable[Iterable[float]]) -> Area:
     """Return the area within a ring of [longitude, latitude]; its first corner need not be repeated."""
     return shape_area(shapely.Polygon([tuple(corner) for corner in ring]))
+
+
+def drawn_area(shape: AreaShape) -> Area:
+    """Return the area of a query that has a shape. Circles and corridors become polygons with 128 corners a turn.
+
+    The border of such a polygon is within the true one by at most a 3,000th of the radius, or of half the width: 1.5 m
+    for 5 km. Where a corridor is 100 km from its middle, it is also at most a 20,000th narrower or wider.
+
+    Raises
+    ------
+    InvalidReport
+        As `shape_area`; also if the shape may contain a pole.
+    """
+    if isinstance(shape, PolygonArea):
+        return shape_area(polygons_geometry(shape))
+    if isinstance(shape, CircleArea):
+        line, reach_m = shapely.Point(shape.center), shape.radius_m
+    else:
+        line, reach_m = shapely.segmentize(shapely.LineString(shape.line), SEGMENT_DEG), shape.width_m / 2
+    if max(abs(line.bounds[1]), abs(line.bounds[3])) + reach_m / LEAST_LATITUDE_M > POLE_DEG:
+        raise InvalidReport(f"the area of a report must not contain a pole; got one that reaches {reach_m:,.0f} m far")
+    middle = line.centroid
+    metres = pyproj.Proj(proj="aeqd", lon_0=middle.x, lat_0=middle.y, ellps="WGS84")
+    flat = shapely.transform(line, lambda places: np.stack(metres(*places.T), axis=1))
+    round_it = shapely.buffer(flat, reach_m, quad_segs=QUARTER_TURN)
+    x_m, y_m = shapely.get_coordinates(round_it).T
+    lon, lat = metres(x_m, y_m, inverse=True)
+    lon = middle.x + (np.asarray(lon) - middle.x + 180.0) % 360.0 - 180.0
+    return shape_area(shapely.set_coordinates(round_it, np.stack([lon, np.asarray(lat)], axis=1)))

@@ -136,6 +136,12 @@ def test_the_area_is_that_of_a_polygon_a_query_or_a_feature(ask, ships, user, ot
     plan = {"kind": "sketch", "stream": "ships", "polygon": RING}
     ring = Query.objects.create(owner=user, name="b", plan=plan, stream="ships", space=ships.space)
     assert ask(query=ring.pk)["rows"] == expected
+    shaped = {"stream": "ships", "area": POLYGON}
+    corridor = {"corridor": {"line": [[10.0, 0.5], [14.0, 0.5]], "width_m": 100_000}}
+    soon = {"kind": "approach", "stream": "ships", "target": corridor, "within_s": 60}
+    for name, plan in (("polygon", shaped), ("soon", soon)):
+        query = Query.objects.create(owner=user, name=name, plan=plan, stream="ships", space=ships.space)
+        assert [row["key"] for row in ask(query=query.pk)["rows"]] == [row["key"] for row in expected], name
     plan = {"stream": "ships", "around": {"key": "a", "radius": 1}}
     moving = Query.objects.create(owner=user, name="moves", plan=plan, stream="ships", space=ships.space)
     assert "stays where it is; got 'moves'" in ask(404, query=moving.pk)["error"]

@@ -12,8 +12,9 @@ import shapely
 from django.conf import settings
 
 from streaming.errors import LookoutError
+from streaming.kinds.area_documents import parse_area_value, shape_of
 from streaming.layers import InvalidLayer
-from streaming.reports import Area, InvalidReport, Terms, box_area, polygon_area, ring_area, shape_area
+from streaming.reports import Area, InvalidReport, Terms, box_area, drawn_area, polygon_area, ring_area, shape_area
 from streaming.reports.stops import MOST_STOP_US
 from streaming.time_zones import is_time_zone
 from webapp.access import rights_of
@@ -190,10 +191,12 @@ def _area_of_query(user, text):
     plan: dict[str, Any] = query.plan
     if ring := plan.get("polygon"):
         return ring_area(ring)
-    box = None if plan.get("around") else plan.get("compare") or plan.get("area")
+    box = None if plan.get("around") else plan.get("compare") or plan.get("target") or plan.get("area")
     if box is None:
         raise Refused("query", f"the query of a report must have an area that stays where it is; got {query.name!r}")
     parsed = query.space.parsed
+    if shape := shape_of(parse_area_value(box, "area", parsed)[1]):
+        return drawn_area(shape)
     corners = parsed.box(box["lo"], box["hi"])
     west, south, east, north = np.clip(
         corners[[0, 1, parsed.n, parsed.n + 1]], (-180, -90, -180, -90), (180, 90, 540, 90)

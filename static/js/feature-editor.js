@@ -182,6 +182,7 @@ export class FeatureEditor {
       event.preventDefault();
       event.stopPropagation();
     });
+    handle.getElement().setAttribute("aria-label", `Corner ${at + 1}`); // Leaflet's `alt` is for images alone
     handle.getElement().dataset.corner = `${linesOf(this.shape).indexOf(line)}:${at}`;
   }
 
@@ -212,7 +213,7 @@ export class FeatureEditor {
 
   #marker([lon, lat], className, draggable) {
     const icon = this.L.divIcon({ className, iconSize: [12, 12] });
-    const handle = this.L.marker([lat, lon], { icon, draggable, keyboard: className === "vertex", bubblingMouseEvents: false, alt: "Corner" });
+    const handle = this.L.marker([lat, lon], { icon, draggable, keyboard: className === "vertex", bubblingMouseEvents: false });
     this.handles.push(handle.addTo(this.map));
     return handle;
   }

@@ -89,6 +89,11 @@ class Screen:
         self.page.evaluate(TURN, f"#{zoom}/{lat}/{lon}")
         expect(self.page.locator(".leaflet-pan-anim")).to_have_count(0)
 
+    def follow(self) -> None:
+        """Take over the view to which the page has turned, from its address."""
+        view = self.page.evaluate("location.hash.slice(1).split('&')[0].split('/').slice(0, 3).map(Number)")
+        self.zoom, self.lat, self.lon = view
+
     def live(self) -> None:
         """Wait until the badge says that the connection is there, be the engine slow or not."""
         expect(self.page.locator("#connection")).to_have_attribute("data-state", CONNECTED)

@@ -57,9 +57,7 @@ def test_ships_that_stay_near_each_other_are_a_line_a_count_and_two_events(scree
     screen.page.locator(".event-single").first.click()
     expect(screen.page.locator("#object-title")).to_have_text(re.compile("^MS (Anna|Berta)$"))
     wait_for(lambda: float(screen.page.evaluate("location.hash").split("/")[0][1:]) > ZOOM, "a view of the pair alone")
-    screen.zoom, screen.lat, screen.lon = (
-        float(part) for part in screen.page.evaluate("location.hash.slice(1)").split("/")[:3]
-    )
+    screen.follow()
     assert screen.painted(BETWEEN, "q0", radius=8)
     assert screen.painted(HERE, "accent", radius=20)
     screen.tab("Queries")

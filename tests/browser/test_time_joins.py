@@ -71,7 +71,7 @@ def test_ships_that_meet_in_a_window_are_a_line_that_fades_and_an_event(met, fee
     event.click()
     expect(met.page.locator("#object-title")).to_have_text(re.compile("^MS (Anna|Berta)$"))
     wait_for(lambda: float(met.page.evaluate("location.hash").split("/")[0][1:]) > ZOOM, "a view of the pair alone")
-    met.zoom, met.lat, met.lon = (float(part) for part in met.page.evaluate("location.hash.slice(1)").split("/")[:3])
+    met.follow()
     for place in (BETWEEN, HERE, THERE):
         assert met.painted(place, "q0", radius=8)
     for place in (HERE, THERE):

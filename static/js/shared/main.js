@@ -1,5 +1,6 @@
 // The page of a share link: a map with the answers of its queries. It only reads, and has nothing that changes anything.
 
+import { DisplayFilter } from "../display-filter/display-filter.js";
 import { $, coalesced, h, setText } from "../dom.js";
 import { count } from "../format.js";
 import { MonitorMap } from "../map.js";
@@ -7,6 +8,8 @@ import { createPalette } from "../palette.js";
 import { Socket } from "../socket.js";
 import { createStore } from "../store.js";
 import { Subscriptions } from "../subscriptions.js";
+import { ColourBy } from "../symbology/colour-by.js";
+import { paintOf } from "../symbology/colours.js";
 import { createTheme, isDark } from "../theme.js";
 import { recallUnits } from "../units-control.js";
 import { parseHash } from "../url-state.js";
@@ -21,6 +24,7 @@ const page = JSON.parse($("page").textContent);
 const now = () => Date.now();
 const store = createStore();
 const palette = createPalette();
+const colourBy = new ColourBy(store);
 const map = new MonitorMap($("map"), {
   L,
   store,
@@ -28,7 +32,10 @@ const map = new MonitorMap($("map"), {
   palette: palette.read,
   hidden: () => false,
   veil: () => 0,
-  marks: () => ({ pointed: null, watched: new Set() }),
+  marks: () => ({ pointed: undefined, watched: [] }),
+  colourBy, // nobody chooses colours here, or a filter
+  paint: () => paintOf(colourBy.ranges, isDark()),
+  filter: new DisplayFilter(store),
   baseUrls: { ...document.body.dataset, world: document.body.dataset.world.split(" ") },
   baseMaps: page.base_maps,
   isDark,

@@ -1,4 +1,4 @@
-"""Static files: hashed names, compression, the page's JavaScript modules, and their bundle."""
+"""Static files: hashed names, compression, the page's JavaScript modules and styles, and their bundles."""
 
 import hashlib
 import re
@@ -14,11 +14,12 @@ from django.core.management import call_command
 from whitenoise.compress import Compressor
 from whitenoise.storage import CompressedManifestStaticFilesStorage
 
-IMPORT = re.compile(r"""^(?:import|export)\b[^;"']*["'](\.[^"']+)["']""", re.M)
+IMPORT = re.compile(r"""^(?:@?import|export)\b[^;"']*["'](\.[^"']+)["']""", re.M)
 FINGERPRINT = "sources"
-MAIN_MODULE = "js/main.js"
-# The bundle of all modules, and the fingerprint of the modules that it was made from.
-BUNDLE, BUNDLED = "bundle/main.js", "bundle/sources"
+MAIN_MODULE, MAIN_STYLE = "js/main.js", "css/main.css"
+# What is bundled, each into one file; and the fingerprint of what the bundles were made from.
+BUNDLES = {MAIN_MODULE: "bundle/main.js", MAIN_STYLE: "bundle/main.css"}
+BUNDLED = "bundle/sources"
 ESBUILD = "esbuild@0.28.2"
 BROTLI_QUALITY = 9
 
@@ -71,12 +72,12 @@ def _fingerprint():
 
 @lru_cache
 def modules(entry: str) -> list[str]:
-    """Return the names of a JavaScript module and of all modules that it imports, breadth first.
+    """Return the names of a JavaScript module or style sheet and of all that it imports, breadth first.
 
     Parameters
     ----------
     entry : str
-        Name of the module, such as ``js/main.js``.
+        Its name, such as ``js/main.js``.
     """
     known = {entry: None}
     waiting = [entry]
@@ -92,26 +93,43 @@ def modules(entry: str) -> list[str]:
 @lru_cache
 def scripts() -> list[str]:
     """Return the names of the scripts for the page: the bundle, or all modules if the bundle is missing or outdated."""
-    kept = finders.find(BUNDLED)
-    fresh = kept is not None and Path(kept).read_text() == _fingerprint_of(modules(MAIN_MODULE))
-    return [BUNDLE] if fresh else modules(MAIN_MODULE)
+    return [BUNDLES[MAIN_MODULE]] if _fresh() else modules(MAIN_MODULE)
+
+
+@lru_cache
+def style() -> str:
+    """Return the name of the page's style sheet: the bundle, or the one that imports the others."""
+    return BUNDLES[MAIN_STYLE] if _fresh() else MAIN_STYLE
 
 
 def bundle() -> None:
-    """Bundle the page's modules into one file in ``static``.
+    """Bundle the page's modules into one file in ``static``, and its styles into another.
 
     Raises
     ------
     subprocess.CalledProcessError
         When esbuild, which npm downloads, fails.
     """
-    source = Path(finders.find(MAIN_MODULE))
-    target = source.parents[1] / BUNDLE
-    options = ("--bundle", "--minify", "--format=esm", "--sourcemap", "--sources-content=false", "--log-level=warning")
-    subprocess.run(["npx", "--yes", ESBUILD, source, *options, f"--outfile={target}"], check=True)
-    (source.parents[1] / BUNDLED).write_text(_fingerprint_of(modules(MAIN_MODULE)))
-    for made in target.parent.iterdir():
+    root = Path(finders.find(MAIN_MODULE)).parents[1]
+    options = ("--bundle", "--minify", "--sourcemap", "--sources-content=false", "--log-level=warning")
+    for entry, target in BUNDLES.items():
+        form = ("--format=esm",) if entry == MAIN_MODULE else ()
+        made = f"--outfile={root / target}"
+        subprocess.run(["npx", "--yes", ESBUILD, root / entry, *options, *form, made], check=True)
+    (root / BUNDLED).write_text(_fingerprint_of(_sources()))
+    for made in (root / BUNDLED).parent.iterdir():
         made.chmod(0o644)  # readable by all: the bundle is part of the sources, unlike files that other commands write
+
+
+def _sources():
+    """Return the names of all that is bundled."""
+    return [name for entry in BUNDLES for name in modules(entry)]
+
+
+def _fresh():
+    """Return whether the bundles were made of the sources as they are."""
+    kept = finders.find(BUNDLED)
+    return kept is not None and Path(kept).read_text() == _fingerprint_of(_sources())
 
 
 def _fingerprint_of(names):

@@ -15,7 +15,7 @@ from webapp.maps import base_maps, image_sources
 from webapp.models import LoginLink, ShareLink
 from webapp.models.spaces import EARTH
 from webapp.sockets import SHARED_PATH, SOCKET_PATH
-from webapp.static import modules, scripts
+from webapp.static import modules, scripts, style
 
 HEALTH = Health()
 SHARED_MODULE = "js/shared/main.js"
@@ -38,7 +38,7 @@ def map_page(request: HttpRequest) -> HttpResponse:
         "regions": reverse("admin:webapp_space_regions", args=[EARTH]) if request.user.is_staff else "",
         "add_base_map": reverse("admin:webapp_basemap_add") if request.user.is_staff else "",
     }
-    return render(request, "map.html", {"page": page, "scripts": scripts()})
+    return render(request, "map.html", {"page": page, "scripts": scripts(), "style": style()})
 
 
 @never_cache

@@ -46,7 +46,7 @@ def test_every_file_of_the_page_is_hashed_compressed_and_kept_for_ever(browser, 
 
 def test_the_modules_come_in_one_file_which_is_preloaded(browser, live):
     answers, _ = opened(browser, live.base_url)
-    asked = {answer.url for answer in answers if re.search("/static/(js|bundle)/", answer.url)}
+    asked = {answer.url for answer in answers if re.search(r"/static/(js|bundle)/.*\.js$", answer.url)}
     asked = {address for address in asked if "theme-boot" not in address}
     preloaded = browser.eval_on_selector_all("link[rel=modulepreload]", "links => links.map(link => link.href)")
     assert len(asked) == 1 and asked == set(preloaded)

@@ -7,7 +7,7 @@ import pytest
 from django.core.management import call_command
 
 from webapp import static
-from webapp.static import modules, scripts
+from webapp.static import modules, scripts, style
 
 
 @pytest.fixture
@@ -65,15 +65,17 @@ def test_all_modules_of_the_page_are_found():
     assert len(found) == len(set(found)) > 40
 
 
-def test_the_page_loads_one_file_of_all_modules():
-    """After a change of a module, ``make bundle`` makes it anew."""
-    scripts.cache_clear()
+def test_the_page_loads_one_file_of_all_modules_and_one_of_all_styles():
+    """After a change of a module or a style, ``make bundle`` makes them anew."""
+    scripts.cache_clear(), style.cache_clear()
     assert scripts() == ["bundle/main.js"]
+    assert style() == "bundle/main.css"
 
 
 def test_the_page_loads_the_modules_themselves_where_one_has_changed_since(monkeypatch):
     known = static._fingerprint_of
     monkeypatch.setattr(static, "_fingerprint_of", lambda names: known(names[1:]))
-    scripts.cache_clear()
+    scripts.cache_clear(), style.cache_clear()
     assert scripts() == modules("js/main.js")
-    scripts.cache_clear()
+    assert style() == "css/main.css"
+    scripts.cache_clear(), style.cache_clear()

@@ -1,0 +1,15 @@
+// The page's strings in the user's language, by Django's catalogue for JavaScript; without one, as they are: English.
+
+const catalogue = () => globalThis.django ?? {};
+
+/** Return a text in the user's language. */
+export const gettext = (text) => catalogue().gettext?.(text) ?? text;
+
+/** Return a text of one thing, or of many, in the user's language. */
+export const ngettext = (one, many, count) => catalogue().ngettext?.(one, many, count) ?? (count === 1 ? one : many);
+
+/** Return a text that means one of several things, which the context tells, in the user's language. */
+export const pgettext = (context, text) => catalogue().pgettext?.(context, text) ?? text;
+
+/** Return a text with `%(name)s` replaced by the value of that name. */
+export const filled = (text, values) => text.replace(/%\((\w+)\)s/g, (_, name) => values[name]);

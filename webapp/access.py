@@ -23,6 +23,7 @@ from typing import Any
 
 from django.contrib.auth import get_user_model
 from django.db.models import Q, QuerySet
+from django.utils.translation import gettext
 
 from webapp.models import (
     Channel,
@@ -233,7 +234,10 @@ def team_of(rights: Rights, number: int | None) -> Team | None:
     """
     team = None if number is None else rights.teams().filter(pk=number).first()
     if number is not None and (team is None or not rights.gives_to(number)):
-        raise Refused("team", f"team must be one in which you are an analyst or an admin; got {number}")
+        raise Refused(
+            "team",
+            gettext("team must be one in which you are an analyst or an admin; got %(number)s") % {"number": number},
+        )
     return team
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import orjson
 from django.conf import settings
+from django.utils.translation import gettext
 
 from streaming.errors import LookoutError
 from streaming.kinds.base import Evaluation
@@ -50,7 +51,11 @@ def question(user, plan: Any, span: dict[str, Any]) -> dict[str, Any]:
         what = (
             "a query that emits all" if parsed.emit == "all" else f"a {document['kind']} query with figures or reports"
         )
-        raise Refused("plan", f"a back-test must be of a query whose answer objects enter and leave; got {what}")
+        raise Refused(
+            "plan",
+            gettext("a back-test must be of a query whose answer objects enter and leave; got %(what)s")
+            % {"what": what},
+        )
     watched = Query.objects.in_bulk(kind.queries(parsed))
     plans = {number: query.plan for number, query in watched.items()}
     tried = max(plans, default=0) + 1
@@ -80,7 +85,10 @@ def question(user, plan: Any, span: dict[str, Any]) -> dict[str, Any]:
 def _check_stored(name, stream):
     if stream is None or not (stream.stored or extent_in_words(stream)):
         rule = f"the elements of {name} are not stored, so there is nothing to try this on"
-        raise Refused("history", f"{rule}. An administrator can switch on “store elements” of the stream")
+        raise Refused(
+            "history",
+            gettext("%(rule)s. An administrator can switch on “store elements” of the stream") % {"rule": rule},
+        )
 
 
 def _span(document):
@@ -89,12 +97,14 @@ def _span(document):
     except LookoutError as error:
         raise Refused("fields", str(error)) from None
     if start is None:
-        raise Refused("fields", "span must have a beginning, from; got none")
+        raise Refused("fields", gettext("span must have a beginning, from; got none"))
     stop = min(stop or time.time_ns() // 1_000, time.time_ns() // 1_000)
     longest_us = settings.BACKTEST_DAYS * 86_400 * US
     if not 0 < stop - start <= longest_us:
         rule = f"span must begin before it ends, and before now, and last {settings.BACKTEST_DAYS} days at most"
-        raise Refused("fields", f"{rule}; got {document!r:.120}")
+        raise Refused(
+            "fields", gettext("%(rule)s; got %(document)s") % {"rule": rule, "document": f"{document!r:.120}"}
+        )
     return start, stop
 
 
@@ -108,7 +118,7 @@ async def lines(asked: dict[str, Any]) -> AsyncIterator[dict[str, Any]]:
     """
     if len(_CHILDREN) >= settings.BACKTESTS_AT_ONCE:
         rule = f"at most {settings.BACKTESTS_AT_ONCE} back-tests are made at once"
-        raise Refused("busy", f"{rule}: try again in a moment; got one more")
+        raise Refused("busy", gettext("%(rule)s: try again in a moment; got one more") % {"rule": rule})
     child = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "streaming.backtest"),
         stdin=asyncio.subprocess.PIPE,
@@ -129,10 +139,12 @@ async def lines(asked: dict[str, Any]) -> AsyncIterator[dict[str, Any]]:
                 yield told
                 if "summary" in told:
                     return
-        raise Refused("history", f"the back-test ended with code {await child.wait()}; see the log")
+        raise Refused(
+            "history", gettext("the back-test ended with code %(value)s; see the log") % {"value": await child.wait()}
+        )
     except TimeoutError:
         rule = f"a back-test must read what is stored within {settings.BACKTEST_S:g} s: choose a shorter time"
-        raise Refused("history", f"{rule}; got one that takes longer") from None
+        raise Refused("history", gettext("%(rule)s; got one that takes longer") % {"rule": rule}) from None
     finally:
         ending = asyncio.ensure_future(_end(child))
         try:

@@ -14,6 +14,7 @@ import orjson
 import pyarrow.compute as pc
 import shapely
 from django.conf import settings
+from django.utils.translation import gettext
 
 from streaming.elements import bounds_of
 from streaming.errors import LookoutError
@@ -68,7 +69,11 @@ def question(user, kind: str, fields: dict[str, Any]) -> Question:
     rights = rights_of(user)
     spaces = [_space_of(table, rights) for table in tables]
     if len({space.pk for space in spaces}) > 1:
-        raise Refused("table", f"the tables of a join must lie in one space; got {', '.join(s.pk for s in spaces)}")
+        raise Refused(
+            "table",
+            gettext("the tables of a join must lie in one space; got %(value)s")
+            % {"value": ", ".join(s.pk for s in spaces)},
+        )
     space = spaces[0].parsed
     given = {name: value for name, value in fields.items() if name not in names}
     try:
@@ -216,7 +221,16 @@ def _space_of(table, rights):
     if found is None or (table.source == "stored" and not found.stored and not extent_in_words(found)):
         names = [row.name for row in there if table.source == "layer" or row.stored]
         what = "the name of a layer" if table.source == "layer" else "a stream whose elements are stored"
-        raise Refused("table", f"{table.source} must be {what}: {', '.join(names) or '(none yet)'}; got {table.name!r}")
+        raise Refused(
+            "table",
+            gettext("%(source)s must be %(what)s: %(value)s; got %(name)s")
+            % {
+                "source": table.source,
+                "what": what,
+                "value": ", ".join(names) or "(none yet)",
+                "name": f"{table.name!r}",
+            },
+        )
     return found.space
 
 

@@ -13,6 +13,7 @@ from django.contrib.auth import get_user_model
 from django.db import transaction
 from django.db.models import Count
 from django.utils import timezone
+from django.utils.translation import gettext
 
 from webapp.access import people, rights_of
 from webapp.delivery.outbox import enqueue
@@ -102,7 +103,9 @@ def snooze(user, number: int, until: datetime) -> Incident:
     """Let an open incident be silent until a time, which must be in the future."""
     with _acting(user, number) as act:
         if until <= timezone.now():
-            raise Refused("fields", f"until must be in the future; got {until.isoformat()}")
+            raise Refused(
+                "fields", gettext("until must be in the future; got %(isoformat)s") % {"isoformat": until.isoformat()}
+            )
         act.save(IncidentChange.SNOOZED, f"until {until:%Y-%m-%d %H:%M} UTC", snoozed_until=until)
     return act.incident
 
@@ -149,9 +152,13 @@ def _acting(user, number: int, closed: bool = False) -> Iterator[_Act]:
         rights = rights_of(user)
         incident = _visible(rights, number, held)
         if not rights.acts(incident.query):
-            raise Refused("owner", f"only analysts and admins of its team may act on an incident; got {number}")
+            raise Refused(
+                "owner",
+                gettext("only analysts and admins of its team may act on an incident; got %(number)s")
+                % {"number": number},
+            )
         if incident.closed is not None and not closed:
-            raise Refused("incident", f"the incident must be open; {number} is closed")
+            raise Refused("incident", gettext("the incident must be open; %(number)s is closed") % {"number": number})
         yield _Act(user, incident)
 
 
@@ -165,14 +172,22 @@ def detail(user, number: int) -> tuple[Incident, list[IncidentChange], list[str]
 
 def _visible(rights, number, incident):
     if incident is None or incident.query.ended or not rights.sees(incident.query):
-        raise Refused("incident", f"incident must be the number of one of a query that you may see; got {number}")
+        raise Refused(
+            "incident",
+            gettext("incident must be the number of one of a query that you may see; got %(number)s")
+            % {"number": number},
+        )
     return incident
 
 
 def _person(query, name):
     person = people(query).filter(**{get_user_model().USERNAME_FIELD: name}).first()
     if person is None:
-        raise Refused("user", f"to must be a user who may act on the incidents of the query; got {name!r:.80}")
+        raise Refused(
+            "user",
+            gettext("to must be a user who may act on the incidents of the query; got %(name)s")
+            % {"name": f"{name!r:.80}"},
+        )
     return person
 
 

@@ -54,7 +54,7 @@ def catalogue(request: HttpRequest, language: str, version: str) -> HttpResponse
 
 
 def of_scope(scope: dict[str, Any]) -> str:
-    """Return the language of a websocket: that of the cookie, else the first one that the browser prefers and we have."""
+    """Return the language of a websocket: the cookie's, else the first one that the browser prefers and we have."""
     request = HttpRequest()
     request.COOKIES = scope.get("cookies", {})
     accepted = dict(scope.get("headers", ())).get(b"accept-language", b"")

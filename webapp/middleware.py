@@ -4,6 +4,7 @@ import secrets
 
 from django.core.exceptions import PermissionDenied
 from django.shortcuts import render
+from django.utils.translation import gettext
 
 from webapp.passwords import TooManyAtOnce
 from webapp.permissions import rule_of
@@ -60,7 +61,9 @@ class DeclaredAccess:
     def process_view(self, request, *_):
         """Raise PermissionDenied where no rule is declared."""
         if rule_of(request.resolver_match) is None:
-            raise PermissionDenied(f"there is no rule who may open {request.resolver_match.route}")
+            raise PermissionDenied(
+                gettext("there is no rule who may open %(route)s") % {"route": request.resolver_match.route}
+            )
 
 
 class SecureCookies:

@@ -5,6 +5,7 @@ from typing import Any
 
 from django.conf import settings
 from django.db import transaction
+from django.utils.translation import gettext
 
 from streaming.errors import InvalidPlan, LookoutError
 from streaming.kinds.base import Evaluation, Plan
@@ -61,7 +62,11 @@ def viewed_streams(names: Collection[str]) -> dict[str, Stream]:
             raise Refused("stream", _must_be_one_of("stream", Stream.objects.all(), name))
         if not found[name].space.parsed.geographic:
             of = found[name].space_id
-            raise Refused("stream", f"a view must be of streams in a geographic space; got {name!r} of {of}")
+            raise Refused(
+                "stream",
+                gettext("a view must be of streams in a geographic space; got %(name)s of %(of)s")
+                % {"name": f"{name!r}", "of": of},
+            )
     return found
 
 
@@ -135,7 +140,11 @@ def check_filters(plan: Plan, space: Space) -> None:
     for entry, pairs in used:
         if entry.udf not in enabled:
             known = ", ".join(enabled) or "(none)"
-            raise Refused("plan", f"udf must be installed, and enabled in the admin: one of {known}; got {entry.udf!r}")
+            raise Refused(
+                "plan",
+                gettext("udf must be installed, and enabled in the admin: one of %(known)s; got %(udf)s")
+                % {"known": known, "udf": f"{entry.udf!r}"},
+            )
         try:
             check_filter(entry.udf, entry.argument, space, pairs)
         except LookoutError as error:
@@ -147,7 +156,11 @@ def check_sketch(plan: Plan, stream: Stream) -> None:
     if kind_of(plan).evaluation(plan) is not Evaluation.SKETCH:
         return
     if stream.sketch is None:
-        raise Refused("sketch", f"the stream {stream.name} must be sketched, which staff can switch on in the admin")
+        raise Refused(
+            "sketch",
+            gettext("the stream %(name)s must be sketched, which staff can switch on in the admin")
+            % {"name": stream.name},
+        )
     try:
         checked(plan, parse_stream_sketch(stream.sketch, stream.space.parsed))
     except LookoutError as error:
@@ -163,13 +176,15 @@ def question(plan: Any = None, text: str | None = None) -> tuple[str, dict[str, 
         Where there is not one of the two, or it breaks a rule.
     """
     if (plan is None) == (text is None):
-        raise Refused("fields", "sketch.ask needs either plan, an object, or text")
+        raise Refused("fields", gettext("sketch.ask needs either plan, an object, or text"))
     try:
         document = document_of(text) if plan is None else plan
     except InvalidPlan as error:
         raise Refused("plan", str(error)) from None
     if document.get("kind") != "sketch":
-        raise Refused("plan", f"kind must be sketch; got {document.get('kind')!r:.80}")
+        raise Refused(
+            "plan", gettext("kind must be sketch; got %(value)s") % {"value": f"{document.get('kind')!r:.80}"}
+        )
     document = checked_plan(document)
     return _stream(document["stream"]).space_id, document
 
@@ -188,7 +203,11 @@ def register(owner, name: str, plan: Any, shared: bool = False, severity: str = 
     to = team_of(rights, team)
     check_watched(owner, document)
     if (count := Query.objects.alive().filter(owner=owner).count()) >= settings.MAX_QUERIES_PER_USER:
-        raise Refused("limit", f"a user may have at most {settings.MAX_QUERIES_PER_USER} queries; got {count} already")
+        raise Refused(
+            "limit",
+            gettext("a user may have at most %(max_queries_per_user)s queries; got %(count)s already")
+            % {"max_queries_per_user": settings.MAX_QUERIES_PER_USER, "count": count},
+        )
     stream = _stream(document["stream"])
     about = {"stream": stream.name, "space": stream.space, "shared": shared, "severity": severity, "team": to}
     query = Query(owner=owner, name=name, plan=document, **about)
@@ -217,7 +236,7 @@ def edit(user, number: int, **changes: Any) -> Query:
     with transaction.atomic():
         query = _editable(rights, number)
         if query.status == Query.CANCELLED:
-            raise Refused("query", f"a cancelled query cannot change; got {number}")
+            raise Refused("query", gettext("a cancelled query cannot change; got %(number)s") % {"number": number})
         _check_sharing(rights, query, changes)
         if "stream" in changes:
             _check_space(query, changes["stream"])
@@ -264,7 +283,10 @@ def visible(user, number: int) -> Query:
     """Return a query if the user may see its answer; otherwise raise Refused."""
     query = rights_of(user).queries().select_related("owner").filter(pk=number).first()
     if query is None:
-        raise Refused("query", f"query must be the number of a query that you may see; got {number}")
+        raise Refused(
+            "query",
+            gettext("query must be the number of a query that you may see; got %(number)s") % {"number": number},
+        )
     return query
 
 
@@ -279,13 +301,20 @@ def _check_sharing(rights, query, changes):
         changes["team"] = team_of(rights, changes["team"]) if changes["team"] != query.team_id else query.team
     same = changes.get("shared", query.shared) == query.shared and changes.get("team", query.team) == query.team
     if not same and not rights.shares(query):
-        raise Refused("owner", f"only its owner or an admin of its team may choose who sees a query; got {query.pk}")
+        raise Refused(
+            "owner",
+            gettext("only its owner or an admin of its team may choose who sees a query; got %(pk)s")
+            % {"pk": query.pk},
+        )
 
 
 def _editable(rights, number):
     query = Query.objects.select_for_update(of=("self",)).select_related("owner", "team").filter(pk=number).first()
     if query is None or not rights.sees(query):
-        raise Refused("query", f"query must be the number of a query that you may see; got {number}")
+        raise Refused(
+            "query",
+            gettext("query must be the number of a query that you may see; got %(number)s") % {"number": number},
+        )
     if not rights.edits(query):
         whose = f"belongs to {query.owner.get_username()}" if query.owner else "is an example, which staff may change"
         rule = "only its owner, or an analyst of its team, may change a query"
@@ -298,13 +327,21 @@ def _check_space(query, name):
     stream = _stream(name)
     if stream is not None and stream.space_id != query.space_id:
         where = f"got {name!r} of {stream.space_id}"
-        raise Refused("stream", f"stream must lie in the space of the query, {query.space_id}; {where}")
+        raise Refused(
+            "stream",
+            gettext("stream must lie in the space of the query, %(space_id)s; %(where)s")
+            % {"space_id": query.space_id, "where": where},
+        )
 
 
 def _check_severity(query):
     """Raise Refused if a query with a severity has no events that could open incidents."""
     if query.severity and query.plan.get("kind") == "sketch":
-        raise Refused("plan", f"a query of a sketch opens no incidents; severity must be empty, got {query.severity!r}")
+        raise Refused(
+            "plan",
+            gettext("a query of a sketch opens no incidents; severity must be empty, got %(severity)s")
+            % {"severity": f"{query.severity!r}"},
+        )
 
 
 def _why_close(query, user, changes):

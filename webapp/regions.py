@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pyarrow.compute as pc
 from django.conf import settings
+from django.utils.translation import gettext
 
 from streaming.elements import bounds_of
 from streaming.history import EVER, History
@@ -130,7 +131,10 @@ def regions_now(space: Space) -> Regions:
     """
     found = Regions.of(space, log(space.name).regions())
     if found is None:
-        raise Refused("regions", f"the engine of {space.name} must have reported its regions; it has not")
+        raise Refused(
+            "regions",
+            gettext("the engine of %(name)s must have reported its regions; it has not") % {"name": space.name},
+        )
     return found
 
 
@@ -228,7 +232,11 @@ def places_of(space: Space, source: str) -> np.ndarray:
     else:
         places = _stored_places(space, name)
     if not len(places):
-        raise Refused("regions", f"the source must have places to cut between; got {source!r}, which has none")
+        raise Refused(
+            "regions",
+            gettext("the source must have places to cut between; got %(source)s, which has none")
+            % {"source": f"{source!r}"},
+        )
     return places
 
 
@@ -245,7 +253,10 @@ def places_in_area(space: Space, lo: list[float], hi: list[float]) -> np.ndarray
     low[: len(lo)], high[: len(hi)] = lo, hi
     low, high = np.maximum(low, whole_lo), np.minimum(high, whole_hi)
     if not (low < high).all():
-        raise Refused("regions", f"an area must have lo below hi and lie in the space; got {lo} to {hi}")
+        raise Refused(
+            "regions",
+            gettext("an area must have lo below hi and lie in the space; got %(lo)s to %(hi)s") % {"lo": lo, "hi": hi},
+        )
     places = np.random.default_rng(0).uniform(low, high, (SAMPLE, space.n))
     places[:, len(lo) :] = -np.inf  # cut only across what the area bounds
     return places

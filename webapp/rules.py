@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from django.utils.translation import gettext
+
 from streaming.kinds.registry import kind_of
 from streaming.plans import parse_plan
 from webapp.access import rights_of
@@ -23,15 +25,23 @@ def check_watched(user, document: dict[str, Any]) -> None:
     for number in numbers:
         query = known.get(number)
         if query is None:
-            raise Refused("plan", f"a rule must name queries that you may see; got {number}")
+            raise Refused(
+                "plan", gettext("a rule must name queries that you may see; got %(number)s") % {"number": number}
+            )
         if query.stream != document["stream"]:
             rule = f"a rule must name queries of its stream, {document['stream']}"
-            raise Refused("plan", f"{rule}; got {number} of {query.stream}")
+            raise Refused(
+                "plan",
+                gettext("%(rule)s; got %(number)s of %(stream)s")
+                % {"rule": rule, "number": number, "stream": query.stream},
+            )
         watched = parse_plan(query.plan, query.space.parsed)
         if not kind_of(watched).evaluation(watched).watched or watched.emit == "all":
             what = f"a {query.plan['kind']} query" if watched.emit != "all" else "one that emits all"
             raise Refused(
-                "plan", f"a rule must name queries whose answers objects enter and leave; got {number}, {what}"
+                "plan",
+                gettext("a rule must name queries whose answers objects enter and leave; got %(number)s, %(what)s")
+                % {"number": number, "what": what},
             )
 
 

@@ -201,6 +201,7 @@ PATHS = {
     "metrics": "/metrics",
     "operations": "/operations/",
     "operations-figures": "/operations/figures",
+    "page-strings": "/strings/de/guessed.js",
     "password": "/password/",
     "plan-schema": "/plans/schema.json",
     "replay": "/replay/",
@@ -208,6 +209,7 @@ PATHS = {
     "replay-elements": "/replay/elements/ships?from=0&to=1",
     "replay-events": "/replay/events?from=0&to=1",
     "report": "/reports/ships?layer=team&feature=a&from=0&to=1",
+    "set_language": "/language/",
     "shared": "/shared/guessed/",
     "team": "/teams/{team}/",
     "team-change": "/teams/{team}/change",
@@ -233,6 +235,7 @@ FOREIGN = {
     "replay-answers": {"get": 400},
     "replay-elements": {"get": 404},
     "report": {"get": 404},
+    "page-strings": {"get": 404},
     "shared": {"get": 410},
     "team": {"get": 404},
     "team-change": {"post": 302},
@@ -256,7 +259,7 @@ def test_no_address_shows_or_changes_anything_of_a_team_to_others(name, harbour,
     anonymous = Client(raise_request_exception=False)
     for method in FOREIGN.get(name, {"get": 200}):
         status = opened(anonymous, name, harbour, method).status_code
-        expected = {PUBLIC: (200, 302, 405, 503), LINK: (410,), USER: (302, 401), STAFF: (302, 401), TOKEN: (401,)}
+        expected = {PUBLIC: (200, 302, 404, 405, 503), LINK: (410,), USER: (302, 401), STAFF: (302, 401), TOKEN: (401,)}
         assert status in expected[URL_RULES[name]], (name, method)
     client.force_login(harbour.users["stranger"])
     before = state()

@@ -1,6 +1,8 @@
 """Incidents in the admin: their list, the actions, and the audit log, which nobody can change."""
 
 from django.contrib import admin, messages
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from webapp import incidents
 from webapp.models import Incident, IncidentChange
@@ -69,15 +71,15 @@ class IncidentAdmin(ReadOnly, admin.ModelAdmin):
     inlines = (ChangesOfIncident,)
     actions = ("acknowledge", "close")
 
-    @admin.action(description="Acknowledge selected incidents")
+    @admin.action(description=_("Acknowledge selected incidents"))
     def acknowledge(self, request, queryset):
         """Acknowledge incidents."""
-        self._each(request, queryset, incidents.acknowledge, "acknowledged")
+        self._each(request, queryset, incidents.acknowledge, gettext("%(count)s incidents acknowledged"))
 
-    @admin.action(description="Close selected incidents")
+    @admin.action(description=_("Close selected incidents"))
     def close(self, request, queryset):
         """Close incidents by hand."""
-        self._each(request, queryset, incidents.close, "closed")
+        self._each(request, queryset, incidents.close, gettext("%(count)s incidents closed"))
 
     def _each(self, request, queryset, action, done):
         count = 0
@@ -87,7 +89,7 @@ class IncidentAdmin(ReadOnly, admin.ModelAdmin):
                 count += 1
             except Refused as refused:
                 self.message_user(request, refused.message, messages.ERROR)
-        self.message_user(request, f"{count} incidents {done}", messages.SUCCESS)
+        self.message_user(request, done % {"count": count}, messages.SUCCESS)
 
 
 @admin.register(IncidentChange)

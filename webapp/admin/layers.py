@@ -3,6 +3,8 @@
 from django import forms
 from django.contrib import admin, messages
 from django.utils.html import format_html_join
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from streaming.layers import Wanted
 from webapp.layers.imports import Label, begin_upload, cancel_import, check_label
@@ -18,14 +20,17 @@ class LayerForm(forms.ModelForm):
     """A layer's form. A file starts an import; without a file only the title changes."""
 
     space = forms.ModelChoiceField(
-        Space.objects.all(), required=False, initial=EARTH, help_text="Fixed once saved; earth where none is chosen."
+        Space.objects.all(), required=False, initial=EARTH, help_text=_("Fixed once saved; earth where none is chosen.")
     )
-    file = forms.FileField(required=False, help_text="GeoJSON, GeoPackage, zipped Shapefile, KML, FlatGeobuf, ...")
+    file = forms.FileField(required=False, help_text=_("GeoJSON, GeoPackage, zipped Shapefile, KML, FlatGeobuf, ..."))
     crs = forms.CharField(
-        label="CRS", required=False, max_length=200, help_text="Such as EPSG:3067, where it is not the file's own."
+        label=_("CRS"),
+        required=False,
+        max_length=200,
+        help_text=_("Such as EPSG:3067, where it is not the file's own."),
     )
-    key = forms.CharField(required=False, max_length=200, help_text="The property that names a feature.")
-    table = forms.CharField(required=False, max_length=200, help_text="Which of the file's tables, if several.")
+    key = forms.CharField(required=False, max_length=200, help_text=_("The property that names a feature."))
+    table = forms.CharField(required=False, max_length=200, help_text=_("Which of the file's tables, if several."))
 
     class Meta:
         model = Layer
@@ -37,7 +42,7 @@ class LayerForm(forms.ModelForm):
         if self.instance.pk is not None:
             return cleaned
         if not cleaned.get("file"):
-            self.add_error("file", "a new layer needs a file")
+            self.add_error("file", gettext("a new layer needs a file"))
         if {"name", "title"} <= cleaned.keys():
             self._check(label_of(cleaned))
         return cleaned
@@ -95,8 +100,8 @@ class LayerAdmin(admin.ModelAdmin):
     )
     fieldsets = (
         (None, {"fields": ("name", "title", "space", "team")}),
-        ("Import", {"fields": ("file", "crs", "key", "table")}),
-        ("State", {"fields": readonly_fields}),
+        (_("Import"), {"fields": ("file", "crs", "key", "table")}),
+        (_("State"), {"fields": readonly_fields}),
     )
 
     def get_readonly_fields(self, request, obj=None):
@@ -119,7 +124,11 @@ class LayerAdmin(admin.ModelAdmin):
             self.message_user(request, refused.message, messages.ERROR)
         else:
             obj.__dict__.update(made.__dict__)
-            self.message_user(request, f"The import of {made.name} has begun. Should it be refused, {WHERE_TOLD}.")
+            self.message_user(
+                request,
+                gettext("The import of %(name)s has begun. Should it be refused, %(where_told)s.")
+                % {"name": made.name, "where_told": WHERE_TOLD},
+            )
 
     def log_addition(self, request, obj, message):
         """Log the addition, unless the import was refused and nothing was added."""
@@ -131,19 +140,21 @@ class LayerAdmin(admin.ModelAdmin):
             return self.response_post_save_add(request, obj)
         return super().response_add(request, obj, post_url_continue)
 
-    @admin.action(description="Cancel the imports of selected layers")
+    @admin.action(description=_("Cancel the imports of selected layers"))
     def cancel(self, request, queryset):
         """Cancel the imports of the selected layers."""
         for layer in queryset:
             cancel_import(request.user, layer.name)
-        self.message_user(request, f"imports of {len(queryset)} layers cancelled", messages.SUCCESS)
+        self.message_user(
+            request, gettext("imports of %(count)s layers cancelled") % {"count": len(queryset)}, messages.SUCCESS
+        )
 
-    @admin.display(description="progress")
+    @admin.display(description=_("progress"))
     def percent(self, layer):
         """The progress of the import in percent."""
         return f"{layer.progress:.0%}"
 
-    @admin.display(description="stored versions")
+    @admin.display(description=_("stored versions"))
     def versions(self, layer):
         """The stored versions, with their features and parts."""
         store = layer_store()
@@ -151,7 +162,7 @@ class LayerAdmin(admin.ModelAdmin):
         rows = [(m.version, f"{m.features:,}", len(m.parts)) for m in manifests]
         return format_html_join("", "<p>{}: {} features in {} parts</p>", rows) or "none"
 
-    @admin.display(description="problems")
+    @admin.display(description=_("problems"))
     def problem_list(self, layer):
         """The first features that were left out, repaired or cut, with the reasons."""
         rows = [(problem["row"], problem["reason"]) for problem in layer.problems]

@@ -2,6 +2,8 @@
 
 from django import forms
 from django.contrib import admin, messages
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from webapp import queries
 from webapp.incidents import close_of
@@ -20,7 +22,10 @@ class QueryForm(forms.ModelForm):
         """Refuse a severity where there are no events."""
         values = super().clean()
         if values.get("severity") and (values.get("plan") or {}).get("kind") == "sketch":
-            self.add_error("severity", f"a query of a sketch opens no incidents; got {values['severity']}")
+            self.add_error(
+                "severity",
+                gettext("a query of a sketch opens no incidents; got %(values)s") % {"values": values["severity"]},
+            )
         return values
 
     def clean_plan(self):
@@ -61,7 +66,7 @@ class QueryAdmin(admin.ModelAdmin):
     )
     fields = ("name", "plan", "shared", "team", "paused", "severity", *readonly_fields)
 
-    @admin.display(description="asks for")
+    @admin.display(description=_("asks for"))
     def asks(self, query):
         """Say in words what a query asks for."""
         return plan_in_words(query.plan, " m" if query.space.parsed.geographic else "") if query.plan else ""
@@ -100,20 +105,20 @@ class QueryAdmin(admin.ModelAdmin):
         ended = obj is not None and obj.status == Query.CANCELLED
         return super().get_form(request, obj, **kwargs | ({"form": forms.ModelForm} if ended else {}))
 
-    @admin.action(description="Pause selected queries")
+    @admin.action(description=_("Pause selected queries"))
     def pause(self, request, queryset):
         """Stop evaluating queries, but keep them."""
-        self._each(request, queryset, lambda query: queries.edit(request.user, query.pk, paused=True), "paused")
+        self._each(request, queryset, lambda query: queries.edit(request.user, query.pk, paused=True), gettext("%(count)s queries paused"))
 
-    @admin.action(description="Resume selected queries")
+    @admin.action(description=_("Resume selected queries"))
     def resume(self, request, queryset):
         """Evaluate paused queries again."""
-        self._each(request, queryset, lambda query: queries.edit(request.user, query.pk, paused=False), "resumed")
+        self._each(request, queryset, lambda query: queries.edit(request.user, query.pk, paused=False), gettext("%(count)s queries resumed"))
 
-    @admin.action(description="End selected queries for good")
+    @admin.action(description=_("End selected queries for good"))
     def cancel(self, request, queryset):
         """End queries for good."""
-        self._each(request, queryset, lambda query: queries.cancel(request.user, query.pk), "cancelled")
+        self._each(request, queryset, lambda query: queries.cancel(request.user, query.pk), gettext("%(count)s queries cancelled"))
 
     def _each(self, request, queryset, action, done):
         count = 0
@@ -123,4 +128,4 @@ class QueryAdmin(admin.ModelAdmin):
                 count += 1
             except queries.Refused as refused:
                 self.message_user(request, refused.message, messages.ERROR)
-        self.message_user(request, f"{count} queries {done}", messages.SUCCESS)
+        self.message_user(request, done % {"count": count}, messages.SUCCESS)

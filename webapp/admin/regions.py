@@ -10,6 +10,8 @@ from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.template.response import TemplateResponse
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from streaming.operators.region_map import MOST_REGIONS
 from webapp import regions
@@ -49,7 +51,7 @@ class MergeForm(forms.Form):
 
     title = verb = "Merge"
     words = "Make one region of two that one cut has made."
-    pair = forms.ChoiceField(label="Two sides of one cut")
+    pair = forms.ChoiceField(label=_("Two sides of one cut"))
 
     def __init__(self, known: Regions, data: Any = None, **options: Any) -> None:
         super().__init__(data, **options)
@@ -86,9 +88,9 @@ class CutForm(forms.Form):
     words = "Cut the whole space, so that each region gets about as many of some places."
     partitioner = forms.ChoiceField(choices=PARTITIONERS)
     regions = forms.IntegerField(min_value=1, max_value=MOST_REGIONS)
-    source = forms.ChoiceField(label="Shared evenly")
+    source = forms.ChoiceField(label=_("Shared evenly"))
     area = forms.CharField(
-        required=False, help_text="For an area: draw it on the plan, or give its corners: lo, lo, hi, hi."
+        required=False, help_text=_("For an area: draw it on the plan, or give its corners: lo, lo, hi, hi.")
     )
 
     def __init__(self, known: Regions, data: Any = None, **options: Any) -> None:
@@ -101,16 +103,21 @@ class CutForm(forms.Form):
         try:
             numbers = [float(part) for part in self.cleaned_data["area"].split(",") if part.strip()]
         except ValueError:
-            raise forms.ValidationError(f"must be numbers; got {self.cleaned_data['area']!r:.80}") from None
+            raise forms.ValidationError(
+                gettext("must be numbers; got %(cleaned_data)s")
+                % {"cleaned_data": f"{self.cleaned_data['area']!r:.80}"}
+            ) from None
         if len(numbers) % 2:
-            raise forms.ValidationError(f"must be as many numbers for lo as for hi; got {len(numbers)} in all")
+            raise forms.ValidationError(
+                gettext("must be as many numbers for lo as for hi; got %(count)s in all") % {"count": len(numbers)}
+            )
         return (numbers[: len(numbers) // 2], numbers[len(numbers) // 2 :]) if numbers else None
 
     def run(self, space, who):
         """Send the change to the engine; return the map that is to follow."""
         given = self.cleaned_data
         if given["source"] == AREA and not given["area"]:
-            raise Refused("regions", "an area must be drawn on the plan, or given by its corners; got none")
+            raise Refused("regions", gettext("an area must be drawn on the plan, or given by its corners; got none"))
         in_area = given["source"] == AREA
         places = regions.places_in_area(space, *given["area"]) if in_area else regions.places_of(space, given["source"])
         return regions.cut(space, given["partitioner"], given["regions"], places, who)
@@ -177,12 +184,16 @@ def _ran(form, request, space):
         form.add_error(None, refused.message)
         return False
     except NOT_NOW:
-        form.add_error(None, "Redis does not answer; try again.")
+        form.add_error(None, gettext("Redis does not answer; try again."))
         return False
     if in_force:
-        messages.success(request, f"In force now: {later.why}.")
+        messages.success(request, gettext("In force now: %(why)s.") % {"why": later.why})
     else:
-        messages.warning(request, f"The engine was told, but this is not in force after {WAIT_S:g} s: {later.why}.")
+        messages.warning(
+            request,
+            gettext("The engine was told, but this is not in force after %(wait_s)s s: %(why)s.")
+            % {"wait_s": f"{WAIT_S:g}", "why": later.why},
+        )
     return True
 
 

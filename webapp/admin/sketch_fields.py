@@ -5,6 +5,7 @@ from typing import Any
 
 from django import forms
 from django.core.exceptions import ValidationError
+from django.utils.translation import gettext
 
 from streaming.errors import LookoutError
 from streaming.sketch.settings import MOST_BINS, SketchSettings
@@ -55,8 +56,11 @@ def _plane(entry):
     found = _PLANE.fullmatch(entry)
     if found is None or (found["feature"] == entry and " " in entry):
         raise ValidationError(
-            "a plane must be a feature and a number of bins, such as speed_mps 16, or an error budget, such as "
-            f"speed_mps 0.5%, or both; got {entry!r:.80}"
+            gettext(
+                "a plane must be a feature and a number of bins, such as speed_mps 16, or an error "
+                "budget, such as speed_mps 0.5%%, or both; got %(entry)s"
+            )
+            % {"entry": f"{entry!r:.80}"}
         )
     plane = {"feature": found["feature"]}
     if found["bins"]:
@@ -82,25 +86,37 @@ class Seconds(forms.FloatField):
 def sketch_fields() -> dict[str, forms.Field]:
     """Return the form fields of a sketch's settings, in order, by name."""
     fields = {
-        "features": Names(help_text="Properties to summarise, with commas between. Empty: no sketch."),
+        "features": Names(help_text=gettext("Properties to summarise, with commas between. Empty: no sketch.")),
         "planes": Planes(
-            help_text="Features by whose values the sketch tells elements apart, each with its number of bins: "
-            "speed_mps 16, altitude_m 8. Needed for sharp histograms and probabilities. Or with an error budget: with "
-            "altitude_m 0.5% it makes as many bins as keep 80 % of the values within 0.5 % of their range, "
-            f"but at most {MOST_BINS}; with altitude_m 100 0.5% at most 100."
+            help_text=gettext(
+                "Features by whose values the sketch tells elements apart, each with its number of bins: "
+                "speed_mps 16, altitude_m 8. Needed for sharp histograms and probabilities. Or with an "
+                "error budget: with altitude_m 0.5%% it makes as many bins as keep 80 %% of the values "
+                "within 0.5 %% of their range, but at most %(most_bins)s; with altitude_m 100 0.5%% at "
+                "most 100."
+            )
+            % {"most_bins": MOST_BINS}
         ),
-        "comoments": Names(help_text="Features of whose pairs correlations and regressions can be asked."),
+        "comoments": Names(help_text=gettext("Features of whose pairs correlations and regressions can be asked.")),
         "sets": Names(
-            help_text="Properties of whose values it can be asked whether, how often, and how many different ones "
-            "there were; key is the key of the objects."
+            help_text=gettext(
+                "Properties of whose values it can be asked whether, how often, and how many different ones "
+                "there were; key is the key of the objects."
+            )
         ),
-        "cell_bits": forms.IntegerField(help_text="How fine places are told apart: each bit halves a cell. Empty: 16."),
-        "time_bin_us": Seconds(help_text="How fine times are told apart, in seconds. Empty: 3600."),
+        "cell_bits": forms.IntegerField(
+            help_text=gettext("How fine places are told apart: each bit halves a cell. Empty: 16.")
+        ),
+        "time_bin_us": Seconds(help_text=gettext("How fine times are told apart, in seconds. Empty: 3600.")),
         "study_us": Seconds(
-            help_text="Times older than this, in seconds, are kept more and more coarsely. Empty: all are kept alike."
+            help_text=gettext(
+                "Times older than this, in seconds, are kept more and more coarsely. Empty: all are kept alike."
+            )
         ),
         "most_leaves": forms.IntegerField(
-            help_text="The memory budget: with more leaves than this, everything becomes coarser. Empty: 1000000."
+            help_text=gettext(
+                "The memory budget: with more leaves than this, everything becomes coarser. Empty: 1000000."
+            )
         ),
     }
     for name, field in fields.items():

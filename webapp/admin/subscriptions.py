@@ -4,6 +4,8 @@ from zoneinfo import available_timezones
 
 from django import forms
 from django.contrib import admin
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from webapp.access import rights_of
 from webapp.delivery.schedule import DAYS
@@ -16,17 +18,17 @@ class SubscriptionForm(forms.ModelForm):
     changes = forms.MultipleChoiceField(
         choices=IncidentChange.WHAT,
         widget=forms.CheckboxSelectMultiple,
-        help_text="Which changes of incidents are sent.",
+        help_text=_("Which changes of incidents are sent."),
     )
     weekdays = forms.TypedMultipleChoiceField(
-        label="Days",
+        label=_("Days"),
         coerce=int,
         choices=list(enumerate(DAYS)),
         widget=forms.CheckboxSelectMultiple,
-        help_text="What happens on other days, or outside the times below, is not sent.",
+        help_text=_("What happens on other days, or outside the times below, is not sent."),
     )
     time_zone = forms.ChoiceField(
-        choices=lambda: [(name, name) for name in sorted(available_timezones())], help_text="Of days and times."
+        choices=lambda: [(name, name) for name in sorted(available_timezones())], help_text=_("Of days and times.")
     )
 
     class Meta:
@@ -40,7 +42,11 @@ class SubscriptionForm(forms.ModelForm):
         if bool(user) != bool(team):
             unseen = [query for query in cleaned.get("queries") or () if not self._sees(user, team, query)]
             if unseen:
-                self.add_error("queries", f"{user or team} does not see {', '.join(map(str, unseen))}: share it first")
+                self.add_error(
+                    "queries",
+                    gettext("%(value)s does not see %(map)s: share it first")
+                    % {"value": user or team, "map": ", ".join(map(str, unseen))},
+                )
         return cleaned
 
     @staticmethod
@@ -60,10 +66,10 @@ class SubscriptionAdmin(admin.ModelAdmin):
     search_fields = ("user__username", "team__name", "channel__name")
     autocomplete_fields = ("user", "queries")
     fieldsets = (
-        (None, {"fields": ("user", "team", "channel", "enabled"), "description": "Of a user, or of a team."}),
-        ("What", {"fields": ("severity", "changes", "queries")}),
-        ("When", {"fields": ("weekdays", ("begins", "ends"), "time_zone"), "classes": ("schedule",)}),
-        ("Limit", {"fields": ("limit", "window_s")}),
+        (None, {"fields": ("user", "team", "channel", "enabled"), "description": _("Of a user, or of a team.")}),
+        (_("What"), {"fields": ("severity", "changes", "queries")}),
+        (_("When"), {"fields": ("weekdays", ("begins", "ends"), "time_zone"), "classes": ("schedule",)}),
+        (_("Limit"), {"fields": ("limit", "window_s")}),
     )
 
     def get_changeform_initial_data(self, request):
@@ -71,22 +77,22 @@ class SubscriptionAdmin(admin.ModelAdmin):
         usual = Subscription()
         return {"user": request.user.pk} | {name: getattr(usual, name) for name in ("changes", "weekdays", "time_zone")}
 
-    @admin.display(description="receiver", ordering="user")
+    @admin.display(description=_("receiver"), ordering="user")
     def receiver(self, subscription):
         """The user or the team."""
         return subscription.user or f"{subscription.team} (team)"
 
-    @admin.display(description="changes")
+    @admin.display(description=_("changes"))
     def what(self, subscription):
         """The changes that are sent."""
         return ", ".join(subscription.changes)
 
-    @admin.display(description="when")
+    @admin.display(description=_("when"))
     def when(self, subscription):
         """The schedule in words."""
         return subscription.schedule
 
-    @admin.display(description="limit")
+    @admin.display(description=_("limit"))
     def most(self, subscription):
         """The limit in words."""
         return f"{subscription.limit} in {subscription.window_s:,} s" if subscription.limit else "none"

@@ -2,6 +2,8 @@
 
 from django.contrib import admin, messages
 from django.utils import timezone
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from webapp.models import Membership, SavedView, ShareLink, Team
 from webapp.refusals import Refused
@@ -25,12 +27,12 @@ class TeamAdmin(admin.ModelAdmin):
     search_fields = ("name",)
     inlines = (Members,)
 
-    @admin.display(description="members")
+    @admin.display(description=_("members"))
     def count(self, team):
         """The number of members."""
         return team.memberships.count()
 
-    @admin.display(description="admins")
+    @admin.display(description=_("admins"))
     def admins(self, team):
         """The names of the admins."""
         return ", ".join(str(one.user) for one in team.memberships.filter(role="admin").select_related("user"))
@@ -66,14 +68,14 @@ class ShareLinkAdmin(admin.ModelAdmin):
         """The page makes links."""
         return False
 
-    @admin.display(description="state")
+    @admin.display(description=_("state"))
     def state(self, link):
         """Whether the link works."""
         if link.revoked:
             return "revoked"
         return "expired" if link.expires <= timezone.now() else "works"
 
-    @admin.action(description="Revoke selected share links")
+    @admin.action(description=_("Revoke selected share links"))
     def revoke(self, request, queryset):
         """End links and their connections."""
         for link in queryset:
@@ -81,4 +83,6 @@ class ShareLinkAdmin(admin.ModelAdmin):
                 links.revoke(request.user, link.pk)
             except Refused as refused:
                 self.message_user(request, refused.message, messages.ERROR)
-        self.message_user(request, f"{len(queryset)} share links revoked", messages.SUCCESS)
+        self.message_user(
+            request, gettext("%(count)s share links revoked") % {"count": len(queryset)}, messages.SUCCESS
+        )

@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from typing import Any
 
+from django.utils.translation import gettext
+
 from streaming.kinds.sketch.writing import text_of
 from webapp.consumers.hubs import Hubs
 from webapp.hub import Hub
@@ -35,7 +37,11 @@ class Asked:
             ``limit`` if too many questions are open.
         """
         if len(self._open) >= MOST_ASKED:
-            raise Refused("limit", f"a connection may have {MOST_ASKED} open questions; got one more")
+            raise Refused(
+                "limit",
+                gettext("a connection may have %(most_asked)s open questions; got one more")
+                % {"most_asked": MOST_ASKED},
+            )
         hub = await self.hubs.of(space)
         number = hub.views.number()
         self._open[number] = hub

@@ -3,6 +3,8 @@
 from collections.abc import Iterable
 from urllib.parse import parse_qs
 
+from django.utils.translation import gettext
+
 from webapp.models import Query
 from webapp.query_list import END, START, Page, Position
 from webapp.refusals import Refused
@@ -79,5 +81,9 @@ def listing_of(query_string: bytes) -> Listing:
     """
     (value,) = parse_qs(query_string.decode("latin-1")).get("queries", [ALL])[-1:]
     if value not in (ALL, ASKED):
-        raise Refused("fields", f"queries in the address must be {ALL} or {ASKED}; got {value!r:.80}")
+        raise Refused(
+            "fields",
+            gettext("queries in the address must be %(all)s or %(asked)s; got %(value)s")
+            % {"all": ALL, "asked": ASKED, "value": f"{value!r:.80}"},
+        )
     return Listing(every=value == ALL)

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from django.utils.translation import gettext
+
 from streaming.kinds.join.plan import PREDICATES
 from streaming.kinds.parts import MAX_WHERE_CHARACTERS
 from streaming.kinds.sketch.reading import MAX_CHARACTERS as MAX_QUESTION_CHARACTERS
@@ -347,9 +349,9 @@ def read_document(text: str) -> dict[str, Any]:
     try:
         document = read_json(text)
     except (ValueError, RecursionError) as error:
-        raise Refused("json", f"a message must be a JSON object; {error}") from None
+        raise Refused("json", gettext("a message must be a JSON object; %(error)s") % {"error": error}) from None
     if not isinstance(document, dict):
-        raise Refused("json", f"a message must be a JSON object; got {text!r:.80}")
+        raise Refused("json", gettext("a message must be a JSON object; got %(text)s") % {"text": f"{text!r:.80}"})
     return document
 
 
@@ -370,20 +372,36 @@ def read_fields(document: dict[str, Any]) -> tuple[str, dict[str, Any]]:
     """
     kind = document.get("type")
     if not isinstance(kind, str) or kind not in FIELDS:
-        raise Refused("type", f"type must be one of {', '.join(FIELDS)}; got {kind!r:.80}")
+        raise Refused(
+            "type",
+            gettext("type must be one of %(fields)s; got %(kind)s")
+            % {"fields": ", ".join(FIELDS), "kind": f"{kind!r:.80}"},
+        )
     fields = FIELDS[kind]
     if unknown := sorted(set(document) - set(fields) - {"type", "id"}):
         names = ", ".join(fields) or "(none)"
-        raise Refused("fields", f"{kind} has the fields {names}; got the unknown {', '.join(unknown):.80}")
+        raise Refused(
+            "fields",
+            gettext("%(kind)s has the fields %(names)s; got the unknown %(unknown)s")
+            % {"kind": kind, "names": names, "unknown": f"{', '.join(unknown):.80}"},
+        )
     values = {}
     for name, field in fields.items():
         if name not in document:
             if field.required:
-                raise Refused("fields", f"{kind} needs {name}, {field.rule}; got none")
+                raise Refused(
+                    "fields",
+                    gettext("%(kind)s needs %(name)s, %(rule)s; got none")
+                    % {"kind": kind, "name": name, "rule": field.rule},
+                )
             if field.default is not None:
                 values[name] = field.default
         elif not field.accepts(document[name]):
-            raise Refused("fields", f"{name} must be {field.rule}; got {document[name]!r:.80}")
+            raise Refused(
+                "fields",
+                gettext("%(name)s must be %(rule)s; got %(document)s")
+                % {"name": name, "rule": field.rule, "document": f"{document[name]!r:.80}"},
+            )
         else:
             values[name] = document[name]
     return kind, values

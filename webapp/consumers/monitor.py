@@ -15,7 +15,7 @@ import orjson
 from channels.db import database_sync_to_async
 from channels.generic.websocket import AsyncWebsocketConsumer
 from django.conf import settings
-from django.utils.translation import override
+from django.utils.translation import gettext, override
 
 from streaming.spaces import EARTH, space_document
 from webapp import history, queries
@@ -127,7 +127,10 @@ class Monitor(Backtests, Incidents, Why, Sharing, AsyncWebsocketConsumer):
             if not await self._within_rate():
                 return
             if text_data is None:
-                raise Refused("json", f"a message must be a JSON text frame; got {len(bytes_data)} bytes")
+                raise Refused(
+                    "json",
+                    gettext("a message must be a JSON text frame; got %(count)s bytes") % {"count": len(bytes_data)},
+                )
             document = read_document(text_data)
             reference = reference_of(document)
             kind, fields = read_fields(document)
@@ -280,13 +283,19 @@ class Monitor(Backtests, Incidents, Why, Sharing, AsyncWebsocketConsumer):
     async def on_query_snapshot(self, reference, query):
         """Ask for a snapshot of a subscribed query."""
         if query not in self.hubs.subscriptions:
-            raise Refused("query", f"query must be one that this connection has subscribed; got {query}")
+            raise Refused(
+                "query",
+                gettext("query must be one that this connection has subscribed; got %(query)s") % {"query": query},
+            )
         self.hubs.ask([self.hubs.subscriptions[query]])
 
     async def on_roles_subscribe(self, reference, query):
         """Start to send the roles of the servers that answer a query."""
         if query not in self.hubs.subscriptions:
-            raise Refused("query", f"query must be one that this connection has subscribed; got {query}")
+            raise Refused(
+                "query",
+                gettext("query must be one that this connection has subscribed; got %(query)s") % {"query": query},
+            )
         found = await database_sync_to_async(visible)(self.user, query)
         self.hubs.follow_roles(query, found.plan)
 
@@ -297,7 +306,9 @@ class Monitor(Backtests, Incidents, Why, Sharing, AsyncWebsocketConsumer):
     async def on_regions_subscribe(self, reference, space=EARTH.name):
         """Start to send the regions of a space, with their loads, and how they changed."""
         if not await database_sync_to_async(Space.objects.filter(pk=space).exists)():
-            raise Refused("space", f"space must be one that there is; got {space!r:.80}")
+            raise Refused(
+                "space", gettext("space must be one that there is; got %(space)s") % {"space": f"{space!r:.80}"}
+            )
         await self.hubs.follow_regions(space)
 
     async def on_regions_unsubscribe(self, reference, space=EARTH.name):
@@ -349,7 +360,7 @@ class Monitor(Backtests, Incidents, Why, Sharing, AsyncWebsocketConsumer):
         """Start to answer a question to tables in a thread; the connection continues meanwhile."""
         if len(self.questions) >= settings.TABLE_QUESTIONS_AT_ONCE:
             rule = f"a connection may ask {settings.TABLE_QUESTIONS_AT_ONCE} questions to tables at once"
-            raise Refused("rate", f"{rule}; got one more")
+            raise Refused("rate", gettext("%(rule)s; got one more") % {"rule": rule})
         asked = await database_sync_to_async(history.question)(self.user, kind, fields)
         task = asyncio.create_task(self._answer(reference, asked))
         self.questions.add(task)
@@ -493,7 +504,9 @@ def status_frame(document: dict[str, Any], mine: bool, seen: bool, examples: boo
 def _one_or_several(kind, query, queries):
     """Raise Refused unless a message has either the number of a query, or a list of numbers."""
     if (query is None) == (queries is None):
-        raise Refused("fields", f"{kind} needs either query, a number, or queries, a list of numbers")
+        raise Refused(
+            "fields", gettext("%(kind)s needs either query, a number, or queries, a list of numbers") % {"kind": kind}
+        )
 
 
 def _examples():

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from django.utils.translation import gettext
+
 from webapp.access import Guest
 from webapp.refusals import Refused
 
@@ -57,4 +59,7 @@ def check_allowed(kind: str, user: Any) -> None:
     """Raise Refused unless somebody may send messages of a type."""
     if kind not in RULES or (isinstance(user, Guest) and kind not in OF_GUESTS):
         may = ", ".join(sorted(OF_GUESTS))
-        raise Refused("access", f"a connection by a share link may send {may}; got {kind}")
+        raise Refused(
+            "access",
+            gettext("a connection by a share link may send %(may)s; got %(kind)s") % {"may": may, "kind": kind},
+        )

@@ -6,6 +6,8 @@ import logging
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+from django.utils.translation import gettext
+
 from webapp.consumers.outbox import Unread
 from webapp.refusals import Refused
 from webapp.why import telling
@@ -37,7 +39,11 @@ class Why:
     def _explain(self, reference, told: Awaitable[dict[str, Any]]):
         if len(self.explaining) >= MOST_ASKED:
             told.close()  # type: ignore[attr-defined]
-            raise Refused("rate", f"a connection may ask for {MOST_ASKED} explanations at once; got one more")
+            raise Refused(
+                "rate",
+                gettext("a connection may ask for %(most_asked)s explanations at once; got one more")
+                % {"most_asked": MOST_ASKED},
+            )
         task = asyncio.create_task(self._reply(reference, told))
         self.explaining.add(task)
         task.add_done_callback(self.explaining.discard)

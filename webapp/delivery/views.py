@@ -12,6 +12,7 @@ from django.db import transaction
 from django.db.models import Q
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
+from django.utils.translation import gettext
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
@@ -63,7 +64,7 @@ def answers_json(view: Callable) -> Callable:
         try:
             document = read_json(request.body.decode())
             if not isinstance(document, dict):
-                raise Refused("alarms", "a request must be a JSON object")
+                raise Refused("alarms", gettext("a request must be a JSON object"))
             return JsonResponse(view(request.user, document))
         except ValueError as error:
             return JsonResponse({"error": str(error)}, status=400)
@@ -79,11 +80,19 @@ def browser(user, document):
     subscription, endpoint = _subscription(document)
     severity = document.get("severity")
     if severity not in Severity.values:
-        raise Refused("alarms", f"severity must be one of {', '.join(Severity.values)}; got {severity!r}")
+        raise Refused(
+            "alarms",
+            gettext("severity must be one of %(values)s; got %(severity)s")
+            % {"values": ", ".join(Severity.values), "severity": f"{severity!r}"},
+        )
     name = _name(user, endpoint)
     channel = Channel.objects.filter(owner=user, kind=KIND, name=name).first()
     if channel is None and Channel.objects.filter(owner=user, kind=KIND).count() >= MOST_BROWSERS:
-        raise Refused("alarms", f"a user may have at most {MOST_BROWSERS} browsers; remove one in the administration")
+        raise Refused(
+            "alarms",
+            gettext("a user may have at most %(most_browsers)s browsers; remove one in the administration")
+            % {"most_browsers": MOST_BROWSERS},
+        )
     channel = channel or Channel(owner=user, kind=KIND, name=name)
     channel.secrets = {"subscription": subscription}
     try:
@@ -117,9 +126,9 @@ def trial(user, document):
 
     channel = _channels(user, document).first()
     if channel is None:
-        raise Refused("alarms", "this browser gets no alarms yet")
+        raise Refused("alarms", gettext("this browser gets no alarms yet"))
     if not _TRIALS.acquire(blocking=False):
-        raise Refused("alarms", "two tests run already; try again in some seconds")
+        raise Refused("alarms", gettext("two tests run already; try again in some seconds"))
     try:
         _, took_s = send_now(channel, message_of(new_key(), trial_document("notifications in this browser")))
     except NotDelivered as error:
@@ -135,14 +144,14 @@ def _subscription(document):
     """Return the subscription of a browser as text, and its endpoint."""
     told = document.get("subscription")
     if not isinstance(told, dict) or not isinstance(told.get("endpoint"), str):
-        raise Refused("alarms", "subscription must be an object with an endpoint")
+        raise Refused("alarms", gettext("subscription must be an object with an endpoint"))
     return json.dumps(told), told["endpoint"]
 
 
 def _channels(user, document):
     endpoint = document.get("endpoint")
     if not isinstance(endpoint, str):
-        raise Refused("alarms", f"endpoint must be a text; got {endpoint!r}")
+        raise Refused("alarms", gettext("endpoint must be a text; got %(endpoint)s") % {"endpoint": f"{endpoint!r}"})
     return Channel.objects.filter(owner=user, kind=KIND, name=_name(user, endpoint))
 
 

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import shapely
 from django.conf import settings
+from django.utils.translation import gettext
 
 from streaming.elements import bounds_of
 from streaming.layers import InvalidLayer
@@ -84,14 +85,20 @@ def parse_box(text: str) -> Box:
     except ValueError:
         west = south = east = north = float("nan")
     if not (np.isfinite([west, south, east, north]).all() and south <= north):
-        raise Refused("bbox", f"bbox must be west,south,east,north in degrees; got {text!r:.100}")
+        raise Refused(
+            "bbox", gettext("bbox must be west,south,east,north in degrees; got %(text)s") % {"text": f"{text!r:.100}"}
+        )
     return Box(west, south, east + FULL_TURN_DEG if east < west else east, north)
 
 
 def parse_zoom(text: str) -> int:
     """Return the zoom level of a text, from 0 to `MAX_ZOOM`; raise Refused if it is not one."""
     if not (text.isascii() and text.isdigit() and int(text) <= MAX_ZOOM):
-        raise Refused("zoom", f"zoom must be a whole number from 0 to {MAX_ZOOM}; got {text!r:.20}")
+        raise Refused(
+            "zoom",
+            gettext("zoom must be a whole number from 0 to %(max_zoom)s; got %(text)s")
+            % {"max_zoom": MAX_ZOOM, "text": f"{text!r:.20}"},
+        )
     return int(text)
 
 
@@ -119,7 +126,9 @@ def draw(
     space = space_of(layer)
     if space.n < 2:
         raise Refused(
-            "layer", f"features are drawn in spaces of two dimensions or more; {layer.name!r} is in {space.name!r}"
+            "layer",
+            gettext("features are drawn in spaces of two dimensions or more; %(name)s is in %(name_2)s")
+            % {"name": f"{layer.name!r}", "name_2": f"{space.name!r}"},
         )
     try:
         table, bounds = TABLES.get(layer_store(), layer.name, version, space)

@@ -13,6 +13,7 @@ from celery import shared_task
 from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
+from django.utils.translation import gettext
 
 from streaming.layers import Imported, InvalidLayer, Job, Limits, Wanted, check_name, suffixes_of
 from streaming.layers.child import import_in_child
@@ -137,7 +138,11 @@ def begin_upload(user, upload, label: Label, wanted: Wanted) -> Layer:
         As `begin_import` does, and where the file is too large or of an unknown kind.
     """
     if upload.size > settings.LAYER_UPLOAD_BYTES:
-        raise Refused("size", f"a file may have at most {settings.LAYER_UPLOAD_BYTES:,} bytes; got {upload.size:,}")
+        raise Refused(
+            "size",
+            gettext("a file may have at most %(layer_upload_bytes)s bytes; got %(size)s")
+            % {"layer_upload_bytes": f"{settings.LAYER_UPLOAD_BYTES:,}", "size": f"{upload.size:,}"},
+        )
     try:
         suffixes_of(upload.name)
     except InvalidLayer as error:
@@ -229,13 +234,25 @@ def check_label(label: Label) -> None:
         raise Refused("name", str(error)) from None
     limit = Layer._meta.get_field("title").max_length
     if len(label.title) > limit:
-        raise Refused("name", f"a title may have {limit} characters; got {len(label.title)}")
+        raise Refused(
+            "name",
+            gettext("a title may have %(limit)s characters; got %(count)s")
+            % {"limit": limit, "count": len(label.title)},
+        )
     space = (known := spaces_by_name()).get(label.space or EARTH)
     if space is None:
-        raise Refused("space", f"space must be one of {', '.join(known)}; got {label.space!r:.80}")
+        raise Refused(
+            "space",
+            gettext("space must be one of %(known)s; got %(space)s")
+            % {"known": ", ".join(known), "space": f"{label.space!r:.80}"},
+        )
     if space.n < LEAST_DIMENSIONS:
         rule = f"layers lie in spaces of {LEAST_DIMENSIONS} dimensions at least"
-        raise Refused("space", f"{rule}; got {space.name!r}, which has {space.n}")
+        raise Refused(
+            "space",
+            gettext("%(rule)s; got %(name)s, which has %(n)s")
+            % {"rule": rule, "name": f"{space.name!r}", "n": space.n},
+        )
 
 
 def running_imports() -> int:
@@ -361,10 +378,15 @@ def _check_free(user, layer, label):
         check_editable(user, layer)
     if label.space not in ("", layer.space_id):
         raise Refused(
-            "conflict", f"a layer stays in its space; {layer.name!r} is in {layer.space_id!r}; got {label.space!r}"
+            "conflict",
+            gettext("a layer stays in its space; %(name)s is in %(space_id)s; got %(space)s")
+            % {"name": f"{layer.name!r}", "space_id": f"{layer.space_id!r}", "space": f"{label.space!r}"},
         )
     if layer.status == Layer.IMPORTING:
-        raise Refused("conflict", f"a layer has one import at a time; {layer.name!r} is being imported")
+        raise Refused(
+            "conflict",
+            gettext("a layer has one import at a time; %(name)s is being imported") % {"name": f"{layer.name!r}"},
+        )
 
 
 def _check_count(user):
@@ -372,4 +394,8 @@ def _check_count(user):
         return
     count = Layer.objects.filter(owner=user).count()
     if count >= settings.MAX_LAYERS_PER_USER:
-        raise Refused("limit", f"a user may have at most {settings.MAX_LAYERS_PER_USER} layers; got {count} already")
+        raise Refused(
+            "limit",
+            gettext("a user may have at most %(max_layers_per_user)s layers; got %(count)s already")
+            % {"max_layers_per_user": settings.MAX_LAYERS_PER_USER, "count": count},
+        )

@@ -9,6 +9,7 @@ from django.conf import settings
 from django.db import transaction
 from django.db.models.signals import post_delete
 from django.dispatch import receiver
+from django.utils.translation import gettext
 
 from streaming.layers import Conflict, InvalidLayer, LayerStore, Summary, feature_table
 from streaming.layers.features import MAX_KEY_CHARACTERS
@@ -107,7 +108,11 @@ def edit_features(user, name: str, base_version: int, upserts: list[dict], remov
     with transaction.atomic():
         layer = changeable(user, name)
         if layer.status == Layer.IMPORTING or layer.version is None:
-            raise Refused("conflict", f"a layer can be edited once it is imported; {name!r} is {layer.status}")
+            raise Refused(
+                "conflict",
+                gettext("a layer can be edited once it is imported; %(name)s is %(status)s")
+                % {"name": f"{name!r}", "status": layer.status},
+            )
         store, space = layer_store(), space_of(layer)
         table = features_of(name, upserts, space)
         try:
@@ -132,7 +137,11 @@ def features_of(layer: str, documents: list[dict], space: Space) -> pa.Table:
     read = placed([_geometry(document, key) for document, key in zip(documents, keys, strict=True)], space)
     for row, note in read.notes.items():
         if read.geometries[row] is None:
-            raise Refused("features", f"feature {keys[row]!r} must have a geometry in the space; {note}")
+            raise Refused(
+                "features",
+                gettext("feature %(keys)s must have a geometry in the space; %(note)s")
+                % {"keys": f"{keys[row]!r}", "note": note},
+            )
     try:
         return feature_table(layer, keys, read.geometries, [d.get("properties") for d in documents], space=space)
     except InvalidLayer as error:
@@ -153,7 +162,11 @@ def share_layer(user, name: str, team: int | None) -> Layer:
         if layer.team_id == team:
             return layer
         if layer.owner_id != user.pk and not (rights.staff or rights.manages(layer.team_id)):
-            raise Refused("owner", f"only its owner or an admin of its team may choose who sees a layer; got {name!r}")
+            raise Refused(
+                "owner",
+                gettext("only its owner or an admin of its team may choose who sees a layer; got %(name)s")
+                % {"name": f"{name!r}"},
+            )
         former, layer.team = layer.team_id, team_of(rights, team)
         layer.save(update_fields=["team", "updated"])
         transaction.on_commit(lambda: _shared_anew(layer, former))
@@ -178,7 +191,7 @@ def changeable(user, name: str) -> Layer:
     """
     layer = Layer.objects.select_for_update().filter(name=name).first()
     if layer is None or not rights_of(user).sees_layer(layer.owner_id, layer.team_id):
-        raise Refused("layer", f"layer must be the name of a layer; got {name!r}")
+        raise Refused("layer", gettext("layer must be the name of a layer; got %(name)s") % {"name": f"{name!r}"})
     check_editable(user, layer)
     return layer
 
@@ -187,7 +200,9 @@ def check_editable(user, layer: Layer) -> None:
     """Raise Refused unless a user may change a layer."""
     if not rights_of(user).edits_layer(layer):
         rule = "only its owner, an analyst of its team, or staff, may change a layer"
-        raise Refused("owner", f"{rule}; {layer.name!r} is somebody else's")
+        raise Refused(
+            "owner", gettext("%(rule)s; %(name)s is somebody else's") % {"rule": rule, "name": f"{layer.name!r}"}
+        )
 
 
 def _put_in_use(layer):
@@ -216,10 +231,14 @@ def _key(document):
         key = str(key)
     if not isinstance(key, str) or not 0 < len(key) <= MAX_KEY_CHARACTERS:
         rule = f"upsert must hold GeoJSON features with an id of 1 to {MAX_KEY_CHARACTERS} characters"
-        raise Refused("features", f"{rule}; got {document!r:.120}")
+        raise Refused(
+            "features", gettext("%(rule)s; got %(document)s") % {"rule": rule, "document": f"{document!r:.120}"}
+        )
     if not isinstance(document.get("properties") or {}, dict):
         raise Refused(
-            "features", f"the properties of feature {key!r} must be an object; got {document['properties']!r:.80}"
+            "features",
+            gettext("the properties of feature %(key)s must be an object; got %(document)s")
+            % {"key": f"{key!r}", "document": f"{document['properties']!r:.80}"},
         )
     return key
 
@@ -228,4 +247,8 @@ def _geometry(document, key):
     try:
         return shapely.from_geojson(orjson.dumps(document.get("geometry")))
     except shapely.errors.GEOSException as error:
-        raise Refused("features", f"the geometry of feature {key!r} must be one of GeoJSON; got: {error}") from None
+        raise Refused(
+            "features",
+            gettext("the geometry of feature %(key)s must be one of GeoJSON; got: %(error)s")
+            % {"key": f"{key!r}", "error": error},
+        ) from None

@@ -9,6 +9,7 @@ from django.conf import settings
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.http.multipartparser import MultiPartParserError
+from django.utils.translation import gettext
 from django.views.decorators.cache import never_cache
 
 from streaming.layers import Wanted
@@ -56,10 +57,14 @@ def _layers(request):
 def _upload(request):
     length = request.META.get("CONTENT_LENGTH") or "0"
     if length.isdigit() and int(length) > settings.LAYER_UPLOAD_BYTES:
-        raise Refused("size", f"a file may have at most {settings.LAYER_UPLOAD_BYTES:,} bytes; got {int(length):,}")
+        raise Refused(
+            "size",
+            gettext("a file may have at most %(layer_upload_bytes)s bytes; got %(int)s")
+            % {"layer_upload_bytes": f"{settings.LAYER_UPLOAD_BYTES:,}", "int": f"{int(length):,}"},
+        )
     upload = request.FILES.get("file")
     if upload is None:
-        raise Refused("file", "file must be the file to import, as multipart/form-data; got none")
+        raise Refused("file", gettext("file must be the file to import, as multipart/form-data; got none"))
     form = {field: request.POST.get(field, "").strip() for field in ("name", "title", "space", "crs", "key", "table")}
     _check_sound(form)
     team = _team(request.POST.get("team") or None)
@@ -88,7 +93,11 @@ def _features(request, name):
     layer, asked = _known(name, request.user), request.GET
     version = asked.get("version") or str(layer.version or "")
     if not (version.isascii() and version.isdigit()):
-        raise Refused("fields", f"version must be the number of a version of layer {name!r}; got {version!r:.20}")
+        raise Refused(
+            "fields",
+            gettext("version must be the number of a version of layer %(name)s; got %(version)s")
+            % {"name": f"{name!r}", "version": f"{version!r:.20}"},
+        )
     box = parse_box(asked["bbox"]) if asked.get("bbox") else None
     zoom = parse_zoom(asked["zoom"]) if asked.get("zoom") else None
     keys = asked.getlist("key")[:MAX_KEYS] or None
@@ -99,14 +108,22 @@ def _edit(request, name):
     document = _document(request)
     version, upserts, removed = document.get("version"), document.get("upsert", []), document.get("remove", [])
     if not isinstance(version, int) or isinstance(version, bool):
-        raise Refused("fields", f"version must be the number of the version that is edited; got {version!r:.80}")
+        raise Refused(
+            "fields",
+            gettext("version must be the number of the version that is edited; got %(version)s")
+            % {"version": f"{version!r:.80}"},
+        )
     for field, value in (("upsert", upserts), ("remove", removed)):
         if not isinstance(value, list) or len(value) > settings.LAYER_EDIT_FEATURES:
             raise Refused(
-                "fields", f"{field} must be a list of at most {settings.LAYER_EDIT_FEATURES}; got {value!r:.80}"
+                "fields",
+                gettext("%(field)s must be a list of at most %(layer_edit_features)s; got %(value)s")
+                % {"field": field, "layer_edit_features": settings.LAYER_EDIT_FEATURES, "value": f"{value!r:.80}"},
             )
     if not all(isinstance(key, str) for key in removed):
-        raise Refused("fields", f"remove must be a list of keys; got {removed!r:.80}")
+        raise Refused(
+            "fields", gettext("remove must be a list of keys; got %(removed)s") % {"removed": f"{removed!r:.80}"}
+        )
     return JsonResponse({"version": edit_features(request.user, name, version, upserts, removed)})
 
 
@@ -120,7 +137,11 @@ def _team(value):
     """Return the number of a team, given as a number or, in a form, as a text; None for everybody."""
     number = int(value) if isinstance(value, str) and value.isascii() and value.isdigit() else value
     if number is not None and (not isinstance(number, int) or isinstance(number, bool)):
-        raise Refused("team", f"team must be the number of a team, or null for everybody; got {value!r:.80}")
+        raise Refused(
+            "team",
+            gettext("team must be the number of a team, or null for everybody; got %(value)s")
+            % {"value": f"{value!r:.80}"},
+        )
     return number
 
 
@@ -128,16 +149,20 @@ def _document(request, fields=("version", "upsert", "remove")) -> dict[str, Any]
     try:
         document = orjson.loads(request.body)
     except orjson.JSONDecodeError as error:
-        raise Refused("json", f"an edit must be a JSON object; {error}") from None
+        raise Refused("json", gettext("an edit must be a JSON object; %(error)s") % {"error": error}) from None
     if not isinstance(document, dict) or set(document) - {*fields}:
-        raise Refused("json", f"an edit must be an object with {', '.join(fields)}; got {document!r:.80}")
+        raise Refused(
+            "json",
+            gettext("an edit must be an object with %(fields)s; got %(document)s")
+            % {"fields": ", ".join(fields), "document": f"{document!r:.80}"},
+        )
     _check_sound(document)
     return document
 
 
 def _check_sound(value):
     if (unsound := unsound_text(value)) is not None:
-        raise Refused("fields", f"{RULE}; got {unsound!r:.80}")
+        raise Refused("fields", gettext("%(rule)s; got %(unsound)s") % {"rule": RULE, "unsound": f"{unsound!r:.80}"})
 
 
 def _known(name, user) -> Layer:
@@ -145,7 +170,10 @@ def _known(name, user) -> Layer:
     if layer is None:
         refused = RefusedImport.objects.filter(owner=user, name=name).first()
         why = f", whose import was refused: {refused.reason}" if refused else ""
-        raise Refused("layer", f"layer must be the name of a layer; got {name!r}{why}")
+        raise Refused(
+            "layer",
+            gettext("layer must be the name of a layer; got %(name)s%(why)s") % {"name": f"{name!r}", "why": why},
+        )
     return layer
 
 

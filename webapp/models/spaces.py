@@ -2,6 +2,8 @@
 
 from django.core.exceptions import ValidationError
 from django.db import models
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from streaming import spaces
 from streaming.errors import InvalidSpace
@@ -25,21 +27,21 @@ class Space(models.Model):
     """
 
     name = models.CharField(
-        "name", max_length=spaces.MAX_NAME_CHARACTERS, primary_key=True, help_text="Fixed once saved."
+        _("name"), max_length=spaces.MAX_NAME_CHARACTERS, primary_key=True, help_text=_("Fixed once saved.")
     )
-    title = models.CharField("title", max_length=80, blank=True)
+    title = models.CharField(_("title"), max_length=80, blank=True)
     definition = SoundJSONField(
-        "definition",
-        help_text='For instance {"dimensions": [{"name": "price", "unit": "USD", "lo": 0, "hi": 10000}]}.',
+        _("definition"),
+        help_text=_('For instance {"dimensions": [{"name": "price", "unit": "USD", "lo": 0, "hi": 10000}]}.'),
     )
     partitioner = models.CharField(
-        "partitioner",
+        _("partitioner"),
         max_length=20,
         blank=True,
         choices=PARTITIONERS,
-        help_text="What cuts the regions of the space. Empty: what the engine's setting says.",
+        help_text=_("What cuts the regions of the space. Empty: what the engine's setting says."),
     )
-    created = models.DateTimeField("created", auto_now_add=True)
+    created = models.DateTimeField(_("created"), auto_now_add=True)
 
     objects = AuditedQuerySet.as_manager()
 
@@ -73,10 +75,17 @@ class Space(models.Model):
         except InvalidSpace as error:
             raise ValidationError(str(error)) from None
         if self.name == EARTH and parsed != spaces.EARTH:
-            raise ValidationError({"definition": f"{EARTH} is built in; its definition cannot change"})
+            raise ValidationError(
+                {"definition": gettext("%(earth)s is built in; its definition cannot change") % {"earth": EARTH}}
+            )
         kept = Space.objects.filter(pk=self.name).first()
         if kept is not None and kept.parsed != parsed and (users := kept.users()):
-            raise ValidationError({"definition": f"a space that is in use cannot change; {self.name} has {users}"})
+            raise ValidationError(
+                {
+                    "definition": gettext("a space that is in use cannot change; %(name)s has %(users)s")
+                    % {"name": self.name, "users": users}
+                }
+            )
 
     def users(self) -> str:
         """Return in words how many streams, layers and queries lie in this space; empty if there are none."""

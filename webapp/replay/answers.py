@@ -6,6 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 from django.conf import settings
+from django.utils.translation import gettext
 
 from streaming.errors import LookoutError
 from streaming.kinds.base import Evaluation
@@ -53,7 +54,11 @@ def page_of_answers(user: Any, given: Mapping[str, str]) -> bytes:
     )
     with session.lock:
         if session.until_us != from_us:
-            raise Refused("busy", f"the pages of a session must follow each other; got one from {from_us}")
+            raise Refused(
+                "busy",
+                gettext("the pages of a session must follow each other; got one from %(from_us)s")
+                % {"from_us": from_us},
+            )
         limits = settings.REPLAY_ANSWER_ROWS, settings.REPLAY_ANSWER_S, settings.REPLAY_PATIENCE_S
         return session.page(to_us, *limits)
 
@@ -68,9 +73,17 @@ def _empty(played: Played, to_us: int) -> bytes:
 def _queries(user, text) -> list[Query]:
     numbers = text.split(",")
     if not all(number.isascii() and number.isdigit() for number in numbers):
-        raise Refused("fields", f"queries must be numbers of queries with commas between them; got {text!r:.100}")
+        raise Refused(
+            "fields",
+            gettext("queries must be numbers of queries with commas between them; got %(text)s")
+            % {"text": f"{text!r:.100}"},
+        )
     if len(numbers) > settings.REPLAY_QUERIES:
-        raise Refused("fields", f"a replay must have at most {settings.REPLAY_QUERIES} queries; got {len(numbers)}")
+        raise Refused(
+            "fields",
+            gettext("a replay must have at most %(replay_queries)s queries; got %(count)s")
+            % {"replay_queries": settings.REPLAY_QUERIES, "count": len(numbers)},
+        )
     return visible_among(user, [int(number) for number in numbers])
 
 
@@ -86,7 +99,11 @@ def _played(queries: list[Query], from_us: int, end_us: int) -> Played:
             for plan in named.values():
                 _check(plan, query.space.parsed, streams)
             if query.space.parsed != space:
-                raise Refused("query", f"the queries of a replay must lie in one space; got {query.space_id}")
+                raise Refused(
+                    "query",
+                    gettext("the queries of a replay must lie in one space; got %(space_id)s")
+                    % {"space_id": query.space_id},
+                )
         except (LookoutError, Refused) as error:
             refused[str(query.pk)] = getattr(error, "message", str(error))
         else:
@@ -123,10 +140,12 @@ def _check(document, space, streams):
     plan = parse_plan(document, space)
     kind = kind_of(plan)
     if kind.evaluation(plan) is Evaluation.SKETCH:
-        raise Refused("query", "a question to a sketch is not about stored elements")
+        raise Refused("query", gettext("a question to a sketch is not about stored elements"))
     sources = kind.sources(plan)
     if any(source.type == "stored" for source in sources):
-        raise Refused("query", "partners of former times are not known, so a join with stored elements is not played")
+        raise Refused(
+            "query", gettext("partners of former times are not known, so a join with stored elements is not played")
+        )
     for name in [plan.stream, *(source.name for source in sources if source.type == "stream")]:
         if name and name not in streams:
-            raise Refused("stream", f"the elements of {name} are not stored")
+            raise Refused("stream", gettext("the elements of %(name)s are not stored") % {"name": name})

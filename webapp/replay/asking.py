@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from django.conf import settings
+from django.utils.translation import gettext
 
 from streaming.replay.elements import Wanted
 from webapp.history import extent_in_words
@@ -26,7 +27,7 @@ def replayed_stream(name: str) -> Stream:
     streams = {stream.name: stream for stream in replayed_streams()}
     if name not in streams:
         rule = f"a replay must be of a stream whose elements are stored: {', '.join(streams) or '(none yet)'}"
-        raise Refused("stream", f"{rule}; got {name!r:.80}")
+        raise Refused("stream", gettext("%(rule)s; got %(name)s") % {"rule": rule, "name": f"{name!r:.80}"})
     return streams[name]
 
 
@@ -55,17 +56,29 @@ def span(given: Mapping[str, str]) -> tuple[int, int]:
     """Return the span of a request, in microseconds since 1970 UTC; raise Refused if it is none."""
     from_us, to_us = (_whole(name, given.get(name, "")) for name in ("from_us", "to_us"))
     if from_us >= to_us:
-        raise Refused("fields", f"from_us must be before to_us; got {from_us} and {to_us}")
+        raise Refused(
+            "fields",
+            gettext("from_us must be before to_us; got %(from_us)s and %(to_us)s")
+            % {"from_us": from_us, "to_us": to_us},
+        )
     return from_us, to_us
 
 
 def _whole(name, text):
     if not (text.isascii() and text.isdigit() and int(text) <= LATEST_US):
-        raise Refused("fields", f"{name} must be a whole number of microseconds; got {text!r:.40}")
+        raise Refused(
+            "fields",
+            gettext("%(name)s must be a whole number of microseconds; got %(text)s")
+            % {"name": name, "text": f"{text!r:.40}"},
+        )
     return int(text)
 
 
 def check_names(given: Mapping[str, str], names: tuple[str, ...]) -> None:
     """Raise Refused if a request has other parameters than these."""
     if unknown := sorted(set(given) - set(names)):
-        raise Refused("fields", f"the parameters are {', '.join(names)}; got {', '.join(unknown):.200}")
+        raise Refused(
+            "fields",
+            gettext("the parameters are %(names)s; got %(unknown)s")
+            % {"names": ", ".join(names), "unknown": f"{', '.join(unknown):.200}"},
+        )

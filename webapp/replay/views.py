@@ -10,6 +10,7 @@ from typing import Any
 import orjson
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.utils.translation import gettext
 from django.views.decorators.cache import never_cache
 
 from streaming.errors import LookoutError
@@ -60,7 +61,11 @@ def _turn() -> Iterator[None]:
     """Wait until few enough pages are being made; raise Refused after some seconds."""
     if not _TURNS.acquire(timeout=settings.REPLAY_WAIT_S):
         rule = f"at most {settings.REPLAYS_AT_ONCE} pages of replays are made at once: try again in a moment"
-        raise Refused("busy", f"{rule}; got one more for {settings.REPLAY_WAIT_S:g} s")
+        raise Refused(
+            "busy",
+            gettext("%(rule)s; got one more for %(replay_wait_s)s s")
+            % {"rule": rule, "replay_wait_s": f"{settings.REPLAY_WAIT_S:g}"},
+        )
     try:
         yield
     finally:

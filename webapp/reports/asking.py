@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow.compute as pc
 import shapely
 from django.conf import settings
+from django.utils.translation import gettext
 
 from streaming.errors import LookoutError
 from streaming.kinds.area_documents import parse_area_value, shape_of
@@ -91,11 +92,15 @@ def question(user, name: str, given: Mapping[str, str]) -> Question:
         ``stream``, ``query`` or ``layer`` where there is none, ``fields`` where a parameter breaks a rule.
     """
     if unknown := sorted(set(given) - set(FIELDS)):
-        raise Refused("fields", f"a report has the parameters {', '.join(FIELDS)}; got {', '.join(unknown):.200}")
+        raise Refused(
+            "fields",
+            gettext("a report has the parameters %(fields)s; got %(unknown)s")
+            % {"fields": ", ".join(FIELDS), "unknown": f"{', '.join(unknown):.200}"},
+        )
     stream = _stream(name)
     report, form = _choice(given, "report", REPORTS), _choice(given, "format", FORMATS)
     if report == "way" and not given.get("key"):
-        raise Refused("fields", "the report way needs key, the key of an object; got none")
+        raise Refused("fields", gettext("the report way needs key, the key of an object; got none"))
     try:
         terms = Terms(
             _span(given),
@@ -115,10 +120,16 @@ def _stream(name):
     stream = Stream.objects.select_related("space").filter(name=name).first()
     if stream is None or not (stream.stored or extent_in_words(stream)):
         stored = ", ".join(Stream.objects.filter(stored=True).values_list("name", flat=True)) or "(none yet)"
-        raise Refused("stream", f"a report must be of a stream whose elements are stored: {stored}; got {name!r:.80}")
+        raise Refused(
+            "stream",
+            gettext("a report must be of a stream whose elements are stored: %(stored)s; got %(name)s")
+            % {"stored": stored, "name": f"{name!r:.80}"},
+        )
     if not stream.space.parsed.geographic:
         raise Refused(
-            "stream", f"a report must be of a stream in a geographic space; got {name!r} of {stream.space_id}"
+            "stream",
+            gettext("a report must be of a stream in a geographic space; got %(name)s of %(space_id)s")
+            % {"name": f"{name!r}", "space_id": stream.space_id},
         )
     return stream
 
@@ -126,7 +137,11 @@ def _stream(name):
 def _choice(given, name, choices):
     value = given.get(name) or choices[0]
     if value not in choices:
-        raise Refused("fields", f"{name} must be one of {', '.join(choices)}; got {value!r:.80}")
+        raise Refused(
+            "fields",
+            gettext("%(name)s must be one of %(choices)s; got %(value)s")
+            % {"name": name, "choices": ", ".join(choices), "value": f"{value!r:.80}"},
+        )
     return value
 
 
@@ -171,7 +186,11 @@ def _area(user, given, stream) -> Area | None:
     """Return the area that a request gives in one of several ways; None if it gives none."""
     chosen = [name for name in AREAS if given.get(name)]
     if len(chosen) > 1:
-        raise Refused("fields", f"a report has at most one of {', '.join(AREAS)}; got {', '.join(chosen)}")
+        raise Refused(
+            "fields",
+            gettext("a report has at most one of %(areas)s; got %(chosen)s")
+            % {"areas": ", ".join(AREAS), "chosen": ", ".join(chosen)},
+        )
     if not chosen:
         return None
     value = given[chosen[0]]
@@ -193,7 +212,11 @@ def _area_of_query(user, text):
         return ring_area(ring)
     box = None if plan.get("around") else plan.get("compare") or plan.get("target") or plan.get("area")
     if box is None:
-        raise Refused("query", f"the query of a report must have an area that stays where it is; got {query.name!r}")
+        raise Refused(
+            "query",
+            gettext("the query of a report must have an area that stays where it is; got %(name)s")
+            % {"name": f"{query.name!r}"},
+        )
     parsed = query.space.parsed
     if shape := shape_of(parse_area_value(box, "area", parsed)[1]):
         return drawn_area(shape)
@@ -208,12 +231,20 @@ def _area_of_feature(user, name, key, stream):
     """Return the area of a layer's feature."""
     layer = rights_of(user).layers().filter(name=name, version__isnull=False, space=stream.space).first()
     if layer is None:
-        raise Refused("layer", f"layer must be the name of a layer in {stream.space_id}; got {name!r:.80}")
+        raise Refused(
+            "layer",
+            gettext("layer must be the name of a layer in %(space_id)s; got %(name)s")
+            % {"space_id": stream.space_id, "name": f"{name!r:.80}"},
+        )
     try:
         table, _ = TABLES.get(layer_store(), layer.name, layer.version, space_of(layer))
     except InvalidLayer as error:
         raise Refused("layer", str(error)) from None
     found = table.filter(pc.equal(table["key"], key or ""))
     if not found.num_rows:
-        raise Refused("layer", f"feature must be the key of a feature of layer {name!r}; got {key!r:.80}")
+        raise Refused(
+            "layer",
+            gettext("feature must be the key of a feature of layer %(name)s; got %(key)s")
+            % {"name": f"{name!r}", "key": f"{key!r:.80}"},
+        )
     return shape_area(shapely.from_wkb(found["geometry"][0].as_py()))

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 import orjson
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.utils.translation import gettext
 from django.views.decorators.cache import never_cache
 
 from streaming.history import History
@@ -48,7 +49,11 @@ def _turn() -> Iterator[None]:
     """Wait until few enough reports are being made; raise Refused after some seconds."""
     if not _TURNS.acquire(timeout=settings.REPORT_WAIT_S):
         rule = f"at most {settings.REPORTS_AT_ONCE} reports are made at once: try again in a moment"
-        raise Refused("busy", f"{rule}; got one more for {settings.REPORT_WAIT_S:g} s")
+        raise Refused(
+            "busy",
+            gettext("%(rule)s; got one more for %(report_wait_s)s s")
+            % {"rule": rule, "report_wait_s": f"{settings.REPORT_WAIT_S:g}"},
+        )
     try:
         yield
     finally:
@@ -92,7 +97,7 @@ def _answer(asked: Question) -> HttpResponse:
 def _csv(asked, table):
     if table.height > settings.REPORT_CSV_ROWS:
         rule = f"a CSV file may have at most {settings.REPORT_CSV_ROWS:,} rows: choose a shorter time or a smaller area"
-        raise Refused("fields", f"{rule}; got {table.height:,}")
+        raise Refused("fields", gettext("%(rule)s; got %(height)s") % {"rule": rule, "height": f"{table.height:,}"})
     response = HttpResponse(csv_of(table), content_type="text/csv; charset=utf-8")
     response.headers["Content-Disposition"] = f'attachment; filename="{asked.stream.name}-{asked.report}.csv"'
     return response

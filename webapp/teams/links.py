@@ -9,6 +9,7 @@ from django.db.models.signals import post_delete, post_save
 from django.dispatch import receiver
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.translation import gettext
 
 from webapp.access import rights_of
 from webapp.models import ShareLink
@@ -42,7 +43,7 @@ def make(user, name: str, queries: list[int], hours: int, address: str = "") -> 
     found = list(rights.queries().filter(pk__in=wanted))
     if len(found) < len(wanted):
         missing = sorted(set(wanted) - {query.pk for query in found})
-        raise Refused("query", f"queries must be ones that you may see; got {missing}")
+        raise Refused("query", gettext("queries must be ones that you may see; got %(missing)s") % {"missing": missing})
     teams = {query.team_id for query in found}
     team = teams.pop() if len(teams) == 1 else None
     if not (team is not None and rights.manages(team)):
@@ -50,11 +51,17 @@ def make(user, name: str, queries: list[int], hours: int, address: str = "") -> 
         if any(query.owner_id != user.pk for query in found):
             rule = "a link shows your own queries, or queries of one team whose admin you are"
             raise Refused(
-                "owner", f"{rule}; got {', '.join(query.name for query in found if query.owner_id != user.pk)}"
+                "owner",
+                gettext("%(rule)s; got %(value)s")
+                % {"rule": rule, "value": ", ".join(query.name for query in found if query.owner_id != user.pk)},
             )
     active = ShareLink.objects.filter(owner=user, revoked=None, expires__gt=timezone.now()).count()
     if active >= MOST_OF_A_USER:
-        raise Refused("limit", f"a user may have at most {MOST_OF_A_USER} share links; got {active} already")
+        raise Refused(
+            "limit",
+            gettext("a user may have at most %(most_of_a_user)s share links; got %(active)s already")
+            % {"most_of_a_user": MOST_OF_A_USER, "active": active},
+        )
     link = ShareLink(
         name=name, owner=user, team_id=team, address=address, expires=timezone.now() + timedelta(hours=hours)
     )
@@ -78,7 +85,9 @@ def revoke(user, number: int) -> ShareLink:
         link = rights_of(user).links().select_related("owner").filter(pk=number).first()
         if link is None:
             raise Refused(
-                "link", f"link must be the number of a share link of yours or of a team of yours; got {number}"
+                "link",
+                gettext("link must be the number of a share link of yours or of a team of yours; got %(number)s")
+                % {"number": number},
             )
         if link.revoked is None:
             link.revoked = timezone.now()

@@ -4,6 +4,7 @@ from django.contrib.auth import get_user_model
 from django.db import transaction
 from django.db.models.signals import post_delete, post_save, pre_delete
 from django.dispatch import receiver
+from django.utils.translation import gettext
 
 from webapp.access import ADMINS, rights_of
 from webapp.models import Layer, Membership, Query, Role, ShareLink, Team
@@ -20,9 +21,13 @@ def managed(user, number: int) -> Team:
     rights = rights_of(user)
     team = Team.objects.select_for_update().filter(pk=number).first()
     if team is None or not rights.teams().filter(pk=number).exists():
-        raise Refused("team", f"team must be the number of a team of yours; got {number}")
+        raise Refused(
+            "team", gettext("team must be the number of a team of yours; got %(number)s") % {"number": number}
+        )
     if not rights.manages(number):
-        raise Refused("owner", f"only an admin of a team may manage it; you are no admin of {team}")
+        raise Refused(
+            "owner", gettext("only an admin of a team may manage it; you are no admin of %(team)s") % {"team": team}
+        )
     return team
 
 
@@ -35,12 +40,18 @@ def put(user, team: int, name: str, role: str) -> Membership:
         Where the user does not manage the team, there is no such user or role, or the team would have no admin.
     """
     if role not in Role.values:
-        raise Refused("fields", f"role must be one of {', '.join(Role.values)}; got {role!r:.40}")
+        raise Refused(
+            "fields",
+            gettext("role must be one of %(values)s; got %(role)s")
+            % {"values": ", ".join(Role.values), "role": f"{role!r:.40}"},
+        )
     with transaction.atomic():
         of = managed(user, team)
         found = get_user_model().objects.filter(username=name, is_active=True).first()
         if found is None:
-            raise Refused("user", f"the name must be that of an active user; got {name!r:.80}")
+            raise Refused(
+                "user", gettext("the name must be that of an active user; got %(name)s") % {"name": f"{name!r:.80}"}
+            )
         member = Membership.objects.filter(team=of, user=found).first() or Membership(team=of, user=found)
         if member.pk is not None and role not in ADMINS:
             _check_admin_left(of, member)
@@ -62,7 +73,11 @@ def remove(user, team: int, name: str) -> None:
         of = of or managed(user, team)
         member = Membership.objects.filter(team=of, user__username=name).select_related("user", "team").first()
         if member is None:
-            raise Refused("user", f"the name must be that of a member of {of}; got {name!r:.80}")
+            raise Refused(
+                "user",
+                gettext("the name must be that of a member of %(of)s; got %(name)s")
+                % {"of": of, "name": f"{name!r:.80}"},
+            )
         _check_admin_left(of, member)
         member.delete()
 
@@ -71,7 +86,11 @@ def _check_admin_left(team, member):
     """Raise Refused if a member is the only admin of a team; staff may do it in the admin."""
     others = Membership.objects.filter(team=team, role__in=ADMINS).exclude(pk=member.pk)
     if member.role in ADMINS and not others.exists():
-        raise Refused("team", f"a team must have an admin; {member.user} is the only one of {team}")
+        raise Refused(
+            "team",
+            gettext("a team must have an admin; %(user)s is the only one of %(team)s")
+            % {"user": member.user, "team": team},
+        )
 
 
 @receiver([post_save, post_delete], sender=Membership)

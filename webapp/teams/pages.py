@@ -12,6 +12,7 @@ from django.db.models import Q
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils import timezone
+from django.utils.translation import gettext
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
@@ -79,7 +80,10 @@ def change(request: HttpRequest, number: int) -> HttpResponse:
     action = ACTIONS.get(request.POST.get("action", ""))
     try:
         if action is None:
-            raise Refused("fields", f"action must be one of {', '.join(ACTIONS)}; got none of them")
+            raise Refused(
+                "fields",
+                gettext("action must be one of %(actions)s; got none of them") % {"actions": ", ".join(ACTIONS)},
+            )
         messages.success(request, action(request.user, number, request.POST))
     except Refused as refused:
         messages.error(request, refused.message)
@@ -121,7 +125,9 @@ def _drop_subscription(user, team, given):
 def _number(given, name):
     text = given.get(name, "")
     if not (text.isascii() and text.isdigit() and len(text) < 16):
-        raise Refused("fields", f"{name} must be a number; got {text!r:.40}")
+        raise Refused(
+            "fields", gettext("%(name)s must be a number; got %(text)s") % {"name": name, "text": f"{text!r:.40}"}
+        )
     return int(text)
 
 
@@ -209,6 +215,6 @@ def _bound(request, form, instance, initial):
 def _saved(request, form, team, title):
     if request.method == "POST" and form.is_valid():
         form.save()
-        messages.success(request, f"{form.instance} is saved.")
+        messages.success(request, gettext("%(instance)s is saved.") % {"instance": form.instance})
         return redirect("team", team.pk)
     return render(request, "teams/form.html", {"team": team, "form": form, "title": title})

@@ -3,6 +3,7 @@
 from typing import Any
 
 from django.db import transaction
+from django.utils.translation import gettext
 
 from webapp.access import rights_of, team_of
 from webapp.models import SavedView
@@ -28,7 +29,11 @@ def add(user, name: str, team: int | None, **shown: Any) -> SavedView:
         Where the user may not give it to that team, or has too many.
     """
     if (count := SavedView.objects.filter(owner=user).count()) >= MOST_OF_A_USER:
-        raise Refused("limit", f"a user may have at most {MOST_OF_A_USER} saved views; got {count} already")
+        raise Refused(
+            "limit",
+            gettext("a user may have at most %(most_of_a_user)s saved views; got %(count)s already")
+            % {"most_of_a_user": MOST_OF_A_USER, "count": count},
+        )
     with transaction.atomic():
         view = SavedView(owner=user, team=team_of(rights_of(user), team), name=name, **shown)
         view.save()
@@ -51,7 +56,9 @@ def edit(user, number: int, **changes: Any) -> SavedView:
         if "team" in changes and changes["team"] != former:
             if view.owner_id != user.pk and not rights.manages(former):
                 raise Refused(
-                    "owner", f"only its owner or an admin of its team may choose who sees a view; got {number}"
+                    "owner",
+                    gettext("only its owner or an admin of its team may choose who sees a view; got %(number)s")
+                    % {"number": number},
                 )
             view.team = team_of(rights, changes["team"])
         for field in {"name", "address", "queries", "layers"} & changes.keys():
@@ -79,10 +86,17 @@ def delete(user, number: int) -> None:
 def _editable(rights, number):
     view = rights.views().select_related("owner").filter(pk=number).select_for_update(of=("self",)).first()
     if view is None:
-        raise Refused("view", f"view must be the number of a saved view that you may see; got {number}")
+        raise Refused(
+            "view",
+            gettext("view must be the number of a saved view that you may see; got %(number)s") % {"number": number},
+        )
     if not rights.edits_view(view):
         rule = "only its owner, or an analyst of its team, may change a view"
-        raise Refused("owner", f"{rule}; {number} belongs to {view.owner.get_username()}")
+        raise Refused(
+            "owner",
+            gettext("%(rule)s; %(number)s belongs to %(get_username)s")
+            % {"rule": rule, "number": number, "get_username": view.owner.get_username()},
+        )
     return view
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from channels.db import database_sync_to_async
 from django.utils import timezone
+from django.utils.translation import gettext
 
 from streaming.explaining import Subject, Term, explain
 from streaming.explaining.moving import threshold_term
@@ -68,7 +69,11 @@ def _asked(user, number, stream):
     query = visible(user, number)
     of = Stream.objects.select_related("space").filter(name=stream).first()
     if of is None or of.space_id != query.space_id:
-        raise Refused("stream", f"stream must be one of the space of the query, {query.space_id}; got {stream!r:.80}")
+        raise Refused(
+            "stream",
+            gettext("stream must be one of the space of the query, %(space_id)s; got %(stream)s")
+            % {"space_id": query.space_id, "stream": f"{stream!r:.80}"},
+        )
     return Asked.of(user, query), of
 
 
@@ -131,7 +136,7 @@ def _of_event(user, number, key, sign, time_us, partner):
     found = min(events[:MOST_EVENTS], key=lambda event: abs(microseconds(event.time) - time_us), default=None)
     if found is None:
         rule = "events are stored some seconds after they are told, and the newest 1,000 of each query are kept"
-        raise Refused("event", f"{rule}; none of {key!r:.80} is there")
+        raise Refused("event", gettext("%(rule)s; none of %(key)s is there") % {"rule": rule, "key": f"{key!r:.80}"})
     return event_document(user, found)
 
 

@@ -2,8 +2,8 @@
 
 import { $, setText } from "../dom.js";
 import { filled, gettext } from "../i18n.js";
-import { createTheme, isDark } from "../theme.js";
 import { severityText } from "../incidents/severities.js";
+import { createTheme, isDark } from "../theme.js";
 import { bytesOf, problemOf } from "./browser.js";
 
 const { key, csrf, worker, base } = document.body.dataset;

@@ -3,7 +3,7 @@
 import { $, coalesced, offer, setText } from "../dom.js";
 import { bothTimes, count, isUtc, title } from "../format.js";
 import { boxAround, formTime, SPANS, spanOf } from "../history.js";
-import { gettext, ngettext, filled } from "../i18n.js";
+import { filled, gettext, ngettext } from "../i18n.js";
 import { placeText } from "../sketch/places.js";
 import { daysChart } from "./days-chart.js";
 import { areaOf, drawnRows, faultsOf, MEASURES, omissions, parametersOf, REPORTS, summary, wayOf } from "./questions.js";

@@ -38,6 +38,8 @@ export const MEASURES = {
 };
 /** The columns of the tables, in their order: title, and how a value reads. */
 const WHEN = (text) => utcTime(Date.parse(text)).replace(" UTC", "");
+const ENDS = { entry: gettext("entry"), exit: gettext("exit"), first: gettext("first"), last: gettext("last"), gap: gettext("gap") };
+const endText = (end) => ENDS[end] ?? String(end);
 const COLUMN = {
   key: [gettext("Object"), String],
   day: [gettext("Day"), String],
@@ -54,8 +56,8 @@ const COLUMN = {
   last: [gettext("Last (UTC)"), WHEN],
   begin: [gettext("Begin (UTC)"), WHEN],
   end: [gettext("End (UTC)"), WHEN],
-  began: [gettext("Began by"), String],
-  ended: [gettext("Ended by"), String],
+  began: [gettext("Began by"), endText],
+  ended: [gettext("Ended by"), endText],
   lon: [gettext("Place"), (lon, { lat }) => place(lon, lat)],
 };
 const COLUMNS = {

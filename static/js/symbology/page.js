@@ -2,9 +2,9 @@
 
 import { $, coalesced, h, offer, setText } from "../dom.js";
 import { number } from "../format.js";
+import { gettext } from "../i18n.js";
 import { LENGTHS_MIN, USUAL_MIN } from "../trails.js";
 import { MINUTES } from "../course-vectors.js";
-import { gettext } from "../i18n.js";
 import { recall, remember } from "../remembered.js";
 import { choicesOf, ColourBy, isChoice, NOTHING } from "./colour-by.js";
 import { paintOf } from "./colours.js";

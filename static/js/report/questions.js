@@ -2,7 +2,7 @@
 
 import { count, length, place, utcTime } from "../format.js";
 import { instantOf, spanOf } from "../history.js";
-import { filled, gettext, ngettext } from "../i18n.js";
+import { filled, gettext, ngettext, pgettext } from "../i18n.js";
 
 /** The reports by name: what the form calls them, how many rows there are, and that there are objects but no row. */
 export const REPORTS = {
@@ -32,7 +32,7 @@ export const MEASURES = {
   objects: gettext("Objects"),
   visits: gettext("Visits"),
   dwell_s: gettext("Dwell"),
-  distance_m: gettext("Distance"),
+  distance_m: pgettext("of a way", "Distance"),
   stops: gettext("Stops"),
   stopped_s: gettext("Time stopped"),
 };
@@ -47,7 +47,7 @@ const COLUMN = {
   visits: [gettext("Visits"), count],
   entries: [gettext("Entries"), count],
   exits: [gettext("Exits"), count],
-  distance_m: [gettext("Distance"), length],
+  distance_m: [pgettext("of a way", "Distance"), length],
   jumps: [gettext("Jumps"), count],
   stops: [gettext("Stops"), count],
   stopped_s: [gettext("Stopped"), duration],

@@ -19,19 +19,19 @@ function askText({ question, features = [], statistic, every, by = [] }) {
   const names = features.map((name) => label(name).toLowerCase());
   const of = names.length > 3 ? filled(gettext("%(count)s features"), { count: names.length }) : names.join(", ");
   const what = (words) => (of ? ofFeatures(words, of) : words);
-  if (question === "select") return ofFeatures(gettext("statistics"), of || gettext("all features"));
+  if (question === "select") return of ? ofFeatures(gettext("statistics"), of) : gettext("statistics of all features");
   if (question === "series") return filled(gettext("%(what)s by %(every)s"), { what: what(gettext("course")), every: EVERY[every] ?? every });
   if (question === "cells") return filled(gettext("%(what)s by cell"), { what: what(statisticText(statistic)) });
   if (question === "contrast") return filled(gettext("contrast of the %(what)s"), { what: what(statisticText(statistic)) });
   if (question === "regression") return filled(gettext("%(feature)s by %(others)s"), { feature: names[0], others: by.map((name) => label(name).toLowerCase()).join(", ") });
-  return ofFeatures(statisticText(question), of || gettext("elements"));
+  return of ? what(statisticText(question)) : filled(gettext("%(what)s of elements"), { what: statisticText(question) });
 }
 
 function timesOf({ ranges, last_s: lastS, daily }) {
   const parts = [];
   if (ranges?.length === 1) parts.push(rangeText(ranges[0]));
   if (ranges?.length > 1) parts.push(filled(gettext("in %(count)s ranges of time"), { count: ranges.length }));
-  if (lastS) parts.push(filled(gettext("in the last %(duration)s"), { duration: lengthText(lastS) }));
+  if (lastS) parts.push(lastText(lastS));
   if (daily) parts.push(filled(gettext("from %(from)s to %(to)s daily"), daily));
   return parts;
 }
@@ -46,9 +46,9 @@ function dayOf(text) {
   return /T00:00(:00)?/.test(text) ? text.slice(0, 10) : text.slice(0, 16).replace("T", " ");
 }
 
-function lengthText(seconds) {
+function lastText(seconds) {
   const days = seconds / 86_400;
-  if (Number.isInteger(days) && days > 0) return filled(ngettext("%(count)s day", "%(count)s days", days), { count: number(days, 1) });
+  if (Number.isInteger(days) && days > 0) return filled(ngettext("in the last %(count)s day", "in the last %(count)s days", days), { count: number(days, 1) });
   const [unit, each] = [["h", 3600], ["min", 60]].find(([, length]) => seconds >= length && seconds % length === 0) ?? ["s", 1];
-  return `${number(seconds / each, 1)} ${unit}`;
+  return filled(gettext("in the last %(duration)s"), { duration: `${number(seconds / each, 1)} ${unit}` });
 }

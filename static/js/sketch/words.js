@@ -2,7 +2,6 @@
 
 import { label, number } from "../format.js";
 import { filled, gettext, ngettext } from "../i18n.js";
-
 import { ofFeatures, statisticText } from "./statistics.js";
 
 const EVERY = { hour: gettext("hour"), day: gettext("day"), week: gettext("week"), month: gettext("month"), year: gettext("year") };

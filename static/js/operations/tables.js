@@ -5,11 +5,20 @@ import { filled, gettext } from "../i18n.js";
 import { figure } from "./series.js";
 
 const NONE = "\u2013";
+const PROGRAMS = { database: gettext("database"), disk: gettext("disk"), engine: gettext("engine"), gateway: gettext("gateway") };
+const STATES = {
+  connecting: gettext("connecting"),
+  running: gettext("running"),
+  retrying: gettext("retrying"),
+  failed: gettext("failed"),
+  finished: gettext("finished"),
+  stopped: gettext("stopped"),
+};
 
 /** Show whether each program works. */
 export function showParts(list, { programs, reasons, spaces }, space) {
   const standby = spaces[space]?.standby;
-  const items = programs.map((part) => item(part, reasons[part] ? "down" : "up", reasons[part] ?? gettext("works")));
+  const items = programs.map((part) => item(PROGRAMS[part] ?? part, reasons[part] ? "down" : "up", reasons[part] ?? gettext("works")));
   if (spaces[space]) items.push(item(gettext("second engine"), standby ? "up" : "none", standby ? gettext("stands by") : gettext("none stands by")));
   list.replaceChildren(...items);
 }
@@ -39,7 +48,7 @@ export function showRegions(table, { regions = [] }) {
 export function showStreams(table, streams, space) {
   const rows = Object.entries(streams)
     .filter(([, told]) => told.space === space)
-    .map(([name, told]) => [name, told.state, ...["elements", "merged", "stale", "lost", "malformed"].map((count) => figure(told[count])), figure(told.bytes, "B")]);
+    .map(([name, told]) => [name, STATES[told.state] ?? told.state, ...["elements", "merged", "stale", "lost", "malformed"].map((count) => figure(told[count])), figure(told.bytes, "B")]);
   const counted = [gettext("Elements"), gettext("Merged"), gettext("Stale"), gettext("Lost"), gettext("Malformed"), gettext("Received")];
   show(table, [gettext("Stream"), gettext("State"), ...counted], rows, gettext("No stream runs in this space."), 2);
 }

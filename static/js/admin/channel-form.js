@@ -1,5 +1,6 @@
 // The form of a channel in the admin: it shows only the options of the chosen kind, and sends a test.
 
+import { filled, gettext } from "../i18n.js";
 import { followKinds, text } from "./kind-options.js";
 
 const form = document.getElementById("channel_form");
@@ -11,12 +12,12 @@ button.addEventListener("click", test);
 
 async function test() {
   button.disabled = true;
-  answer.replaceChildren(text("p", "Sending…"));
+  answer.replaceChildren(text("p", gettext("Sending…")));
   try {
     const body = new FormData(form);
     body.set("channel", button.dataset.channel);
     const response = await fetch(button.dataset.address, { method: "POST", body });
-    if (!response.ok) throw new Error(`the server answered ${response.status}`);
+    if (!response.ok) throw new Error(filled(gettext("the server answered %(status)s"), { status: response.status }));
     answer.replaceChildren(...told(await response.json()));
   } catch (error) {
     answer.replaceChildren(text("p", error.message, "errornote"));

@@ -1,5 +1,6 @@
 // The form of a stream in the admin: it shows only the options of the chosen kinds, and tests what is filled in.
 
+import { filled, gettext } from "../i18n.js";
 import { followKinds, text } from "./kind-options.js";
 
 const form = document.getElementById("stream_form");
@@ -11,12 +12,12 @@ button.addEventListener("click", test);
 
 async function test() {
   button.disabled = true;
-  show(text("p", "Reading…"));
+  show(text("p", gettext("Reading…")));
   try {
     const body = new FormData(form);
     if (!body.has("space")) body.set("space", button.dataset.space); // a saved stream keeps its space, so the form has no such field
     const response = await fetch(button.dataset.address, { method: "POST", body });
-    if (!response.ok) throw new Error(`the server answered ${response.status}`);
+    if (!response.ok) throw new Error(filled(gettext("the server answered %(status)s"), { status: response.status }));
     show(...told(await response.json()));
   } catch (error) {
     show(text("p", error.message, "errornote"));
@@ -28,20 +29,20 @@ async function test() {
 function told(trial) {
   const errors = Object.values(trial.errors ?? {}).flat().concat(trial.error ?? []);
   const malformed = Object.entries(trial.malformed ?? {}).map(([reason, count]) =>
-    text("p", `Malformed: ${reason}, ${count} times, the last: ${trial.last_malformed[reason]?.sample ?? ""}`, "trial-malformed"));
+    text("p", filled(gettext("Malformed: %(reason)s, %(count)s times, the last: %(last)s"), { reason, count, last: trial.last_malformed[reason]?.sample ?? "" }), "trial-malformed"));
   const nothing = !trial.errors && !trial.error && !trial.shown.length;
   return [
     ...errors.map((error) => text("p", error, "errornote")),
     ...(trial.hint ? [text("p", trial.hint, "trial-hint")] : []),
-    ...(trial.shown?.length ? [text("p", `${trial.elements} elements of ${trial.bytes} bytes; the first:`), table(trial.shown)] : []),
-    ...(nothing ? [text("p", `No element came within five seconds (${trial.bytes} bytes arrived).`)] : []),
+    ...(trial.shown?.length ? [text("p", filled(gettext("%(elements)s elements of %(bytes)s bytes; the first:"), trial)), table(trial.shown)] : []),
+    ...(nothing ? [text("p", filled(gettext("No element came within five seconds (%(bytes)s bytes arrived)."), trial))] : []),
     ...malformed,
   ];
 }
 
 function table(elements) {
   const rows = elements.map((element) => [element.key, new Date(element.time_us / 1000).toISOString(), place(element), element.properties]);
-  const head = row(["key", "time", "place", "properties"], "th");
+  const head = row([gettext("key"), gettext("time"), gettext("place"), gettext("properties")], "th");
   const result = document.createElement("table");
   result.append(head, ...rows.map((cells) => row(cells, "td")));
   return result;
@@ -51,7 +52,8 @@ function place({ lo, hi }) {
   const low = lo.filter((value) => value !== null);
   const high = hi.filter((value) => value !== null);
   const point = low.every((value, axis) => value === high[axis]);
-  return point ? low.map(rounded).join(", ") : `${low.map(rounded).join(", ")} to ${high.map(rounded).join(", ")}`;
+  const [from, to] = [low, high].map((corner) => corner.map(rounded).join(", "));
+  return point ? from : filled(gettext("%(from)s to %(to)s"), { from, to });
 }
 
 function rounded(value) {

@@ -1,6 +1,8 @@
 // The page of a user's alarms: it switches notifications in this browser on and off.
 
 import { $, setText } from "../dom.js";
+import { filled, gettext } from "../i18n.js";
+import { severityText } from "../incidents/severities.js";
 import { createTheme, isDark } from "../theme.js";
 import { bytesOf, problemOf } from "./browser.js";
 
@@ -16,7 +18,7 @@ function say(words, state = "good") {
 async function ask(path, document) {
   const headers = { "Content-Type": "application/json", "X-CSRFToken": csrf };
   const response = await fetch(base + path, { method: "POST", headers, body: JSON.stringify(document) });
-  const answer = await response.json().catch(() => ({ error: `the server answered ${response.status}` }));
+  const answer = await response.json().catch(() => ({ error: filled(gettext("the server answered %(status)s"), { status: response.status }) }));
   if (!response.ok) throw new Error(answer.error);
   return answer;
 }
@@ -25,9 +27,10 @@ async function ask(path, document) {
 function show(severity) {
   $("browser").hidden = false;
   if (severity) $("severity").value = severity;
-  setText($("on"), severity ? "Change" : "Notify me here");
+  setText($("on"), severity ? gettext("Change") : gettext("Notify me here"));
   $("off").hidden = $("test").hidden = !severity;
-  say(severity ? `This browser is notified of incidents from severity ${severity} on.` : "This browser is not notified.");
+  const notified = () => filled(gettext("This browser is notified of incidents from severity %(severity)s on."), { severity: severityText(severity) });
+  say(severity ? notified() : gettext("This browser is not notified."));
 }
 
 async function look() {
@@ -39,9 +42,9 @@ async function look() {
 }
 
 async function switchOn() {
-  say("Asking the browser…");
+  say(gettext("Asking the browser…"));
   if ((await Notification.requestPermission()) !== "granted") {
-    throw new Error("The browser does not allow notifications of this page; allow them in its settings.");
+    throw new Error(gettext("The browser does not allow notifications of this page; allow them in its settings."));
   }
   const options = { userVisibleOnly: true, applicationServerKey: bytesOf(key) };
   const subscription = await registration.pushManager.subscribe(options);
@@ -77,7 +80,7 @@ function doing(work) {
 }
 
 function redraw() {
-  setText($("theme"), isDark() ? "Light theme" : "Dark theme");
+  setText($("theme"), isDark() ? gettext("Light theme") : gettext("Dark theme"));
 }
 
 createTheme($("theme"), redraw);

@@ -1,6 +1,7 @@
 // Tries a plan that is not saved on what is stored: the controls in forms, and the panel with what it would have told.
 
 import { $, h, setText } from "../dom.js";
+import { filled, gettext } from "../i18n.js";
 import { SPANS, placeOfRow, progressText, questionOf, resultText, rowText } from "./words.js";
 
 const REFERENCE = "backtest";
@@ -23,12 +24,12 @@ export class BacktestPanel {
    * @param {object} form `plan()`, or null if the fields are not complete; `name()`; `aside()` makes room for the map, and `back()` opens the form again
    */
   offer(element, form) {
-    const span = h("select", { "aria-label": "On which time" }, ...SPANS.map(([value, text]) => new Option(text, value)));
-    const start = h("button", { type: "button", class: "small" }, "Try");
-    const show = h("button", { type: "button", class: "small", hidden: true }, "Show on the map");
+    const span = h("select", { "aria-label": gettext("On which time") }, ...SPANS.map(([value, text]) => new Option(text, value)));
+    const start = h("button", { type: "button", class: "small" }, gettext("Try"));
+    const show = h("button", { type: "button", class: "small", hidden: true }, gettext("Show on the map"));
     const told = h("p", { class: "try-told", role: "status", hidden: true });
-    const bar = h("progress", { max: "1", value: "0", "aria-label": "Back-test", hidden: true });
-    element.append(h("span", { class: "label" }, "Try on the past"), h("div", { class: "try-row" }, span, start, show), bar, told);
+    const bar = h("progress", { max: "1", value: "0", "aria-label": gettext("Back-test"), hidden: true });
+    element.append(h("span", { class: "label" }, gettext("Try on the past")), h("div", { class: "try-row" }, span, start, show), bar, told);
     const control = { ...form, span, start, show, told, bar };
     start.addEventListener("click", () => (this.running === control ? this.#cancel() : this.#start(control)));
     show.addEventListener("click", () => this.#show(control));
@@ -56,7 +57,7 @@ export class BacktestPanel {
     if (!this.running) return;
     const control = this.running;
     this.#ended(control);
-    this.#tell(control, "The connection was lost. Try again.", true);
+    this.#tell(control, gettext("The connection was lost. Try again."), true);
   }
 
   close() {
@@ -66,7 +67,7 @@ export class BacktestPanel {
 
   #start(control) {
     const plan = control.plan();
-    if (!plan) return this.#tell(control, "Complete the form first.", true);
+    if (!plan) return this.#tell(control, gettext("Complete the form first."), true);
     if (this.running) this.#cancel();
     this.running = control;
     control.ruled = plan.kind === "rule";
@@ -75,22 +76,22 @@ export class BacktestPanel {
     control.show.hidden = true;
     control.bar.hidden = false;
     control.bar.value = 0;
-    setText(control.start, "Cancel");
-    this.#tell(control, "Reading what is stored…");
+    setText(control.start, gettext("Cancel"));
+    this.#tell(control, gettext("Reading what is stored…"));
     this.send({ ...questionOf(plan, control.span.value, this.now()), id: REFERENCE });
   }
 
   #cancel() {
     const control = this.running;
     this.#ended(control);
-    this.#tell(control, "Cancelled.");
+    this.#tell(control, gettext("Cancelled."));
     this.send({ type: "backtest.cancel", id: REFERENCE });
   }
 
   #ended(control) {
     this.running = null;
     control.bar.hidden = true;
-    setText(control.start, "Try");
+    setText(control.start, gettext("Try"));
   }
 
   #reset(control) {
@@ -116,9 +117,9 @@ export class BacktestPanel {
     const { spans, truncated, total } = control.result.summary;
     this.shown = control;
     this.rows = spans;
-    setText($("backtest-title"), control.name() || "Back-test");
+    setText($("backtest-title"), control.name() || gettext("Back-test"));
     setText($("backtest-text"), resultText(control.result, control.ruled, control.spanText));
-    setText($("backtest-more"), truncated ? `The first ${spans.length} of ${total} are shown.` : "");
+    setText($("backtest-more"), truncated ? filled(gettext("The first %(shown)s of %(total)s are shown."), { shown: spans.length, total }) : "");
     $("backtest-more").hidden = !truncated;
     this.list.replaceChildren(
       ...spans.map((span, index) => {

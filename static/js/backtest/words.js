@@ -1,11 +1,12 @@
 // What a back-test asks and says, as texts: pure.
 
 import { count, utcTime } from "../format.js";
+import { filled, gettext, ngettext } from "../i18n.js";
 
 export const SPANS = [
-  ["3600", "the last hour"],
-  ["86400", "the last day"],
-  ["604800", "the last week"],
+  ["3600", gettext("the last hour")],
+  ["86400", gettext("the last day")],
+  ["604800", gettext("the last week")],
 ];
 
 /** The message that asks what a plan would have told in the last so many seconds. */
@@ -15,26 +16,42 @@ export function questionOf(plan, lastS, nowMs) {
 
 /** How a back-test goes, in words. */
 export function progressText({ share, at_us: atUs, found }, ruled) {
-  const far = `${Math.floor(100 * share)} %, up to ${utcTime(atUs / 1000)}`;
-  return `${far}: ${ruled ? times(found, "alarm") : times(found, "entry", "entries")} so far`;
+  const alarms = () => ngettext("%(share)s, up to %(time)s: %(count)s alarm so far", "%(share)s, up to %(time)s: %(count)s alarms so far", found);
+  const entries = () => ngettext("%(share)s, up to %(time)s: %(count)s entry so far", "%(share)s, up to %(time)s: %(count)s entries so far", found);
+  return filled(ruled ? alarms() : entries(), { share: `${Math.floor(100 * share)} %`, time: utcTime(atUs / 1000), count: count(found) });
 }
 
 /** What a back-test has found, in words. */
 export function resultText({ summary, stopped, at_us: atUs, stored }, ruled, spanText) {
   const { entered, left, total } = summary;
-  const until = stopped ? ` It stopped at ${utcTime(atUs / 1000)}, ${stopped}.` : "";
-  if (!stored) return `Nothing was stored in ${spanText}, so there is nothing to try this on.${until}`;
-  if (ruled) return `Would have fired ${times(total, "time")} in ${spanText}.${until}`;
+  const until = stopped ? filled(gettext("It stopped at %(time)s, %(why)s."), { time: utcTime(atUs / 1000), why: stopped }) : "";
+  return [stored ? foundText({ entered, left, total }, ruled, spanText) : nothingText(spanText), until].filter(Boolean).join(" ");
+}
+
+function nothingText(span) {
+  return filled(gettext("Nothing was stored in %(span)s, so there is nothing to try this on."), { span });
+}
+
+function foundText({ entered, left, total }, ruled, span) {
+  if (ruled) return filled(ngettext("Would have fired %(count)s time in %(span)s.", "Would have fired %(count)s times in %(span)s.", total), { count: count(total), span });
   const before = total - entered;
-  const within = before ? `; ${count(before)} ${before === 1 ? "was" : "were"} inside at the beginning` : "";
-  return `In ${spanText}, objects would have entered ${times(entered, "time")} and left ${times(left, "time")}${within}.${until}`;
+  const counts = { span, entered: times(entered), left: times(left), before: count(before) };
+  if (!before) return filled(gettext("In %(span)s, objects would have entered %(entered)s and left %(left)s."), counts);
+  return filled(
+    ngettext(
+      "In %(span)s, objects would have entered %(entered)s and left %(left)s; %(before)s was inside at the beginning.",
+      "In %(span)s, objects would have entered %(entered)s and left %(left)s; %(before)s were inside at the beginning.",
+      before,
+    ),
+    counts,
+  );
 }
 
 /** One row of the list: what was in the answer, and from when to when. */
 export function rowText({ key, partner, start_us: startUs, end_us: endUs }) {
   const begin = utcTime(startUs / 1000);
-  const end = endUs === null ? "had not ended" : `${minutes(endUs - startUs)}`;
-  return [partner ? `${key} with ${partner}` : key, `${begin}, ${end}`];
+  const end = endUs === null ? gettext("had not ended") : filled(gettext("for %(duration)s"), { duration: minutes(endUs - startUs) });
+  return [partner ? filled(gettext("%(object)s with %(partner)s"), { object: key, partner }) : key, `${begin}, ${end}`];
 }
 
 /** The place of a row as [longitude, latitude]; null if it has none. */
@@ -46,10 +63,10 @@ export function placeOfRow({ bounds }) {
 
 function minutes(us) {
   const s = Math.round(us / 1e6);
-  if (s < 60) return `for ${s} s`;
-  return s < 5400 ? `for ${Math.round(s / 60)} min` : `for ${(s / 3600).toFixed(1)} h`;
+  if (s < 60) return `${s} s`;
+  return s < 5400 ? `${Math.round(s / 60)} min` : `${(s / 3600).toFixed(1)} h`;
 }
 
-function times(number, one, several = `${one}s`) {
-  return `${count(number)} ${number === 1 ? one : several}`;
+function times(number) {
+  return filled(ngettext("%(count)s time", "%(count)s times", number), { count: count(number) });
 }

@@ -2,14 +2,18 @@
 //
 // OGC 21-065r2, Common Query Language (CQL2), 2024: Annex B, the text encoding; the tree is that of its JSON encoding.
 
+import { filled, gettext } from "../i18n.js";
+
 export const MOST_CHARACTERS = 2000;
 
 const MOST_BRACKETS = 400; // unlike the server's, this parser recurs
 
 export class FilterError extends Error {}
 
-const VALUE = "a number, a text in single quotes, or the name of a property";
-const OPERATOR = "an operator such as =, < or AND";
+const NO_VALUE = gettext("a value is expected at character %(at)s: a number, a text in single quotes, or the name of a property; got %(got)s");
+const MISPLACED = gettext("an operator such as =, < or AND is expected at character %(at)s; got %(got)s");
+const MISPLACED_NAME = gettext('an operator such as =, < or AND is expected at character %(at)s; got %(got)s (a name with spaces needs "double quotes")');
+const NOT_CLOSED = gettext("the %(sign)s at character %(at)s is not closed");
 const HABITS = { "==": "=", "&&": "AND", "||": "OR", "!": "NOT" };
 const KEYWORDS = /^(and|or|not|like|between|in|is|null|true|false)$/i;
 const NEAR_KEYWORDS = ["AND", "OR", "LIKE", "BETWEEN", "IN", "IS"];
@@ -31,7 +35,7 @@ const ARITHMETIC = [["+", "-"], ["*", "/", "%"], ["^"]];
  */
 export function parseText(text) {
   const length = [...text].length;
-  if (length > MOST_CHARACTERS) throw new FilterError(`where must have at most ${MOST_CHARACTERS} characters; got ${length}`);
+  if (length > MOST_CHARACTERS) throw new FilterError(filled(gettext("where must have at most %(most)s characters; got %(length)s"), { most: MOST_CHARACTERS, length }));
   return new Parser(text).parse();
 }
 
@@ -154,7 +158,7 @@ class Parser {
 
   #bracket(value) {
     if (this.token.text !== "(") this.#reject(value);
-    if (this.opened.push(this.token.start) > MOST_BRACKETS) throw new FilterError(`where must not have more than ${MOST_BRACKETS} open brackets`);
+    if (this.opened.push(this.token.start) > MOST_BRACKETS) throw new FilterError(filled(gettext("where must not have more than %(most)s open brackets"), { most: MOST_BRACKETS }));
     this.#next();
   }
 
@@ -198,21 +202,22 @@ class Parser {
     const { kind, text, start } = this.token;
     const at = (offset) => [...this.text.slice(0, offset)].length + 1;
     if (kind === "end") return this.#unfinished(values);
-    const misplaced = () => `${OPERATOR} is expected at character ${at(start)}; got ${this.#word()}${this.#named() ? ' (a name with spaces needs "double quotes")' : ""}`;
-    if (["'", '"'].includes(this.text[start])) return values && kind === "odd" ? `the ${this.text[start]} at character ${at(start)} is not closed` : misplaced();
+    const told = { at: at(start), got: this.#word() };
+    const misplaced = () => filled(this.#named() ? MISPLACED_NAME : MISPLACED, told);
+    if (["'", '"'].includes(this.text[start])) return values && kind === "odd" ? filled(NOT_CLOSED, { ...told, sign: this.text[start] }) : misplaced();
     const near = Math.max(0, start - 1);
     const habit = Object.keys(HABITS).find((one) => this.text.startsWith(one, start) || this.text.startsWith(one, near));
-    if (habit) return `write ${HABITS[habit]} instead of ${habit} at character ${at(this.text.indexOf(habit, near))}`;
-    if (text === ")" && !values) return `the ) at character ${at(start)} closes no bracket`;
-    return values ? `a value is expected at character ${at(start)}: ${VALUE}; got ${this.#word()}` : misplaced();
+    if (habit) return filled(gettext("write %(sign)s instead of %(habit)s at character %(at)s"), { sign: HABITS[habit], habit, at: at(this.text.indexOf(habit, near)) });
+    if (text === ")" && !values) return filled(gettext("the ) at character %(at)s closes no bracket"), told);
+    return values ? filled(NO_VALUE, told) : misplaced();
   }
 
   #unfinished(values) {
-    const end = [...this.text].length + 1;
-    if (!this.text.trim()) return "a condition is missing";
-    if (values) return `a value is missing at the end, character ${end}: ${VALUE}`;
-    if (this.opened.length > 0) return `the ( at character ${[...this.text.slice(0, this.opened.at(-1))].length + 1} is not closed`;
-    return `something is missing at the end, character ${end}`;
+    const at = [...this.text].length + 1;
+    if (!this.text.trim()) return gettext("a condition is missing");
+    if (values) return filled(gettext("a value is missing at the end, character %(at)s: a number, a text in single quotes, or the name of a property"), { at });
+    if (this.opened.length > 0) return filled(NOT_CLOSED, { sign: "(", at: [...this.text.slice(0, this.opened.at(-1))].length + 1 });
+    return filled(gettext("something is missing at the end, character %(at)s"), { at });
   }
 
   #named() {

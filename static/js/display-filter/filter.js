@@ -2,6 +2,7 @@
 //
 // The logic is three-valued: a comparison with a property that is missing is unknown (null), which counts as false in the end.
 
+import { filled, gettext } from "../i18n.js";
 import { tokenReader } from "../property-text.js";
 import { FilterError, parseText } from "./cql2.js";
 
@@ -40,10 +41,10 @@ const ARITHMETIC = {
 export function compileFilter(text) {
   const tree = parseText(text);
   const levels = depthOf(tree);
-  if (levels > MOST_LEVELS) throw new FilterError(`where must not nest more than ${MOST_LEVELS} levels; got ${levels}`);
+  if (levels > MOST_LEVELS) throw new FilterError(filled(gettext("where must not nest more than %(most)s levels; got %(levels)s"), { most: MOST_LEVELS, levels }));
   const names = new Set();
   const holds = new Compiler(names).condition(tree);
-  if (names.size > MOST_PROPERTIES) throw new FilterError(`where may name at most ${MOST_PROPERTIES} properties; got ${names.size}`);
+  if (names.size > MOST_PROPERTIES) throw new FilterError(filled(gettext("where may name at most %(most)s properties; got %(names)s"), { most: MOST_PROPERTIES, names: names.size }));
   const test = (properties) => holds(properties) === true;
   return Object.assign(test, { names: [...names] });
 }
@@ -85,7 +86,7 @@ class Compiler {
   /** Return a function that returns true, false, or null for unknown. */
   condition(node) {
     if (typeof node === "boolean") return () => node;
-    if (!isNode(node)) throw new FilterError(`where must be a condition; got the value ${shown(node)}`);
+    if (!isNode(node)) throw new FilterError(filled(gettext("where must be a condition; got the value %(got)s"), { got: shown(node) }));
     if ("property" in node) return this.#flag(node);
     const { op, args } = node;
     if (op in COMPARE) return this.#comparison(op, ...args);
@@ -95,7 +96,8 @@ class Compiler {
     if (op === "between") return joined(false, [this.#comparison(">=", args[0], args[1]), this.#comparison("<=", args[0], args[2])]);
     if (op === "like") return this.#like(...args);
     if (op === "isNull") return this.#missing(args[0]);
-    throw new FilterError(`where knows the operators ${[...Object.keys(COMPARE), "and", "between", "in", "isNull", "like", "not", "or"].sort().join(", ")}; got '${op}'`);
+    const operators = [...Object.keys(COMPARE), "and", "between", "in", "isNull", "like", "not", "or"].sort().join(", ");
+    throw new FilterError(filled(gettext("where knows the operators %(operators)s; got '%(got)s'"), { operators, got: op }));
   }
 
   #comparison(op, left, right) {
@@ -123,7 +125,7 @@ class Compiler {
   #like(value, pattern) {
     const folded = isNode(pattern) && pattern.op === "casei";
     const literal = folded ? pattern.args[0] : pattern;
-    if (typeof literal !== "string") throw new FilterError(`where: LIKE needs a text as its pattern; got ${shown(literal)}`);
+    if (typeof literal !== "string") wrong(gettext("LIKE needs a text as its pattern; got %(got)s"), shown(literal));
     const source = [...literal].map((character) => LIKE[character] ?? character.replace(/[\\^$.*+?()[\]{}|/]/, "\\$&")).join("");
     const regex = new RegExp(`^(?:${source})$`, folded ? "isu" : "su");
     return within(this.#text(value), (text) => regex.test(text));
@@ -143,7 +145,7 @@ class Compiler {
       const token = this.#token(node);
       return (properties) => numberOf(token(properties));
     }
-    if (!isNumeric(node)) throw new FilterError(`where: a number or a property is needed; got ${shown(node)}`);
+    if (!isNumeric(node)) wrong(gettext("a number or a property is needed; got %(got)s"), shown(node));
     const [left, right] = node.args.map((arg) => this.#number(arg));
     return both(ARITHMETIC[node.op], left, right);
   }
@@ -154,20 +156,20 @@ class Compiler {
       const token = this.#token(node);
       return (properties) => textOf(token(properties));
     }
-    if (!isNode(node) || node.op !== "casei" || node.args.length !== 1) throw new FilterError(`where: a text or a property is needed; got ${shown(node)}`);
+    if (!isNode(node) || node.op !== "casei" || node.args.length !== 1) wrong(gettext("a text or a property is needed; got %(got)s"), shown(node));
     const inner = this.#text(node.args[0]);
     return (properties) => inner(properties)?.toLowerCase() ?? null;
   }
 
   #flag(node) {
     if (typeof node === "boolean") return () => node;
-    if (!isProperty(node)) throw new FilterError(`where: TRUE, FALSE or a property is needed; got ${shown(node)}`);
+    if (!isProperty(node)) wrong(gettext("TRUE, FALSE or a property is needed; got %(got)s"), shown(node));
     const token = this.#token(node);
     return (properties) => ({ true: true, false: false })[textOf(token(properties))] ?? null;
   }
 
   #token({ property }) {
-    if (!NAME.test(property)) throw new FilterError(`where: a property's name must have no quotes, brackets or backslashes; got '${property}'`);
+    if (!NAME.test(property)) wrong(gettext("a property's name must have no quotes, brackets or backslashes; got '%(got)s'"), property);
     this.names.add(property);
     return tokenReader(property);
   }
@@ -225,7 +227,12 @@ function isNumeric(node) {
 
 function finite(number) {
   if (Number.isFinite(number)) return number;
-  throw new FilterError("where: a number must be smaller than 1.8e308; got a larger one");
+  return wrong(gettext("a number must be smaller than 1.8e308; got a larger one"));
+}
+
+/** Throw what is wrong with a part of a filter: `words` with what was got. */
+function wrong(words, got) {
+  throw new FilterError(`where: ${filled(words, { got })}`);
 }
 
 /** Return the number of levels of a tree. */

@@ -4,6 +4,7 @@ import { $, setText } from "../dom.js";
 import { FilterField } from "../filter-field.js";
 import { plainly } from "../filter-words.js";
 import { count } from "../format.js";
+import { filled, gettext } from "../i18n.js";
 import { FilterError } from "./cql2.js";
 import { checked } from "./display-filter.js";
 
@@ -37,7 +38,7 @@ export function createDisplayFilter({ store, filter, shown, onChange }) {
     button.setAttribute("aria-pressed", String(filter.active));
     if (!filter.active) return;
     const { shown: some, of } = filter.count(shown);
-    setText($("display-filter-count"), `${count(some)} of ${count(of)} shown`);
+    setText($("display-filter-count"), filled(gettext("%(shown)s of %(of)s shown"), { shown: count(some), of: count(of) }));
     note.title = filter.text;
   };
   const set = (text) => {

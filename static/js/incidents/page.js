@@ -1,6 +1,7 @@
 // Puts the parts of incidents together: the list, the title of the page, and the sound.
 
 import { $ } from "../dom.js";
+import { gettext } from "../i18n.js";
 import { IncidentPages } from "./pages.js";
 import { IncidentPanel } from "./panel.js";
 import { Sound } from "./sound.js";
@@ -52,9 +53,8 @@ export function createIncidents({ store, now, ask, trace, onError, ...rest }) {
 function createMute(sound) {
   const button = $("incident-mute");
   const show = () => {
-    const text = sound.muted ? "Sound is off" : "Sound is on";
     button.setAttribute("aria-pressed", String(sound.muted));
-    button.title = `${text}; press to switch it ${sound.muted ? "on" : "off"}`;
+    button.title = sound.muted ? gettext("Sound is off; press to switch it on") : gettext("Sound is on; press to switch it off");
     button.querySelector("use").setAttribute("href", sound.muted ? "#icon-muted" : "#icon-sound");
   };
   button.addEventListener("click", () => {

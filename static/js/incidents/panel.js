@@ -2,6 +2,8 @@
 
 import { $, coalesced, h, icon, setText } from "../dom.js";
 import { count, place, utcClock, utcTime } from "../format.js";
+import { filled, gettext, ngettext } from "../i18n.js";
+import { severityText } from "./severities.js";
 import { snoozed } from "./store.js";
 import { changeText, headline, keyBeside, openText, standing, timesText, worst } from "./words.js";
 
@@ -9,7 +11,7 @@ const REFRESH_MS = 250;
 const CLOCK_MS = 10_000; // snoozes end with time alone
 const MOST_ROWS = 500;
 // How long an incident can be silenced, in minutes.
-const SNOOZES = [[15, "15 minutes"], [60, "1 hour"], [480, "8 hours"], [1440, "1 day"]];
+const SNOOZES = [[15, gettext("15 minutes")], [60, gettext("1 hour")], [480, gettext("8 hours")], [1440, gettext("1 day")]];
 const SIGNS = { info: "i", warning: "!", critical: "!!" };
 
 export class IncidentPanel {
@@ -60,14 +62,14 @@ export class IncidentPanel {
     const { incidents } = this.store;
     setText($("incident-count"), incidents.total > 0 ? (incidents.total > 999 ? "999+" : String(incidents.total)) : "");
     $("incident-count").dataset.severity = worst(incidents.open) ?? "";
-    $("incident-count").setAttribute("aria-label", incidents.total > 0 ? `${count(incidents.total)} open` : "");
+    $("incident-count").setAttribute("aria-label", incidents.total > 0 ? filled(gettext("%(count)s open"), { count: count(incidents.total) }) : "");
     if (!this.open()) return;
     setText($("incident-total"), openText(incidents.open));
     this.#options();
     this.#draw();
     const filtered = Object.values(this.filters).some((filter) => filter !== null);
     $("incidents-empty").hidden = this.list.children.length > 0;
-    setText($("incidents-empty-title"), filtered ? "No incident passes the filters" : "No incidents yet");
+    setText($("incidents-empty-title"), filtered ? gettext("No incident passes the filters") : gettext("No incidents yet"));
     $("incident-more").hidden = !this.pages.more;
   }
 
@@ -148,7 +150,8 @@ export class IncidentPanel {
 
   #main(incident, opened, nowMs) {
     const { incident: number, severity, lon, lat, closed } = incident;
-    const mark = h("span", { class: "severity", "data-severity": severity, "aria-label": `${severity}, ${closed ? "closed" : "open"}` }, SIGNS[severity]);
+    const state = filled(closed ? gettext("%(severity)s, closed") : gettext("%(severity)s, open"), { severity: severityText(severity) });
+    const mark = h("span", { class: "severity", "data-severity": severity, "aria-label": state }, SIGNS[severity]);
     const key = keyBeside(incident);
     const head = h("span", { class: "event-head" }, h("span", { class: "event-name" }, headline(incident)), key && h("span", { class: "event-key" }, key));
     const stands = standing(incident, nowMs);
@@ -188,37 +191,37 @@ export class IncidentPanel {
   #more({ incident: number }) {
     const act = (what, fields = {}) => this.#act({ type: `incident.${what}`, incident: number, ...fields });
     const button = (text, run, name = "") => h("button", { type: "button", class: `small ${name}`, onclick: run }, text);
-    const acknowledge = button("Acknowledge", () => act("acknowledge"), "primary");
-    const close = button("Close", () => act("close"));
-    const wake = button("Wake", () => act("wake"));
-    const way = button("Way, 5 min before and after", () => this.#way(number, found));
-    const why = button("Why?", () => this.onWhy(this.store.incidents.known.get(number)));
+    const acknowledge = button(gettext("Acknowledge"), () => act("acknowledge"), "primary");
+    const close = button(gettext("Close"), () => act("close"));
+    const wake = button(gettext("Wake"), () => act("wake"));
+    const way = button(gettext("Way, 5 min before and after"), () => this.#way(number, found));
+    const why = button(gettext("Why?"), () => this.onWhy(this.store.incidents.known.get(number)));
     const found = h("p", { class: "hint", role: "status" });
 
-    const snooze = h("select", { class: "incident-choice", "aria-label": "Snooze for" }, new Option("Snooze for\u2026", ""), ...SNOOZES.map(([minutes, text]) => new Option(text, minutes)));
+    const snooze = h("select", { class: "incident-choice", "aria-label": gettext("Snooze for") }, new Option(gettext("Snooze for…"), ""), ...SNOOZES.map(([minutes, text]) => new Option(text, minutes)));
     snooze.addEventListener("change", () => {
       const until = new Date(this.now() + Number(snooze.value) * 60_000).toISOString();
       if (snooze.value) act("snooze", { until });
       snooze.value = "";
     });
-    const assign = h("select", { class: "incident-choice", "aria-label": "Assign to" });
+    const assign = h("select", { class: "incident-choice", "aria-label": gettext("Assign to") });
     assign.addEventListener("change", () => act("assign", { to: assign.value || null }));
     const people = (names, chosen) => {
       const all = chosen && !names.includes(chosen) ? [chosen, ...names] : names;
-      const option = (name) => new Option(name === this.store.user ? `For ${name} (you)` : `For ${name}`, name);
-      assign.replaceChildren(new Option("For nobody", ""), ...all.map(option));
+      const option = (name) => new Option(filled(name === this.store.user ? gettext("For %(name)s (you)") : gettext("For %(name)s"), { name }), name);
+      assign.replaceChildren(new Option(gettext("For nobody"), ""), ...all.map(option));
       assign.value = chosen ?? "";
     };
     people([], null);
 
-    const text = h("input", { type: "text", maxlength: 2000, placeholder: "Comment", "aria-label": "Comment", autocomplete: "off" });
-    const comment = h("form", { class: "incident-comment" }, text, h("button", { type: "submit", class: "small" }, "Add"));
+    const text = h("input", { type: "text", maxlength: 2000, placeholder: gettext("Comment"), "aria-label": gettext("Comment"), autocomplete: "off" });
+    const comment = h("form", { class: "incident-comment" }, text, h("button", { type: "submit", class: "small" }, gettext("Add")));
     comment.addEventListener("submit", async (event) => {
       event.preventDefault();
       if (text.value.trim() && await act("comment", { text: text.value })) text.value = "";
     });
     const times = h("p", { class: "hint" });
-    const log = h("ul", { class: "incident-log", "aria-label": "What happened to the incident" });
+    const log = h("ul", { class: "incident-log", "aria-label": gettext("What happened to the incident") });
     const actions = h("div", { class: "incident-actions" }, acknowledge, why, close, wake, snooze, assign);
     const element = h("div", { class: "incident-detail" }, times, actions, comment, h("div", { class: "incident-way" }, way, found), log);
     return { element, acknowledge, close, wake, snooze, assign, comment, way, people, times, log, detail: null };
@@ -240,10 +243,11 @@ export class IncidentPanel {
   }
 
   async #way(number, found) {
-    setText(found, "Searching\u2026");
+    setText(found, gettext("Searching…"));
     try {
       const reports = await this.onWay(this.store.incidents.known.get(number));
-      setText(found, reports > 0 ? `${count(reports)} reports are on the map, and in History.` : "Nothing is stored for these ten minutes.");
+      const text = ngettext("%(count)s report is on the map, and in History.", "%(count)s reports are on the map, and in History.", reports);
+      setText(found, reports > 0 ? filled(text, { count: count(reports) }) : gettext("Nothing is stored for these ten minutes."));
     } catch (error) {
       setText(found, error.message);
     }
@@ -258,7 +262,7 @@ export class IncidentPanel {
     const wanted = JSON.stringify([...names].sort(([a], [b]) => a - b));
     if (this.offered === wanted) return;
     this.offered = wanted;
-    query.replaceChildren(new Option("All queries", ""), ...JSON.parse(wanted).map(([number, name]) => new Option(name, number)));
+    query.replaceChildren(new Option(gettext("All queries"), ""), ...JSON.parse(wanted).map(([number, name]) => new Option(name, number)));
     query.value = chosen;
   }
 }

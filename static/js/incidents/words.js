@@ -1,7 +1,25 @@
 // Incidents in words. Pure.
 
 import { age, crossingText, length, number, title, utcTime } from "../format.js";
+import { filled, gettext } from "../i18n.js";
+import { severityCount } from "./severities.js";
 import { SEVERITIES, snoozed } from "./store.js";
+
+const CHANGES = {
+  opened: gettext("%(who)s opened it"),
+  closed: gettext("%(who)s closed it"),
+  acknowledged: gettext("%(who)s acknowledged it"),
+  assigned: gettext("%(who)s assigned"),
+  snoozed: gettext("%(who)s snoozed"),
+  woken: gettext("%(who)s woken"),
+};
+/** What the server adds to changes. */
+const DETAILS = [
+  [/^by hand$/, gettext("by hand")],
+  [/^to nobody$/, gettext("to nobody")],
+  [/^to (?<name>.+)$/s, gettext("to %(name)s")],
+  [/^until (?<time>.+)$/s, gettext("until %(time)s")],
+];
 
 /** Say what an incident is about: an object, a pair, or a threshold that a figure crossed. */
 export function headline({ key, partner, name, properties }) {
@@ -9,7 +27,7 @@ export function headline({ key, partner, name, properties }) {
   const object = title(key, properties);
   if (!partner) return object;
   const distance = Number.isFinite(properties.distance) ? `, ${length(properties.distance)}` : "";
-  return `${object} with ${partner}${distance}`;
+  return filled(gettext("%(object)s with %(partner)s"), { object, partner }) + distance;
 }
 
 /** Return the key to show beside the name of an object; null if it says nothing more. */
@@ -20,17 +38,26 @@ export function keyBeside({ key, partner, properties }) {
 /** Say how an incident stands: who has taken it, and until when it is silent. */
 export function standing(incident, nowMs) {
   const { closed, closed_by: closer, acknowledged_by: acknowledger, assigned_to: assignee } = incident;
-  const until = snoozed(incident, nowMs) ? `silent for ${age(Date.parse(incident.snoozed_until) - nowMs)}` : "";
-  const end = closed ? `closed${closer ? ` by ${closer}` : ""}` : "";
-  return [end, acknowledger && `seen by ${acknowledger}`, assignee && `for ${assignee}`, until].filter(Boolean).join(" \u00b7 ");
+  const until = snoozed(incident, nowMs) ? filled(gettext("silent for %(duration)s"), { duration: age(Date.parse(incident.snoozed_until) - nowMs) }) : "";
+  const end = closer ? filled(gettext("closed by %(name)s"), { name: closer }) : gettext("closed");
+  const seen = acknowledger && filled(gettext("seen by %(name)s"), { name: acknowledger });
+  return [closed && end, seen, assignee && filled(gettext("for %(name)s"), { name: assignee }), until].filter(Boolean).join(" \u00b7 ");
 }
 
 /** Say a change of the audit log in words: "ann commented: on my way". */
 export function changeText({ user, what, text }) {
   const who = user ?? "Lookout";
   if (what === "commented") return `${who}: ${text}`;
-  const detail = text && (["assigned", "snoozed"].includes(what) || user ? ` ${text}` : `: ${text}`);
-  return `${who} ${what}${what === "opened" || what === "closed" || what === "acknowledged" ? " it" : ""}${detail}`;
+  const detail = text && (["assigned", "snoozed"].includes(what) || user ? ` ${detailText(text)}` : `: ${text}`);
+  return filled(CHANGES[what] ?? "%(who)s %(what)s", { who, what }) + detail;
+}
+
+function detailText(text) {
+  for (const [pattern, words] of DETAILS) {
+    const found = pattern.exec(text);
+    if (found) return filled(words, found.groups ?? {});
+  }
+  return text;
 }
 
 /** The title of the page with the number of open incidents: "(3) Lookout". */
@@ -41,8 +68,8 @@ export function pageTitle(open) {
 /** Say how many incidents are open: "3 open incidents: 1 critical, 2 warning". */
 export function openText(open) {
   const total = SEVERITIES.reduce((sum, severity) => sum + open[severity], 0);
-  const parts = [...SEVERITIES].reverse().filter((severity) => open[severity] > 0).map((severity) => `${number(open[severity], 0)} ${severity}`);
-  return total === 0 ? "No open incidents" : `${number(total, 0)} open: ${parts.join(", ")}`;
+  const parts = [...SEVERITIES].reverse().filter((severity) => open[severity] > 0).map((severity) => severityCount(severity, open[severity], number(open[severity], 0)));
+  return total === 0 ? gettext("No open incidents") : filled(gettext("%(count)s open: %(parts)s"), { count: number(total, 0), parts: parts.join(", ") });
 }
 
 /** Return the most urgent severity with open incidents; null without any. */
@@ -53,5 +80,5 @@ export function worst(open) {
 /** Say when an incident began, and for a closed one also when it ended. */
 export function timesText({ opened, closed }) {
   const from = utcTime(Date.parse(opened));
-  return closed ? `${from.replace(" UTC", "")} to ${utcTime(Date.parse(closed))}` : from;
+  return closed ? filled(gettext("%(from)s to %(to)s"), { from: from.replace(" UTC", ""), to: utcTime(Date.parse(closed)) }) : from;
 }

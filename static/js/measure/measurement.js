@@ -1,6 +1,7 @@
 // What is measured: places on the map one after the other, perhaps closed to an area. Pure; longitude first.
 
 import { length, number, square } from "../format.js";
+import { filled, gettext, ngettext } from "../i18n.js";
 import { inverse, path, ringArea } from "./geodesic.js";
 
 const STEPS = [1, 64]; // the fewest and the most parts in which an edge is drawn
@@ -64,8 +65,9 @@ export function bearingText(degrees) {
 export function measuredText(edges, squareM) {
   if (edges.length === 0) return "";
   const total = edges.reduce((sum, { lengthM }) => sum + lengthM, 0);
-  const parts = [edges.length > 1 ? `${number(edges.length, 0)} parts, ${length(total)}` : length(total)];
-  if (squareM === null) parts.push(`bearing ${bearingText(edges.at(-1).bearingDeg)}`);
-  else parts.push(`area ${square(squareM)}`);
+  const several = ngettext("%(count)s part, %(length)s", "%(count)s parts, %(length)s", edges.length);
+  const parts = [edges.length > 1 ? filled(several, { count: number(edges.length, 0), length: length(total) }) : length(total)];
+  if (squareM === null) parts.push(filled(gettext("bearing %(bearing)s"), { bearing: bearingText(edges.at(-1).bearingDeg) }));
+  else parts.push(filled(gettext("area %(area)s"), { area: square(squareM) }));
   return parts.join(" \u00b7 ");
 }

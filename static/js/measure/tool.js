@@ -1,6 +1,7 @@
 // Measures on the map: a click adds a place, a double click ends, a click on the first place closes the ring.
 
 import { $, h, setText } from "../dom.js";
+import { gettext } from "../i18n.js";
 import { drawnPath, edgeText, measuredText, Measurement } from "./measurement.js";
 
 const NEAR_PX = 12; // to the first place, to close the ring
@@ -96,7 +97,7 @@ export class MeasureTool {
 
   #say(edges) {
     const { places, closed } = this.made;
-    const hint = places.length === 0 ? "Click where it begins." : "Click on the next place.";
+    const hint = places.length === 0 ? gettext("Click where it begins.") : gettext("Click on the next place.");
     setText($("measure-text"), measuredText(edges, this.made.area()) || hint);
     $("measure-undo").hidden = places.length === 0;
     $("measure-close-ring").hidden = closed || places.length < 3;

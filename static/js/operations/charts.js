@@ -1,11 +1,18 @@
 // Which charts the page has, and how uPlot draws them.
 
 import { h, setText } from "../dom.js";
+import { filled, gettext } from "../i18n.js";
 import { colour } from "../theme.js";
 import { figure, rates, ratios, times, values, withGaps } from "./series.js";
 
 const HEIGHT = 170;
-const STAGES = ["home", "exchange", "region", "publish", "save"];
+const STAGES = {
+  home: gettext("home"),
+  exchange: gettext("exchange"),
+  region: gettext("region"),
+  publish: gettext("publish"),
+  save: gettext("save"),
+};
 
 const sumOf = (space, place) => (entry) => {
   const told = Object.values(entry.streams).filter(([of]) => of === space);
@@ -23,42 +30,42 @@ export function chartsOf(space) {
     );
   return [
     {
-      title: "Elements",
-      words: "read by the engine, per second",
+      title: gettext("Elements"),
+      words: gettext("read by the engine, per second"),
       unit: "/s",
-      series: [["elements", (past) => rates(past, of((told) => told.elements))]],
+      series: [[gettext("elements"), (past) => rates(past, of((told) => told.elements))]],
     },
     {
-      title: "Lag",
-      words: "longest time from arrival to result, and age of the oldest block that nobody has read",
+      title: gettext("Lag"),
+      words: gettext("longest time from arrival to result, and age of the oldest block that nobody has read"),
       unit: "s",
       series: [
-        ["to result", (past) => values(past, of((told) => told.lag_s))],
-        ["waiting", (past) => values(past, of((told) => told.oldest_waiting_s))],
+        [gettext("to result"), (past) => values(past, of((told) => told.lag_s))],
+        [gettext("waiting"), (past) => values(past, of((told) => told.oldest_waiting_s))],
       ],
     },
-    { title: "Blocks waiting", words: "in the longest partition", unit: "", series: [["blocks", (past) => values(past, of((told) => told.waiting_blocks))]] },
-    { title: "Batch, by stage", words: "mean time of a task", unit: "s", sum: true, series: STAGES.map((name) => [name, stage(name)]) },
-    { title: "Longest batch", words: "of the last 15 to 30 seconds", unit: "s", series: [["longest", (past) => values(past, of((told) => told.longest_s))]] },
-    { title: "State", words: "size of the newest durable state", unit: "B", series: [["state", (past) => values(past, of((told) => told.state_bytes))]] },
-    { title: "State written", words: "per second", unit: "B/s", series: [["written", (past) => rates(past, of((told) => told.written_bytes))]] },
+    { title: gettext("Blocks waiting"), words: gettext("in the longest partition"), unit: "", series: [[gettext("blocks"), (past) => values(past, of((told) => told.waiting_blocks))]] },
+    { title: gettext("Batch, by stage"), words: gettext("mean time of a task"), unit: "s", sum: true, series: Object.entries(STAGES).map(([name, words]) => [words, stage(name)]) },
+    { title: gettext("Longest batch"), words: gettext("of the last 15 to 30 seconds"), unit: "s", series: [[gettext("longest"), (past) => values(past, of((told) => told.longest_s))]] },
+    { title: gettext("State"), words: gettext("size of the newest durable state"), unit: "B", series: [[gettext("state"), (past) => values(past, of((told) => told.state_bytes))]] },
+    { title: gettext("State written"), words: gettext("per second"), unit: "B/s", series: [[gettext("written"), (past) => rates(past, of((told) => told.written_bytes))]] },
     {
-      title: "Left out",
-      words: "elements per second, of all streams of the space; each stream is in the table below",
+      title: gettext("Left out"),
+      words: gettext("elements per second, of all streams of the space; each stream is in the table below"),
       unit: "/s",
       sum: true,
       series: [
-        ["merged", (past) => rates(past, sumOf(space, 2))],
-        ["stale", (past) => rates(past, sumOf(space, 3))],
-        ["lost", (past) => rates(past, sumOf(space, 4))],
-        ["malformed", (past) => rates(past, sumOf(space, 5))],
+        [gettext("merged"), (past) => rates(past, sumOf(space, 2))],
+        [gettext("stale"), (past) => rates(past, sumOf(space, 3))],
+        [gettext("lost"), (past) => rates(past, sumOf(space, 4))],
+        [gettext("malformed"), (past) => rates(past, sumOf(space, 5))],
       ],
     },
-    { title: "Clients", words: "connections to the websocket", unit: "", series: [["connections", (past) => values(past, of((told) => told.clients.clients))]] },
-    { title: "Client lag", words: "age of the oldest frame that a client has not taken", unit: "s", series: [["lag", (past) => values(past, of((told) => told.clients.lag_s))]] },
-    { title: "Frames", words: "with answers, per second", unit: "/s", series: [["frames", (past) => rates(past, of((told) => told.clients.frames))]] },
-    { title: "Redis", words: "share of its memory; feeds wait above 60 %", unit: "%", series: [["used", (past) => values(past, (entry) => (entry.redis == null ? null : 100 * entry.redis))]] },
-    { title: "Disk", words: "free space of the fullest disk", unit: "B", series: [["free", (past) => values(past, (entry) => entry.disk)]] },
+    { title: gettext("Clients"), words: gettext("connections to the websocket"), unit: "", series: [[gettext("connections"), (past) => values(past, of((told) => told.clients.clients))]] },
+    { title: gettext("Client lag"), words: gettext("age of the oldest frame that a client has not taken"), unit: "s", series: [[gettext("lag"), (past) => values(past, of((told) => told.clients.lag_s))]] },
+    { title: gettext("Frames"), words: gettext("with answers, per second"), unit: "/s", series: [[gettext("frames"), (past) => rates(past, of((told) => told.clients.frames))]] },
+    { title: gettext("Redis"), words: gettext("share of its memory; feeds wait above 60 %"), unit: "%", series: [[gettext("used"), (past) => values(past, (entry) => (entry.redis == null ? null : 100 * entry.redis))]] },
+    { title: gettext("Disk"), words: gettext("free space of the fullest disk"), unit: "B", series: [[gettext("free"), (past) => values(past, (entry) => entry.disk)]] },
   ];
 }
 
@@ -73,8 +80,8 @@ export function createCharts(place, charts) {
 }
 
 function createChart({ title, words, unit, series, sum = false }) {
-  const now = h("output", { "aria-label": `${title} now` });
-  const canvas = h("div", { role: "img", "aria-label": `${title}: ${words}, over the last hour` });
+  const now = h("output", { "aria-label": filled(gettext("%(title)s now"), { title }) });
+  const canvas = h("div", { role: "img", "aria-label": filled(gettext("%(title)s: %(words)s, over the last hour"), { title, words }) });
   const element = h("figure", { class: "chart ops-card" }, h("figcaption", {}, h("span", {}, title), now), h("p", { class: "hint" }, words), canvas);
   const [text, line] = [colour("text-2"), colour("line")];
   const axis = { stroke: text, grid: { stroke: line, width: 1 }, ticks: { stroke: line, width: 1 }, font: "11px system-ui, sans-serif" };
@@ -102,7 +109,7 @@ function createChart({ title, words, unit, series, sum = false }) {
       watch.observe(canvas);
     }
     const newest = series.map(([label], i) => [label, made[i].at(-1)]);
-    const shown = sum ? [["in all", total(newest.map(([, value]) => value))]] : newest;
+    const shown = sum ? [[gettext("in all"), total(newest.map(([, value]) => value))]] : newest;
     setText(now, shown.map(([label, value]) => (series.length > 1 ? `${label} ` : "") + figure(value, unit)).join(" · "));
   };
   const remove = () => {

@@ -1,6 +1,7 @@
 // The operations page: it fetches the figures every five seconds, and shows those of one space.
 
 import { $, offer, setText } from "../dom.js";
+import { filled, gettext } from "../i18n.js";
 import { createTheme, isDark } from "../theme.js";
 import { chartsOf, createCharts } from "./charts.js";
 import { extended } from "./series.js";
@@ -42,13 +43,13 @@ async function look() {
   try {
     const response = await fetch(`${document.body.dataset.figures}?since_us=${past.at(-1)?.at_us ?? 0}`);
     if (response.status === 401 || response.status === 403) location.reload();
-    if (!response.ok) throw new Error(`status ${response.status}`);
+    if (!response.ok) throw new Error(filled(gettext("status %(status)s"), { status: response.status }));
     told = await response.json();
     past = extended(past, told.past);
     draw();
-    fresh("good", `as of ${new Date(told.now.at_us / 1000).toISOString().slice(11, 19)} UTC`);
+    fresh("good", filled(gettext("as of %(time)s UTC"), { time: new Date(told.now.at_us / 1000).toISOString().slice(11, 19) }));
   } catch (error) {
-    fresh("bad", `The web server does not answer (${error.message}); trying again`);
+    fresh("bad", filled(gettext("The web server does not answer (%(error)s); trying again"), { error: error.message }));
   }
 }
 
@@ -58,7 +59,7 @@ async function follow() {
 }
 
 function redraw() {
-  setText($("theme"), isDark() ? "Light theme" : "Dark theme");
+  setText($("theme"), isDark() ? gettext("Light theme") : gettext("Dark theme"));
   drawn = null;
   if (told) draw();
 }

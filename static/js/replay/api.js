@@ -1,5 +1,6 @@
 // The only module that talks to /replay/ over HTTP.
 
+import { filled, gettext } from "../i18n.js";
 import { readPage } from "./pages.js";
 
 const ROOT = "/replay/";
@@ -42,11 +43,11 @@ async function answered(path, signal) {
     response = await fetch(ROOT + path, { signal });
   } catch (error) {
     if (error.name === "AbortError") throw error;
-    throw new Error("The server cannot be reached. Try again in a moment.");
+    throw new Error(gettext("The server cannot be reached. Try again in a moment."));
   }
   if (response.ok) return response;
   const told = await response.json().catch(() => ({}));
-  throw new Error(told.error ?? `The server answered with status ${response.status}.`);
+  throw new Error(told.error ?? filled(gettext("The server answered with status %(status)s."), { status: response.status }));
 }
 
 function inUs({ fromMs, toMs }) {

@@ -2,6 +2,7 @@
 
 import { $, h, icon, setText } from "../dom.js";
 import { localClock, localTime, SIGNS, title } from "../format.js";
+import { filled, gettext } from "../i18n.js";
 import { SPEEDS } from "./clock.js";
 import { eventAt, placeOf, storedParts, ticksOf } from "./ticks.js";
 
@@ -55,13 +56,13 @@ export class ReplayBar {
     const { atMs, playing } = clock;
     setText($("replay-time"), localTime(atMs));
     setText($("replay-badge-time"), localClock(atMs));
-    const state = waiting ? "Loading\u2026" : playing ? `${clock.speed}×` : atMs >= clock.toMs ? "Ended" : "Paused";
+    const state = waiting ? gettext("Loading…") : playing ? `${clock.speed}×` : atMs >= clock.toMs ? gettext("Ended") : gettext("Paused");
     setText($("replay-badge-state"), state);
     this.element.dataset.waiting = String(waiting);
     const play = $("replay-play");
     if (play.dataset.playing !== String(playing)) {
       play.dataset.playing = String(playing);
-      play.setAttribute("aria-label", playing ? "Pause" : "Play");
+      play.setAttribute("aria-label", playing ? gettext("Pause") : gettext("Play"));
       play.replaceChildren(icon(playing ? "pause" : "play"));
     }
     $("replay-speed").value = String(clock.speed);
@@ -111,7 +112,7 @@ export class ReplayBar {
     this.canvas.style.cursor = found ? "pointer" : "";
     if (!found) return;
     const name = title(found.key, {});
-    const happened = found.partner ? `${name} with ${found.partner}` : name;
+    const happened = found.partner ? filled(gettext("%(object)s with %(partner)s"), { object: name, partner: found.partner }) : name;
     tip.replaceChildren(h("strong", {}, `${SIGNS[found.sign]} ${happened}`), ` ${this.queryOf(found.query)?.name ?? ""}, ${localClock(found.timeMs)}`);
     const [left, half] = [placeOf(found.timeMs, this.clock, this.canvas.clientWidth), tip.offsetWidth / 2];
     tip.style.left = `${Math.max(half, Math.min(left, this.canvas.clientWidth - half))}px`;
@@ -137,7 +138,7 @@ export class ReplayBar {
     event.preventDefault();
     const { from, to } = $("replay-own").elements;
     const [fromMs, toMs] = [from, to].map(({ value }) => new Date(value).getTime());
-    if (!(fromMs < toMs)) return setText($("replay-own-error"), "The end must be later than the beginning.");
+    if (!(fromMs < toMs)) return setText($("replay-own-error"), gettext("The end must be later than the beginning."));
     setText($("replay-own-error"), "");
     $("replay-own").hidden = true;
     this.onOwnSpan(fromMs, toMs);

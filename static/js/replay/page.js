@@ -1,6 +1,7 @@
 // Puts together the replay: the past in place of the live map, a clock, a bar.
 
 import { $, coalesced, debounced } from "../dom.js";
+import { filled, gettext } from "../i18n.js";
 import { AnswerTrack } from "./answer-track.js";
 import { ReplayApi } from "./api.js";
 import { ReplayBar } from "./bar.js";
@@ -96,7 +97,7 @@ export function createReplay({ store, map, palette, now, shown, Arrow, onStage, 
     if (turning !== asked) return;
     turning = null;
     if (stored.length === 0) {
-      onError("No stream stores its elements, so there is nothing to replay. An administrator can switch that on.");
+      onError(gettext("No stream stores its elements, so there is nothing to replay. An administrator can switch that on."));
       return;
     }
     const nowMs = now() + store.clockOffsetMs;
@@ -191,7 +192,8 @@ export function createReplay({ store, map, palette, now, shown, Arrow, onStage, 
     const missing = [...store.streams.values()].filter(({ name, enabled }) => enabled !== false && shown(name) && !stored.some((one) => one.name === name));
     const titles = missing.map(({ title, name }) => title || name).join(", ");
     const names = Object.keys(refused).map((number) => store.queries.get(Number(number))?.name).filter(Boolean).join(", ");
-    bar.note([titles && `Not stored: ${titles}.`, names && `Without answers: ${names}.`].filter(Boolean).join(" "));
+    const parts = [titles && filled(gettext("Not stored: %(streams)s."), { streams: titles }), names && filled(gettext("Without answers: %(queries)s."), { queries: names })];
+    bar.note(parts.filter(Boolean).join(" "));
   }
 
   return {

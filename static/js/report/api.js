@@ -1,5 +1,7 @@
 // The only module that talks to /reports/ over HTTP.
 
+import { filled, gettext } from "../i18n.js";
+
 const ROOT = "/reports/";
 
 /** Return the address of a report. */
@@ -13,9 +15,9 @@ export async function ask(stream, parameters) {
   try {
     response = await fetch(address(stream, parameters));
   } catch {
-    throw new Error("The server cannot be reached. Try again in a moment.");
+    throw new Error(gettext("The server cannot be reached. Try again in a moment."));
   }
   const answer = await response.json().catch(() => ({}));
-  if (!response.ok) throw new Error(answer.error ?? `The server answered with status ${response.status}.`);
+  if (!response.ok) throw new Error(answer.error ?? filled(gettext("The server answered with status %(status)s."), { status: response.status }));
   return answer;
 }

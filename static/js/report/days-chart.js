@@ -1,5 +1,6 @@
 // The chart of a report: a bar for each day.
 
+import { filled, gettext } from "../i18n.js";
 import { extentOf, linear, roundSteps } from "../sketch/scales.js";
 import { AXIS, baseAxis, createChart, LEFT, s, valueAxis, WIDTH } from "../sketch/svg.js";
 import { measured, MEASURES } from "./questions.js";
@@ -30,5 +31,6 @@ export function daysChart(days, measure) {
   ];
   const words = (i) => `${days[i].day}: ${measured(measure, values[i])}`;
   const first = values.indexOf(top);
-  return createChart({ title: `${MEASURES[measure]} by day; the arrow keys go through the days`, height: BARS + AXIS, marks, places, words, first });
+  const title = filled(gettext("%(measure)s by day; the arrow keys go through the days"), { measure: MEASURES[measure] });
+  return createChart({ title, height: BARS + AXIS, marks, places, words, first });
 }

@@ -3,6 +3,8 @@
 import { $, coalesced, offer, setText } from "../dom.js";
 import { bothTimes, count, isUtc, title } from "../format.js";
 import { boxAround, formTime, SPANS, spanOf } from "../history.js";
+import { filled, gettext, ngettext } from "../i18n.js";
+import { placeText } from "../sketch/places.js";
 import { daysChart } from "./days-chart.js";
 import { areaOf, drawnRows, faultsOf, MEASURES, omissions, parametersOf, REPORTS, summary, wayOf } from "./questions.js";
 import { ReportTable } from "./table.js";
@@ -32,12 +34,13 @@ export class ReportPanel {
       onPick: (row) => this.#showWay(row),
       onDrawn: (shown, all) => {
         $("report-more").hidden = shown === all;
-        setText($("report-more"), `The table shows the first ${count(shown)} of ${count(all)} rows. Sort it by another column to see others.`);
+        const words = gettext("The table shows the first %(shown)s of %(total)s rows. Sort it by another column to see others.");
+        setText($("report-more"), filled(words, { shown: count(shown), total: count(all) }));
       },
     });
     const { elements } = this.form;
     elements.report.replaceChildren(...Object.entries(REPORTS).map(([name, [words]]) => new Option(words, name)));
-    elements.span.replaceChildren(...Object.entries(SPANS).map(([name, [, words]]) => new Option(words, name)), new Option("From \u2026 to \u2026", "custom"));
+    elements.span.replaceChildren(...Object.entries(SPANS).map(([name, [, words]]) => new Option(words, name)), new Option(gettext("From … to …"), "custom"));
     elements.span.value = "day";
     $("report-measure").replaceChildren(...Object.entries(MEASURES).map(([name, words]) => new Option(words, name)));
     this.form.addEventListener("submit", (event) => {
@@ -118,11 +121,11 @@ export class ReportPanel {
     this.#clearWay();
     const { terms, report, rows } = answer;
     setText($("report-summary"), summary(answer));
-    setText($("report-span"), `${bothTimes(terms.from_us / 1000)} to ${bothTimes(terms.to_us / 1000)}. Days in ${terms.zone}.`);
+    setText($("report-span"), filled(gettext("%(from)s to %(to)s. Days in %(zone)s."), { from: bothTimes(terms.from_us / 1000), to: bothTimes(terms.to_us / 1000), zone: terms.zone }));
     const left = omissions(answer);
     $("report-omissions").hidden = !left;
     setText($("report-omissions"), left);
-    setText($("report-way"), rows.length > 0 ? "Choose a row to see the way of its object on the map." : "");
+    setText($("report-way"), rows.length > 0 ? gettext("Choose a row to see the way of its object on the map.") : "");
     $("report-table").hidden = rows.length === 0;
     $("report-csv").hidden = rows.length === 0;
     $("report-csv").href = this.address(stream, { ...parameters, format: "csv" });
@@ -141,7 +144,7 @@ export class ReportPanel {
   async #showWay(row) {
     const turn = ++this.asked;
     const parameters = wayOf(this.parameters, row);
-    setText($("report-way"), "Reading the way\u2026");
+    setText($("report-way"), gettext("Reading the way…"));
     try {
       const { rows, total, truncated } = await this.ask(this.stream, parameters);
       if (turn !== this.asked) return;
@@ -149,8 +152,9 @@ export class ReportPanel {
       const drawn = drawnRows(rows);
       this.layer.show(drawn);
       this.drawn = true;
-      const cut = truncated ? ` The map shows the first ${count(rows.length)}.` : "";
-      setText($("report-way"), `${this.#nameOf(row.key)}: ${count(total)} ${total === 1 ? "fix" : "fixes"} on the map.${cut}`);
+      const found = filled(ngettext("%(name)s: %(count)s fix on the map.", "%(name)s: %(count)s fixes on the map.", total), { name: this.#nameOf(row.key), count: count(total) });
+      const cut = truncated ? filled(gettext("The map shows the first %(count)s."), { count: count(rows.length) }) : "";
+      setText($("report-way"), [found, cut].filter(Boolean).join(" "));
       const [west, south, east, north] = this.answer.terms.bounds ?? [];
       const around = row.begin || !(east - west < 360) ? boxAround(drawn) : { lo: [west, south], hi: [east, north] };
       if (around) this.onBox(around);
@@ -236,7 +240,7 @@ export class ReportPanel {
 
   #busy(busy) {
     $("report-run").disabled = busy;
-    setText($("report-run"), busy ? "Reading\u2026" : "Make report");
+    setText($("report-run"), busy ? gettext("Reading…") : gettext("Make report"));
   }
 
   /** Offer the streams that are stored and the queries that have an area, and keep what was chosen. */
@@ -268,15 +272,15 @@ export class ReportPanel {
     if (DRAWN[where]) setText($("report-drawn"), placeText(this.areas.place(where)));
     const { feature } = this;
     const layer = this.store.layers.get(feature?.layer)?.title ?? feature?.layer;
-    setText($("report-feature"), feature ? `${title(feature.key, feature.properties ?? {})}, of ${layer}. Select another one on the map to take it.` : "Select a polygon of a layer on the map.");
+    const taken = () => filled(gettext("%(feature)s, of %(layer)s. Select another one on the map to take it."), { feature: title(feature.key, feature.properties ?? {}), layer });
+    setText($("report-feature"), feature ? taken() : gettext("Select a polygon of a layer on the map."));
     this.#spanText();
   }
 
   #spanText() {
     const { span, from, to, zone, stream } = this.form.elements;
     const ends = spanOf({ span: span.value, from: from.value, to: to.value, zone: zone.value }, this.#nowOf(stream.value));
-    const words = [ends?.from ? `From ${bothTimes(ends.from)}` : "", ends?.to ? `to ${bothTimes(ends.to)}` : ""];
-    setText($("report-span-text"), words.filter(Boolean).join(" "));
+    setText($("report-span-text"), endsText(ends?.from && bothTimes(ends.from), ends?.to && bothTimes(ends.to)));
   }
 
   /** Show the same instants in the other zone. */
@@ -302,9 +306,9 @@ export class ReportPanel {
   }
 }
 
-function placeText(place) {
-  if (place?.polygon) return `A polygon of ${place.polygon.length} corners`;
-  if (!place?.area) return "Nothing is drawn yet.";
-  const { lo, hi } = place.area;
-  return `${lo[0]}, ${lo[1]} to ${hi[0]}, ${hi[1]}`;
+/** Say from when to when; either end may be missing. */
+function endsText(from, to) {
+  if (from && to) return filled(gettext("From %(from)s to %(to)s"), { from, to });
+  if (from) return filled(gettext("From %(from)s"), { from });
+  return to ? filled(gettext("to %(to)s"), { to }) : "";
 }

@@ -2,37 +2,63 @@
 
 import { count, length, place, utcTime } from "../format.js";
 import { instantOf, spanOf } from "../history.js";
+import { filled, gettext, ngettext, pgettext } from "../i18n.js";
 
-/** The reports by name: what the form calls them, and what one row is. */
+/** The reports by name: what the form calls them, how many rows there are, and that there are objects but no row. */
 export const REPORTS = {
-  objects: ["Objects", "object"],
-  visits: ["Visits", "visit"],
-  days: ["Objects by day", "row"],
-  stops: ["Stops", "stop"],
+  objects: [
+    gettext("Objects"),
+    (n) => ngettext("%(count)s object", "%(count)s objects", n),
+    (n) => ngettext("%(count)s object came, but there is no object.", "%(count)s objects came, but there is no object.", n),
+  ],
+  visits: [
+    gettext("Visits"),
+    (n) => ngettext("%(count)s visit", "%(count)s visits", n),
+    (n) => ngettext("%(count)s object came, but there is no visit.", "%(count)s objects came, but there is no visit.", n),
+  ],
+  days: [
+    gettext("Objects by day"),
+    (n) => ngettext("%(count)s row", "%(count)s rows", n),
+    (n) => ngettext("%(count)s object came, but there is no row.", "%(count)s objects came, but there is no row.", n),
+  ],
+  stops: [
+    gettext("Stops"),
+    (n) => ngettext("%(count)s stop", "%(count)s stops", n),
+    (n) => ngettext("%(count)s object came, but there is no stop.", "%(count)s objects came, but there is no stop.", n),
+  ],
 };
 /** The measures that a chart of days shows. */
-export const MEASURES = { objects: "Objects", visits: "Visits", dwell_s: "Dwell", distance_m: "Distance", stops: "Stops", stopped_s: "Time stopped" };
+export const MEASURES = {
+  objects: gettext("Objects"),
+  visits: gettext("Visits"),
+  dwell_s: gettext("Dwell"),
+  distance_m: pgettext("of a way", "Distance"),
+  stops: gettext("Stops"),
+  stopped_s: gettext("Time stopped"),
+};
 /** The columns of the tables, in their order: title, and how a value reads. */
 const WHEN = (text) => utcTime(Date.parse(text)).replace(" UTC", "");
+const ENDS = { entry: gettext("entry"), exit: gettext("exit"), first: gettext("first"), last: gettext("last"), gap: gettext("gap") };
+const endText = (end) => ENDS[end] ?? String(end);
 const COLUMN = {
-  key: ["Object", String],
-  day: ["Day", String],
-  dwell_s: ["Dwell", duration],
-  visits: ["Visits", count],
-  entries: ["Entries", count],
-  exits: ["Exits", count],
-  distance_m: ["Distance", length],
-  jumps: ["Jumps", count],
-  stops: ["Stops", count],
-  stopped_s: ["Stopped", duration],
-  fixes: ["Fixes", count],
-  first: ["First (UTC)", WHEN],
-  last: ["Last (UTC)", WHEN],
-  begin: ["Begin (UTC)", WHEN],
-  end: ["End (UTC)", WHEN],
-  began: ["Began by", String],
-  ended: ["Ended by", String],
-  lon: ["Place", (lon, { lat }) => place(lon, lat)],
+  key: [gettext("Object"), String],
+  day: [gettext("Day"), String],
+  dwell_s: [gettext("Dwell"), duration],
+  visits: [gettext("Visits"), count],
+  entries: [gettext("Entries"), count],
+  exits: [gettext("Exits"), count],
+  distance_m: [pgettext("of a way", "Distance"), length],
+  jumps: [gettext("Jumps"), count],
+  stops: [gettext("Stops"), count],
+  stopped_s: [gettext("Stopped"), duration],
+  fixes: [gettext("Fixes"), count],
+  first: [gettext("First (UTC)"), WHEN],
+  last: [gettext("Last (UTC)"), WHEN],
+  begin: [gettext("Begin (UTC)"), WHEN],
+  end: [gettext("End (UTC)"), WHEN],
+  began: [gettext("Began by"), endText],
+  ended: [gettext("Ended by"), endText],
+  lon: [gettext("Place"), (lon, { lat }) => place(lon, lat)],
 };
 const COLUMNS = {
   objects: ["key", "dwell_s", "visits", "entries", "exits", "distance_m", "stops", "stopped_s", "first", "last", "fixes", "jumps"],
@@ -40,6 +66,7 @@ const COLUMNS = {
   days: ["day", "key", "dwell_s", "visits", "entries", "exits", "distance_m", "stops", "stopped_s", "jumps"],
   stops: ["key", "begin", "end", "stopped_s", "lon", "fixes"],
 };
+const NO_AREA = { feature: gettext("Select a polygon of a layer on the map."), query: gettext("Choose a query with an area.") };
 const AROUND_MS = 600_000; // so much of the way before and after a visit or a stop is drawn, too
 
 /** Return the columns of a report as `[name, title, words]`, with `words(value, row)`. */
@@ -66,12 +93,12 @@ export function measured(measure, value) {
 /** Return what is wrong with a question, by field; an empty object if nothing is. */
 export function faultsOf({ stream, where, area, span, from, to, zone, terms }) {
   const faults = {};
-  if (!stream) faults.stream = "Choose a stored stream.";
-  if (!area) faults.where = where === "feature" ? "Select a polygon of a layer on the map." : where === "query" ? "Choose a query with an area." : "Draw the area on the map.";
-  if (span === "custom" && !(from && to)) faults.span = "Type a beginning and an end.";
-  else if (span === "custom" && instantOf(from, zone) > instantOf(to, zone)) faults.span = `The beginning must not be later than the end; got ${from} > ${to}.`;
+  if (!stream) faults.stream = gettext("Choose a stored stream.");
+  if (!area) faults.where = NO_AREA[where] ?? gettext("Draw the area on the map.");
+  if (span === "custom" && !(from && to)) faults.span = gettext("Type a beginning and an end.");
+  else if (span === "custom" && instantOf(from, zone) > instantOf(to, zone)) faults.span = filled(gettext("The beginning must not be later than the end; got %(from)s > %(to)s."), { from, to });
   const wrong = Object.values(terms).find((value) => value !== null && !(value > 0));
-  if (wrong !== undefined) faults.terms = `Each term must be a number above 0; got ${wrong}.`;
+  if (wrong !== undefined) faults.terms = filled(gettext("Each term must be a number above 0; got %(got)s."), { got: wrong });
   return faults;
 }
 
@@ -107,24 +134,25 @@ export function sorted(rows, column, descending) {
 
 /** Describe an answer in words: "37 visits of 12 objects, from 1,204 fixes." */
 export function summary({ report, total, counts }) {
-  if (total === 0) return counts.objects > 0 ? `${plural(counts.objects, "object")} came, but there is no ${REPORTS[report][1]}.` : "Nothing was there in this time.";
-  const of = report === "objects" ? "" : ` of ${plural(counts.objects, "object")}`;
-  return `${plural(total, REPORTS[report][1])}${of}, from ${plural(counts.elements, "fix", "fixes")}`;
+  const counted = (words, n) => filled(words(n), { count: count(n) });
+  const [, rowsOf, none] = REPORTS[report];
+  if (total === 0) return counts.objects > 0 ? counted(none, counts.objects) : gettext("Nothing was there in this time.");
+  const rows = counted(rowsOf, total);
+  const objects = counted(REPORTS.objects[1], counts.objects);
+  const fixes = counted((n) => ngettext("%(count)s fix", "%(count)s fixes", n), counts.elements);
+  return filled(report === "objects" ? gettext("%(rows)s, from %(fixes)s") : gettext("%(rows)s of %(objects)s, from %(fixes)s"), { rows, objects, fixes });
 }
 
 /** Say what an answer leaves out, in sentences; empty if it leaves out nothing. */
 export function omissions({ counts, rows, total, truncated }) {
   const { jumps, repeated, unplaced } = counts;
   const said = [];
-  if (truncated) said.push(`There are ${count(total)} rows, of which the first ${count(rows.length)} were sent; the CSV file has all.`);
-  if (jumps) said.push(`${plural(jumps, "jump is", "jumps are")} too fast to be counted as distance.`);
-  if (repeated) said.push(`${plural(repeated, "element repeats", "elements repeat")} a time and ${repeated === 1 ? "is" : "are"} left out.`);
-  if (unplaced) said.push(`${plural(unplaced, "element has", "elements have")} no place and ${unplaced === 1 ? "is" : "are"} left out.`);
+  const say = (words, n) => said.push(filled(words, { count: count(n), sent: count(rows.length) }));
+  if (truncated) say(gettext("There are %(count)s rows, of which the first %(sent)s were sent; the CSV file has all."), total);
+  if (jumps) say(ngettext("%(count)s jump is too fast to be counted as distance.", "%(count)s jumps are too fast to be counted as distance.", jumps), jumps);
+  if (repeated) say(ngettext("%(count)s element repeats a time and is left out.", "%(count)s elements repeat a time and are left out.", repeated), repeated);
+  if (unplaced) say(ngettext("%(count)s element has no place and is left out.", "%(count)s elements have no place and are left out.", unplaced), unplaced);
   return said.join(" ");
-}
-
-function plural(number, one, many = `${one}s`) {
-  return `${count(number)} ${number === 1 ? one : many}`;
 }
 
 /** Return the rows of a way as `HistoryLayer` draws them. */

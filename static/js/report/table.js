@@ -1,6 +1,7 @@
 // The table of a report: it is sorted by a click on a heading, and a row can be picked.
 
 import { h } from "../dom.js";
+import { gettext } from "../i18n.js";
 import { columnsOf, sorted } from "./questions.js";
 
 const MOST_ROWS = 500;
@@ -40,7 +41,7 @@ export class ReportTable {
       const text = words(row[name], row);
       if (name !== "key") return h("td", TEXTS.includes(name) ? {} : { class: "number" }, text);
       const title = this.nameOf(row.key);
-      return h("td", {}, h("button", { type: "button", class: "quiet", title: "Show the way on the map" }, title === text ? text : `${title} (${text})`));
+      return h("td", {}, h("button", { type: "button", class: "quiet", title: gettext("Show the way on the map") }, title === text ? text : `${title} (${text})`));
     });
     return h("tr", { "data-row": i, "aria-selected": String(row === this.picked) }, ...cells);
   }

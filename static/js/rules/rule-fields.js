@@ -1,5 +1,7 @@
 // The plan of a rule from the fields of its form, and back. Pure.
 
+import { gettext } from "../i18n.js";
+
 const MINUTE_S = 60;
 const DAY_NAMES = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"];
 
@@ -54,12 +56,12 @@ export function fieldsOfRule(plan) {
 /** Return what is wrong with fields, by the name of the field. */
 export function errorsOfRule(name, fields) {
   const errors = {};
-  if (!name) errors.name = "Type a name for the rule.";
-  if (fields.often && !(Number.isInteger(fields.moreThan) && fields.moreThan >= 1)) errors.moreThan = "More than must be a whole number of at least 1.";
-  if (fields.often && !(fields.withinMin > 0)) errors.moreThan = "The time must be longer than 0 minutes.";
-  if (!fields.often && !(fields.forMin >= 0)) errors.forMin = "For must be 0 or more minutes.";
-  if (!(fields.rearmMin >= 0)) errors.rearmMin = "Not again must be 0 or more minutes.";
-  if (fields.scheduled && fields.days.length === 0) errors.days = "Choose at least one day.";
-  if (fields.scheduled && !(fields.from && fields.to && fields.from !== fields.to)) errors.days = "From and to must be two different times of day.";
+  if (!name) errors.name = gettext("Type a name for the rule.");
+  if (fields.often && !(Number.isInteger(fields.moreThan) && fields.moreThan >= 1)) errors.moreThan = gettext("More than must be a whole number of at least 1.");
+  if (fields.often && !(fields.withinMin > 0)) errors.moreThan = gettext("The time must be longer than 0 minutes.");
+  if (!fields.often && !(fields.forMin >= 0)) errors.forMin = gettext("For must be 0 or more minutes.");
+  if (!(fields.rearmMin >= 0)) errors.rearmMin = gettext("Not again must be 0 or more minutes.");
+  if (fields.scheduled && fields.days.length === 0) errors.days = gettext("Choose at least one day.");
+  if (fields.scheduled && !(fields.from && fields.to && fields.from !== fields.to)) errors.days = gettext("From and to must be two different times of day.");
   return errors;
 }

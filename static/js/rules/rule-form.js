@@ -1,6 +1,7 @@
 // The form of a rule: which query it watches, for how long or how often, when it counts, and the whole in one sentence.
 
 import { $, offer, setText } from "../dom.js";
+import { filled, gettext } from "../i18n.js";
 import { kindOf } from "../kinds.js";
 import { errorsOfRule, fieldsOfRule, planOfRule } from "./rule-fields.js";
 import { chosenTeam, showTeams } from "../teams/team-fields.js";
@@ -37,7 +38,7 @@ export class RuleForm {
   /** Open the form for a new rule that watches a query. */
   start(query) {
     const fields = fieldsOfRule({ stream: query.plan.stream, when: { query: query.query } });
-    this.#open(null, `${query.name}, alarm`, { ...fields, forMin: 5, rearmMin: 10 });
+    this.#open(null, filled(gettext("%(query)s, alarm"), { query: query.name }), { ...fields, forMin: 5, rearmMin: 10 });
   }
 
   /** Open the form for a rule; return false if it cannot show it. */
@@ -52,7 +53,7 @@ export class RuleForm {
     this.stream = fields.stream;
     this.watched = fields.query;
     const { elements } = this.form;
-    setText($("rule-title"), rule ? "Edit rule" : "New rule");
+    setText($("rule-title"), rule ? gettext("Edit rule") : gettext("New rule"));
     elements.name.value = name;
     elements.often.value = fields.often ? "often" : "long";
     for (const number of ["forMin", "moreThan", "withinMin", "rearmMin"]) elements[number].value = fields[number];
@@ -62,7 +63,7 @@ export class RuleForm {
     elements.timeZone.value = fields.timeZone || Intl.DateTimeFormat().resolvedOptions().timeZone || "UTC";
     for (const day of elements.day) day.checked = fields.days.includes(day.value);
     elements.severity.value = rule ? (rule.severity ?? "") : "warning";
-    showTeams(this.form, this.store, rule, "no team");
+    showTeams(this.form, this.store, rule, gettext("no team"));
     this.#offer(fields);
     this.#errors({});
     this.#changed();
@@ -74,8 +75,9 @@ export class RuleForm {
   #offer(fields) {
     const others = [...this.store.queries.values()].filter((query) => query.plan?.stream === this.stream && canBeWatched(query) && query.query !== this.watched);
     const choices = others.map(({ query, name }) => [String(query), name]);
-    for (const field of ["also", "unless"]) offer(this.form.elements[field], [["", [["", "no other query"], ...choices]]], String(fields[field]));
-    offer(this.form.elements.until, [["", [["", "that is no longer so"], ...choices.map(([number, name]) => [number, `it has also left ${name}`])]]], String(fields.until));
+    for (const field of ["also", "unless"]) offer(this.form.elements[field], [["", [["", gettext("no other query")], ...choices]]], String(fields[field]));
+    const left = choices.map(([number, query]) => [number, filled(gettext("it has also left %(query)s"), { query })]);
+    offer(this.form.elements.until, [["", [["", gettext("that is no longer so")], ...left]]], String(fields.until));
   }
 
   #fields() {
@@ -113,7 +115,7 @@ export class RuleForm {
   }
 
   #nameOf(number) {
-    return this.store.queries.get(number)?.name ?? `query ${number}`;
+    return this.store.queries.get(number)?.name ?? filled(gettext("query %(number)s"), { number });
   }
 
   async #submit() {

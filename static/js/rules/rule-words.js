@@ -1,6 +1,16 @@
 // Rules in words: one sentence that says when there is an alarm. Pure.
 
-const DAYS = { mon: "Monday", tue: "Tuesday", wed: "Wednesday", thu: "Thursday", fri: "Friday", sat: "Saturday", sun: "Sunday" };
+import { filled, gettext } from "../i18n.js";
+
+const DAYS = {
+  mon: gettext("Monday"),
+  tue: gettext("Tuesday"),
+  wed: gettext("Wednesday"),
+  thu: gettext("Thursday"),
+  fri: gettext("Friday"),
+  sat: gettext("Saturday"),
+  sun: gettext("Sunday"),
+};
 
 /** Return a number of seconds in words: "90 s", "5 min", "2 h". */
 export function duration(seconds) {
@@ -11,33 +21,50 @@ export function duration(seconds) {
 /** Return a condition in words: `nameOf(number)` names a query. */
 export function conditionText(condition, nameOf) {
   const [[operator, value]] = Object.entries(condition);
-  if (operator === "query") return `in ${nameOf(value)}`;
-  if (operator === "not") return "query" in value ? `not in ${nameOf(value.query)}` : `not (${conditionText(value, nameOf)})`;
+  if (operator === "query") return filled(gettext("in %(query)s"), { query: nameOf(value) });
+  if (operator === "not" && "query" in value) return filled(gettext("not in %(query)s"), { query: nameOf(value.query) });
+  if (operator === "not") return filled(gettext("not (%(condition)s)"), { condition: conditionText(value, nameOf) });
   const parts = value.map((part) => ("all" in part || "any" in part ? `(${conditionText(part, nameOf)})` : conditionText(part, nameOf)));
-  return parts.join(operator === "all" ? " and " : " or ");
+  const joined = operator === "all" ? gettext("%(one)s and %(other)s") : gettext("%(one)s or %(other)s");
+  return parts.reduce((one, other) => filled(joined, { one, other }));
 }
 
 /** Return what a rule says, as a short text for lists. */
 export function ruleText(plan, nameOf) {
   const { rate } = plan;
-  const often = rate ? `, more than ${rate.more_than} times in ${duration(rate.within_s)}` : plan.for_s ? ` for ${duration(plan.for_s)}` : "";
-  return `alarm if ${conditionText(plan.when, nameOf)}${often}`;
+  const what = conditionText(plan.when, nameOf);
+  if (rate) return filled(gettext("alarm if %(what)s, more than %(count)s times in %(duration)s"), { what, count: rate.more_than, duration: duration(rate.within_s) });
+  return plan.for_s ? filled(gettext("alarm if %(what)s for %(duration)s"), { what, duration: duration(plan.for_s) }) : filled(gettext("alarm if %(what)s"), { what });
 }
 
 /** Return the whole rule as sentences, as the form shows it before it is saved. */
 export function ruleSentences(plan, nameOf) {
-  const { rate, schedule } = plan;
-  const what = conditionText(plan.when, nameOf);
-  const begins = rate
-    ? `An alarm begins when an object has come to be ${what} more than ${rate.more_than} times within ${duration(rate.within_s)}.`
-    : `An alarm begins ${plan.for_s ? `when an object has been ${what} for ${duration(plan.for_s)} without a break` : `as soon as an object is ${what}`}.`;
-  const ends = rate ? "It lasts until that was less often." : `It lasts until the object is no longer ${plan.until ? conditionText(plan.until, nameOf) : "so"}.`;
-  const again = plan.rearm_s ? ` Then the same object has no other alarm for ${duration(plan.rearm_s)}.` : "";
-  const when = schedule ? ` The rule counts ${scheduleText(schedule)}.` : "";
-  return `${begins} ${ends}${again}${when}`;
+  const { schedule, rearm_s: rearmS } = plan;
+  const again = rearmS ? filled(gettext("Then the same object has no other alarm for %(duration)s."), { duration: duration(rearmS) }) : "";
+  return [beginText(plan, nameOf), endText(plan, nameOf), again, schedule ? scheduleText(schedule) : ""].filter(Boolean).join(" ");
+}
+
+function beginText({ when, rate, for_s: forS }, nameOf) {
+  const what = conditionText(when, nameOf);
+  if (rate) {
+    const words = gettext("An alarm begins when an object has come to be %(what)s more than %(count)s times within %(duration)s.");
+    return filled(words, { what, count: rate.more_than, duration: duration(rate.within_s) });
+  }
+  const long = gettext("An alarm begins when an object has been %(what)s for %(duration)s without a break.");
+  return forS ? filled(long, { what, duration: duration(forS) }) : filled(gettext("An alarm begins as soon as an object is %(what)s."), { what });
+}
+
+function endText({ rate, until }, nameOf) {
+  if (rate) return gettext("It lasts until that was less often.");
+  if (!until) return gettext("It lasts until the object is no longer so.");
+  return filled(gettext("It lasts until the object is no longer %(what)s."), { what: conditionText(until, nameOf) });
 }
 
 function scheduleText({ days, from, to, time_zone: zone }) {
-  const on = !days || days.length === 7 ? "every day" : `on ${days.map((day) => DAYS[day]).join(", ")}`;
-  return `${on} from ${from} to ${to}${to <= from ? " of the next day" : ""} (${zone})`;
+  const daily = !days || days.length === 7;
+  const sameDay = daily ? gettext("The rule counts every day from %(from)s to %(to)s (%(zone)s).") : gettext("The rule counts on %(days)s from %(from)s to %(to)s (%(zone)s).");
+  const nextDay = daily
+    ? gettext("The rule counts every day from %(from)s to %(to)s of the next day (%(zone)s).")
+    : gettext("The rule counts on %(days)s from %(from)s to %(to)s of the next day (%(zone)s).");
+  return filled(to <= from ? nextDay : sameDay, { days: days?.map((day) => DAYS[day]).join(", "), from, to, zone });
 }

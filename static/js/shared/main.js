@@ -3,6 +3,7 @@
 import { DisplayFilter } from "../display-filter/display-filter.js";
 import { $, coalesced, h, setText } from "../dom.js";
 import { count } from "../format.js";
+import { filled, gettext } from "../i18n.js";
 import { MonitorMap } from "../map.js";
 import { createPalette } from "../palette.js";
 import { Socket } from "../socket.js";
@@ -17,7 +18,7 @@ import { parseHash } from "../url-state.js";
 const { L, Arrow } = window;
 const SHOW_MS = 100;
 const RESTALE_MS = 5000;
-const ENDED = { 4410: "This link has ended. Ask whoever sent it to you for a new one.", 4413: "Too many people use this link now. Try again later." };
+const ENDED = { 4410: gettext("This link has ended. Ask whoever sent it to you for a new one."), 4413: gettext("Too many people use this link now. Try again later.") };
 
 recallUnits();
 const page = JSON.parse($("page").textContent);
@@ -78,7 +79,7 @@ createTheme($("theme"), () => {
   map.recolour();
 });
 map.setBase(map.firstBase(undefined));
-setText($("shared-ends"), `Ends ${new Date(page.expires).toISOString().slice(0, 16).replace("T", " ")} UTC`);
+setText($("shared-ends"), filled(gettext("Ends %(time)s UTC"), { time: new Date(page.expires).toISOString().slice(0, 16).replace("T", " ") }));
 socket.connect();
 
 function row(query) {
@@ -88,7 +89,7 @@ function row(query) {
 }
 
 function showState() {
-  setText($("shared-state"), store.connection(now()) === "live" || store.connection(now()) === "slow" ? "Live" : "Connecting\u2026");
+  setText($("shared-state"), ["live", "slow"].includes(store.connection(now())) ? gettext("Live") : gettext("Connecting…"));
 }
 
 function end(text) {

@@ -1,5 +1,6 @@
 // Asks sketches over the websocket, and takes their answers out of the messages of the server.
 
+import { gettext } from "../i18n.js";
 import { documentsAfter } from "./answers.js";
 
 const PATIENCE_MS = 15_000;
@@ -7,7 +8,7 @@ const PATIENCE_MS = 15_000;
 // area may take the engine some seconds, and many pages may ask.
 const REST_MS = 10_000;
 const REST_SHARE = 5;
-const SLOW = "The engine has not answered yet. It may be busy, or the stream may not be sketched yet.";
+const SLOW = gettext("The engine has not answered yet. It may be busy, or the stream may not be sketched yet.");
 
 export class SketchAsker {
   /**

@@ -1,7 +1,9 @@
 // Figures with their bounds, and what they are based on, as text. Pure except for the chosen units.
 
 import { count, label, number, utcSpan, utcTime, value } from "../format.js";
+import { filled, gettext, ngettext } from "../i18n.js";
 import { units } from "../units.js";
+import { joinedNames, ofFeatures, statisticTitle } from "./statistics.js";
 
 const NONE = "\u2013";
 const DAY_MS = 86_400_000;
@@ -41,7 +43,7 @@ export function bounded(statistic, feature, { value: middle, low, high }) {
   if (error <= 1e-6 * Math.abs(middle) || error < lastDigit(text) / 2) return text;
   if (Math.min(below, above) < 0.6 * error) {
     const [from, to] = [low, high].map((end) => figure(statistic, feature, end));
-    return from === to ? text : `${text} (${from} to ${to})`;
+    return from === to ? text : filled(gettext("%(value)s (%(from)s to %(to)s)"), { value: text, from, to });
   }
   const wide = figure(statistic === "mean" || statistic === "sum" ? "contrast" : statistic, feature, error);
   return /[1-9]/.test(wide) ? `${text} \u00b1 ${wide}` : text;
@@ -55,33 +57,33 @@ function lastDigit(text) {
 
 /** Return whether a set has a value, as text: a Bloom filter may say yes wrongly, and never no. */
 export function membership({ present, false_positive: wrong }) {
-  return present ? `yes, wrong with a probability of ${significant(wrong)}` : "no";
+  return present ? filled(gettext("yes, wrong with a probability of %(probability)s"), { probability: significant(wrong) }) : gettext("no");
 }
 
 /** Return how an answer is based: "420,768 elements in 1,204 leaves, 2013-03-01 to 2017-02-28, 95 % sure". */
 export function basisText({ elements, leaves, cut, first_us: firstUs, last_us: lastUs }, confidence) {
-  if (!elements) return "Nothing was sketched there.";
-  const parts = [`${count(elements)} elements`];
-  if (leaves !== undefined) parts[0] += ` in ${count(leaves)} ${leaves === 1 ? "leaf" : "leaves"} of the sketch`; // sets have none
-  if (cut > 0) parts.push(`${count(cut)} of them estimated at an edge`);
+  if (!elements) return gettext("Nothing was sketched there.");
+  const all = filled(ngettext("%(count)s element", "%(count)s elements", elements), { count: count(elements) });
+  const within = ngettext("%(elements)s in %(count)s leaf of the sketch", "%(elements)s in %(count)s leaves of the sketch", leaves ?? 0);
+  const parts = [leaves === undefined ? all : filled(within, { elements: all, count: count(leaves) })]; // sets have no leaves
+  if (cut > 0) parts.push(filled(gettext("%(count)s of them estimated at an edge"), { count: count(cut) }));
   if (Number.isFinite(firstUs) && Number.isFinite(lastUs)) parts.push(spanText(firstUs / 1000, lastUs / 1000));
-  if (confidence) parts.push(`${number(100 * confidence, 2)} % sure`);
+  if (confidence) parts.push(filled(gettext("%(share)s sure"), { share: `${number(100 * confidence, 2)} %` }));
   return parts.join(", ");
 }
 
 /** Return a span of times: as days if it is longer than two days. */
 export function spanText(fromMs, toMs) {
   if (toMs - fromMs <= 2 * DAY_MS) return utcSpan(fromMs, toMs);
-  return [fromMs, toMs].map((ms) => utcTime(ms).slice(0, 10)).join(" to ");
+  const [from, to] = [fromMs, toMs].map((ms) => utcTime(ms).slice(0, 10));
+  return filled(gettext("%(from)s to %(to)s"), { from, to });
 }
-
-const WORDS = { mean: "Mean", std: "Standard deviation", min: "Least", max: "Largest", sum: "Sum", count: "Values", select: "Sketch" };
 
 /** Return what an answer is about: "Mean of temp", or "Elements" for a count of everything. */
 export function titleOf(statistic, of) {
   const names = [of].flat().filter(Boolean).map((name) => label(name).toLowerCase());
-  if (names.length === 0) return statistic === "count" ? "Elements" : (WORDS[statistic] ?? label(statistic));
-  return `${WORDS[statistic] ?? label(statistic)} of ${names.join(" and ")}`;
+  if (names.length === 0) return statistic === "count" ? gettext("Elements") : statisticTitle(statistic);
+  return ofFeatures(statisticTitle(statistic), joinedNames(names));
 }
 
 /** Return a number with three digits that count, and with one behind the point below 10,000. */
@@ -97,7 +99,7 @@ export function headline(document) {
   const { question } = document;
   if (document.error) return { text: "", title: document.error };
   const { answers = [] } = document;
-  if (question === "histogram") return { text: `${count(answers.length)} bins`, title: titleOf(question, document.features) };
+  if (question === "histogram") return { text: filled(gettext("%(count)s bins"), { count: count(answers.length) }), title: titleOf(question, document.features) };
   const first = answers.find(({ statistic, part }) => statistic === "mean" || part === 0.5) ?? answers[0];
   if (first && ["value", "low", "high"].every((key) => key in first)) {
     const statistic = first.statistic ?? (question === "contrast" ? "contrast" : question);
@@ -105,9 +107,9 @@ export function headline(document) {
     const title = first.part === 0.5 ? titleOf("median", first.of) : titleOf(statistic, first.of);
     return { text: bounded(statistic === "deciles" ? "mean" : statistic, feature ?? "", first), title };
   }
-  if (first && "present" in first) return { text: first.present ? "yes" : "no", title: titleOf(question, first.of) };
-  if (document.coefficients) return { text: significant(document.r2), title: "Explained share" };
-  if (document.cells) return { text: `${count(document.cells.cell.length)} cells`, title: "Cells with elements" };
-  if (document.from_us) return { text: `${count(document.from_us.length)} steps`, title: "Steps of time" };
+  if (first && "present" in first) return { text: first.present ? gettext("yes") : gettext("no"), title: titleOf(question, first.of) };
+  if (document.coefficients) return { text: significant(document.r2), title: gettext("Explained share") };
+  if (document.cells) return { text: filled(gettext("%(count)s cells"), { count: count(document.cells.cell.length) }), title: gettext("Cells with elements") };
+  if (document.from_us) return { text: filled(gettext("%(count)s steps"), { count: count(document.from_us.length) }), title: gettext("Steps of time") };
   return { text: "", title: question };
 }

@@ -1,6 +1,7 @@
 // The charts of answers: of a series of times with its forecast, and of a histogram with its deciles.
 
 import { count, label, number } from "../format.js";
+import { filled, gettext } from "../i18n.js";
 import { bounded, figure } from "./bounds.js";
 import { extentOf, linear, roomy, roundSteps, timeLabels } from "./scales.js";
 import { AXIS, bandOf, baseAxis, createChart, drawnOf, LEFT, pathOf, s, valueAxis, WIDTH } from "./svg.js";
@@ -40,14 +41,15 @@ export function seriesChart(answer, feature, bars, stepText) {
     ...baseAxis(timeLabels(from[0], to.at(-1)).map(([ms, text]) => [x(ms), text]), base),
   ];
   const words = (i) => seriesWords(columns, feature, i, stepText(from[i]));
-  const title = `Climate of ${label(feature).toLowerCase()}: a point for each step; the arrow keys go through them`;
+  const title = filled(gettext("Climate of %(feature)s: a point for each step; the arrow keys go through them"), { feature: label(feature).toLowerCase() });
   return createChart({ title, height: base + AXIS, marks: mark, places: middles, words });
 }
 
 function seriesWords({ mean, min, max, sum, n }, feature, i, when) {
-  if (!n[i]) return `${when}: nothing`;
+  if (!n[i]) return filled(gettext("%(when)s: nothing"), { when });
   const of = (name, column) => bounded(name, feature, { value: column.value[i], low: column.low[i], high: column.high[i] });
-  return `${when}: mean ${of("mean", mean)}, least ${of("min", min)}, largest ${of("max", max)}, sum ${of("sum", sum)}, ${figure("count", "", n[i])} values`;
+  const words = gettext("%(when)s: mean %(mean)s, least %(min)s, largest %(max)s, sum %(sum)s, %(count)s values");
+  return filled(words, { when, mean: of("mean", mean), min: of("min", min), max: of("max", max), sum: of("sum", sum), count: figure("count", "", n[i]) });
 }
 
 /** Make the chart of a forecast: the means of the past, then what is expected, with its band. */
@@ -66,9 +68,12 @@ export function forecastChart(answer, feature, stepText) {
     s("path", { class: "chart-line expected", d: pathOf(after.map((i) => [x(nextMs[i]), at(answer.value[i])])) }),
     ...baseAxis(timeLabels(times[0], times.at(-1)).map(([ms, text]) => [x(ms), text]), LINES),
   ];
-  const told = (name, columns, i) => `${name} ${bounded("mean", feature, { value: columns.value[i], low: columns.low?.[i], high: columns.high?.[i] })}`;
-  const words = (i) => `${stepText(times[i])}: ${i < pastMs.length ? told("mean", past, i) : told("expected", answer, i - pastMs.length)}`;
-  const title = `Trend and forecast of ${label(feature).toLowerCase()}; the arrow keys go through its points`;
+  const told = (columns, i) => bounded("mean", feature, { value: columns.value[i], low: columns.low?.[i], high: columns.high?.[i] });
+  const words = (i) =>
+    i < pastMs.length
+      ? filled(gettext("%(when)s: mean %(value)s"), { when: stepText(times[i]), value: told(past, i) })
+      : filled(gettext("%(when)s: expected %(value)s"), { when: stepText(times[i]), value: told(answer, i - pastMs.length) });
+  const title = filled(gettext("Trend and forecast of %(feature)s; the arrow keys go through its points"), { feature: label(feature).toLowerCase() });
   return createChart({ title, height: LINES + AXIS, marks: mark, places: times.map(x), words });
 }
 
@@ -89,10 +94,12 @@ export function histogramChart(answer, feature, deciles) {
   const text = (value) => figure("mean", feature, value);
   const words = (i) => {
     const { lo, hi, value, low, high } = bins[i];
-    const bound = high > low ? ` (${percent(low)} to ${percent(high)})` : "";
-    return `${text(lo)} to ${text(hi)}: ${percent(value)} of the values${bound}, about ${count(value * answer.basis.elements)} elements`;
+    const range = gettext("%(from)s to %(to)s: %(share)s of the values (%(low)s to %(high)s), about %(count)s elements");
+    const exact = gettext("%(from)s to %(to)s: %(share)s of the values, about %(count)s elements");
+    const about = { from: text(lo), to: text(hi), share: percent(value), low: percent(low), high: percent(high), count: count(value * answer.basis.elements) };
+    return filled(high > low ? range : exact, about);
   };
-  const title = `Histogram of ${label(feature).toLowerCase()}; the arrow keys go through its bins`;
+  const title = filled(gettext("Histogram of %(feature)s; the arrow keys go through its bins"), { feature: label(feature).toLowerCase() });
   return createChart({ title, height: LINES + AXIS, marks, places: bins.map(({ lo, hi }) => x((lo + hi) / 2)), words, first: bins.length >> 1 });
 }
 

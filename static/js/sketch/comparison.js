@@ -2,6 +2,7 @@
 
 import { h } from "../dom.js";
 import { count } from "../format.js";
+import { filled, gettext } from "../i18n.js";
 import { bounded, figure, titleOf } from "./bounds.js";
 import { chosenRows, figuresOf, MOST_ROWS, obstacle, questionFor } from "./exact.js";
 
@@ -16,12 +17,13 @@ const STATISTICS = ["count", "mean", "min", "max"];
  * @returns {Promise<HTMLElement[]>} a table, or why there is none
  */
 export async function compared(plan, feature, { asker, ask, stored, nowMs }) {
-  const why = stored ? obstacle(plan) : "The elements of this stream are not stored, so there is nothing to compare with.";
+  const why = stored ? obstacle(plan) : gettext("The elements of this stream are not stored, so there is nothing to compare with.");
   if (why) return [h("p", { class: "notice" }, why)];
   try {
     const [sketched, { rows, truncated }] = await Promise.all([once(plan, feature, asker), ask(questionFor(plan, nowMs))]);
     if (truncated) {
-      return [h("p", { class: "notice" }, `More than ${count(MOST_ROWS)} elements are stored for this place and time, too many for the page. Choose a smaller place or a shorter time.`)];
+      const words = gettext("More than %(count)s elements are stored for this place and time, too many for the page. Choose a smaller place or a shorter time.");
+      return [h("p", { class: "notice" }, filled(words, { count: count(MOST_ROWS) }))];
     }
     return [table(sketched, figuresOf(chosenRows(rows, plan, nowMs), feature), feature)];
   } catch (error) {
@@ -48,13 +50,13 @@ function table(sketched, exact, feature) {
   const rows = STATISTICS.map((statistic) => {
     const answer = sketched.get(statistic);
     const inside = answer.low <= exact[statistic] && exact[statistic] <= answer.high;
-    const verdict = exact.count === 0 && statistic !== "count" ? "\u2013" : inside ? "within" : "outside";
+    const verdict = exact.count === 0 && statistic !== "count" ? "\u2013" : inside ? gettext("within") : gettext("outside");
     return h("tr", { "data-statistic": statistic },
       h("th", { scope: "row" }, titleOf(statistic, feature)),
       h("td", {}, bounded(statistic, feature, answer)),
       h("td", {}, figure(statistic, feature, exact[statistic])),
       h("td", {}, verdict));
   });
-  const heads = ["", "Sketch", "Exact", "Bound"].map((text) => (text ? h("th", { scope: "col" }, text) : h("td")));
+  const heads = ["", gettext("Sketch"), gettext("Exact"), gettext("Bound")].map((text) => (text ? h("th", { scope: "col" }, text) : h("td")));
   return h("table", {}, h("thead", {}, h("tr", {}, ...heads)), h("tbody", {}, ...rows));
 }

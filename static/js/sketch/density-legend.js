@@ -2,11 +2,13 @@
 
 import { $, h, offer, setText } from "../dom.js";
 import { label } from "../format.js";
+import { filled, gettext } from "../i18n.js";
 import { basisText } from "./bounds.js";
 import { gradient } from "./colours.js";
+import { ofFeatures } from "./statistics.js";
 import { stepText } from "./steps.js";
 
-const STATISTICS = [["mean", "Mean"], ["min", "Least"], ["max", "Largest"], ["std", "Spread"]];
+const STATISTICS = [["mean", gettext("Mean")], ["min", gettext("Least")], ["max", gettext("Largest")], ["std", gettext("Spread")]];
 
 /** @param {object} on `onOf(of)`, with "count" or "mean:temp"; `onContours(on)`; `onStep(at)`, -1 for all times; `onPlay()`; `onClose()` */
 export function createDensityLegend(on) {
@@ -17,7 +19,7 @@ export function createDensityLegend(on) {
   play.addEventListener("click", on.onPlay);
   $("density-close").addEventListener("click", on.onClose);
   const nameOf = (value) => [...of.options].find((option) => option.value === value)?.textContent ?? value;
-  const when = (at, steps, step) => (at < 0 ? "All times" : stepText(steps[at], step));
+  const when = (at, steps, step) => (at < 0 ? gettext("All times") : stepText(steps[at], step));
   return {
     nameOf,
     /** Offer what the sketch of a stream has; without a stream there is no legend. */
@@ -25,8 +27,8 @@ export function createDensityLegend(on) {
       box.hidden = !stream;
       if (!stream) return;
       setText($("density-title"), stream.title ?? stream.name);
-      const features = stream.sketch.features.map((name) => [label(name), STATISTICS.map(([key, words]) => [`${key}:${name}`, `${words} of ${label(name).toLowerCase()}`])]);
-      offer(of, [["", [["count", "Count of elements"]]], ...features], chosen.of);
+      const features = stream.sketch.features.map((name) => [label(name), STATISTICS.map(([key, words]) => [`${key}:${name}`, ofFeatures(words, label(name).toLowerCase())])]);
+      offer(of, [["", [["count", gettext("Count of elements")]]], ...features], chosen.of);
       contours.checked = chosen.contours;
     },
     /** Show the colours of an answer. */
@@ -40,8 +42,8 @@ export function createDensityLegend(on) {
         return mark;
       });
       $("density-ticks").replaceChildren(...marks);
-      const exact = strength < 1 ? (strength > 0 ? " The objects are faint at this zoom; zoom in for the objects alone." : " At this zoom the map shows the objects.") : "";
-      this.say(basisText(answer.basis, answer.confidence) + exact);
+      const faint = strength > 0 ? gettext("The objects are faint at this zoom; zoom in for the objects alone.") : gettext("At this zoom the map shows the objects.");
+      this.say([basisText(answer.basis, answer.confidence), strength < 1 ? faint : ""].filter(Boolean).join(" "));
     },
     say(words, wrong = false) {
       setText($("density-basis"), words);
@@ -55,7 +57,7 @@ export function createDensityLegend(on) {
       const words = steps.length > 0 ? when(at, steps, step) : "";
       slider.setAttribute("aria-valuetext", words);
       setText($("density-when"), words);
-      play.setAttribute("aria-label", playing ? "Pause" : "Play through the times");
+      play.setAttribute("aria-label", playing ? gettext("Pause") : gettext("Play through the times"));
       play.title = play.getAttribute("aria-label");
       play.querySelector("use").setAttribute("href", playing ? "#icon-pause" : "#icon-play");
     },

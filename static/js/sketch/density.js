@@ -2,6 +2,7 @@
 
 import { debounced } from "../dom.js";
 import { normalisedBox, paddedBox } from "../geometry.js";
+import { filled, gettext } from "../i18n.js";
 import { figure } from "./bounds.js";
 import { levelFor, scaleOf, strengthAt } from "./cells.js";
 import { stepFor, stepsBetween, stepText } from "./steps.js";
@@ -75,10 +76,10 @@ export class Density {
     const exact = cells.low[i] === cells.high[i];
     const rows = [
       [this.legend.nameOf(this.chosen.of), text(cells.value[i])],
-      ...(exact ? [] : [["Between", `${text(cells.low[i])} and ${text(cells.high[i])}`]]),
-      ["Elements", figure("count", "", cells.n[i])],
+      ...(exact ? [] : [[gettext("Between"), filled(gettext("%(low)s and %(high)s"), { low: text(cells.low[i]), high: text(cells.high[i]) })]]),
+      [gettext("Elements"), figure("count", "", cells.n[i])],
     ];
-    return { title: this.stream?.title ?? this.chosen.stream, about: `a cell of ${level} bits, ${this.#when()}`, rows };
+    return { title: this.stream?.title ?? this.chosen.stream, about: filled(gettext("a cell of %(level)s bits, %(when)s"), { level, when: this.#when() }), rows };
   }
 
   recolour() {
@@ -131,7 +132,7 @@ export class Density {
     const { stream } = this;
     if (!stream) return;
     if (this.question !== this.answered) this.question.end();
-    this.legend.say("Asking\u2026");
+    this.legend.say(gettext("Asking…"));
     const question = this.asker.ask({ plan: this.#plan(stream) }, {
       answers: ([answer]) => {
         if (question !== this.question) return;
@@ -184,7 +185,7 @@ export class Density {
   }
 
   #when() {
-    return this.at < 0 ? "all times" : stepText(this.steps[this.at], this.step);
+    return this.at < 0 ? gettext("all times") : stepText(this.steps[this.at], this.step);
   }
 
   #showSlider() {

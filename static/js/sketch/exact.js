@@ -1,6 +1,7 @@
 // The exact figures of stored rows, beside which a sketch's answer is shown. Pure.
 
 import { timeOf } from "../history.js";
+import { gettext } from "../i18n.js";
 
 /** The most rows that one question to the history returns. */
 export const MOST_ROWS = 10_000;
@@ -20,9 +21,9 @@ export function questionFor(plan, nowMs) {
 
 /** Return why a plan cannot be compared with stored rows; empty if it can. */
 export function obstacle(plan) {
-  if (plan.time?.ranges?.length > 1) return "Only one range of times can be compared.";
-  if (plan.time?.daily) return "Hours of the day cannot be compared.";
-  return plan.ranges?.length ? "Ranges of values cannot be compared." : "";
+  if (plan.time?.ranges?.length > 1) return gettext("Only one range of times can be compared.");
+  if (plan.time?.daily) return gettext("Hours of the day cannot be compared.");
+  return plan.ranges?.length ? gettext("Ranges of values cannot be compared.") : "";
 }
 
 /** Return the rows that a plan selects; a time at the end of its range does not belong to it. */

@@ -3,8 +3,10 @@
 import { $, coalesced, h, offer, setText } from "../dom.js";
 import { label } from "../format.js";
 import { formTime } from "../history.js";
+import { filled, gettext } from "../i18n.js";
 import { basisText } from "./bounds.js";
 import { compared } from "./comparison.js";
+import { placeText } from "./places.js";
 import { everyFor, faultsOf, LAST, planFrom, rangeFrom, SHOWS, timeFrom } from "./plans.js";
 import { Results } from "./results.js";
 
@@ -27,7 +29,7 @@ export class SketchPanel {
     this.picked = new Set(); // fields that the user changed
     const { elements } = this.form;
     const spans = Object.entries(LAST).map(([name, [, words]]) => new Option(words, name));
-    elements.span.replaceChildren(new Option("All times", "all"), ...spans, new Option("From \u2026 to \u2026", "custom"));
+    elements.span.replaceChildren(new Option(gettext("All times"), "all"), ...spans, new Option(gettext("From … to …"), "custom"));
     const shows = SHOWS.map(([name, words]) => h("li", {}, h("label", { class: "choice" }, h("input", { type: "checkbox", name: "shows", value: name, checked: name !== "forecast" }), h("span", {}, words))));
     $("sketch-shows").replaceChildren(...shows);
     this.form.addEventListener("submit", (event) => {
@@ -141,7 +143,7 @@ export class SketchPanel {
     this.results.show(documents, plan);
     const basis = documents.find((document) => document?.basis);
     setText($("sketch-basis"), basis ? basisText(basis.basis, basis.confidence) : "");
-    setText($("sketch-save"), this.query ? `Save \u201c${this.query.name}\u201d` : "Save as query");
+    setText($("sketch-save"), this.query ? filled(gettext("Save “%(name)s”"), this.query) : gettext("Save as query"));
     if (!first) return;
     $("sketch-exact").replaceChildren();
     $("sketch-question").open = false;
@@ -150,7 +152,7 @@ export class SketchPanel {
 
   #busy(busy) {
     $("sketch-run").disabled = busy;
-    setText($("sketch-run"), busy ? "Asking\u2026" : "Ask");
+    setText($("sketch-run"), busy ? gettext("Asking…") : gettext("Ask"));
   }
 
   #read() {
@@ -210,7 +212,7 @@ export class SketchPanel {
     offer(feature, [["", names]], names.some(([name]) => name === feature.value) ? feature.value : (names[0]?.[0] ?? ""));
     const correlation = this.form.querySelector("[name=shows][value=correlation]");
     correlation.disabled = (sketch?.comoments ?? []).length < 2;
-    correlation.title = correlation.disabled ? "The sketch of this stream keeps no co-moments." : "";
+    correlation.title = correlation.disabled ? gettext("The sketch of this stream keeps no co-moments.") : "";
   }
 
   #changed(name) {
@@ -258,12 +260,12 @@ export class SketchPanel {
     const { plan } = this;
     const feature = plan.ask.find(({ features }) => features?.length > 0)?.features[0];
     const place = $("sketch-exact");
-    place.replaceChildren(h("p", { class: "hint" }, "Comparing\u2026"));
+    place.replaceChildren(h("p", { class: "hint" }, gettext("Comparing…")));
     const stream = this.store.streams.get(plan.stream);
     const ms = this.store.streamTimeMs(plan.stream, this.now());
     const nowMs = Number.isFinite(ms) ? ms : this.now() + this.store.clockOffsetMs;
     const parts = { asker: this.asker, ask: this.ask, stored: Boolean(stream?.stored), nowMs };
-    const made = feature ? await compared(plan, feature, parts) : [h("p", { class: "notice" }, "Only figures of a feature can be compared.")];
+    const made = feature ? await compared(plan, feature, parts) : [h("p", { class: "notice" }, gettext("Only figures of a feature can be compared."))];
     if (plan === this.plan) place.replaceChildren(...made);
   }
 
@@ -272,7 +274,7 @@ export class SketchPanel {
     if (open && this.query) return void this.#save();
     $("sketch-name-form").hidden = !open;
     const field = $("sketch-name");
-    if (open && !field.value) field.value = `${this.store.streams.get(this.plan.stream)?.title ?? this.plan.stream}: statistics`;
+    if (open && !field.value) field.value = filled(gettext("%(stream)s: statistics"), { stream: this.store.streams.get(this.plan.stream)?.title ?? this.plan.stream });
     (open ? field : $("sketch-save")).focus();
     if (open) field.select();
   }
@@ -308,9 +310,3 @@ export class SketchPanel {
   }
 }
 
-function placeText(place) {
-  if (place?.polygon) return `A polygon of ${place.polygon.length} corners`;
-  if (!place?.area) return "Nothing is drawn yet.";
-  const { lo, hi } = place.area;
-  return `${lo[0]}, ${lo[1]} to ${hi[0]}, ${hi[1]}`;
-}

@@ -1,21 +1,22 @@
 // Plans of questions to sketches, from the fields of the form, and back. Pure.
 
 import { instantOf, SPANS } from "../history.js";
+import { filled, gettext } from "../i18n.js";
 
 const DAY_S = 86_400;
 const MOST_FEATURES = 32;
 /** Spans of time up to now, by name: their length in seconds, and their label. */
 export const LAST = {
   ...Object.fromEntries(Object.entries(SPANS).map(([name, [ms, words]]) => [name, [ms / 1000, words]])),
-  month: [30 * DAY_S, "Last 30 days"],
-  year: [365 * DAY_S, "Last 365 days"],
+  month: [30 * DAY_S, gettext("Last 30 days")],
+  year: [365 * DAY_S, gettext("Last 365 days")],
 };
 /** What the panel can show: name, label. */
 export const SHOWS = [
-  ["series", "Climate chart"],
-  ["histogram", "Histogram"],
-  ["correlation", "Correlations"],
-  ["forecast", "Trend and forecast"],
+  ["series", gettext("Climate chart")],
+  ["histogram", gettext("Histogram")],
+  ["correlation", gettext("Correlations")],
+  ["forecast", gettext("Trend and forecast")],
 ];
 const HORIZONS = { hour: 24 * 3600, day: 30 * DAY_S, week: 12 * 7 * DAY_S, month: 365 * DAY_S, year: 5 * 365 * DAY_S };
 const MOST_AHEAD = 5000; // steps of the sketch that a forecast looks ahead
@@ -68,13 +69,13 @@ export function rangeFrom(from, to, zone) {
 /** Return what is wrong with the fields, by field; an empty object if nothing is. */
 export function faultsOf({ stream, feature, where, place, span, from, to, zone, against, other, dailyFrom, dailyTo }) {
   const faults = {};
-  if (!stream) faults.stream = "Choose a stream that is sketched.";
-  else if (!feature) faults.feature = "Choose a feature.";
-  if (!place) faults.where = where === "query" ? "Choose a query with an area." : "Draw the area on the map, or choose another one.";
-  if (span === "custom" && !rangeFrom(from, to, zone)) faults.span = "Type a beginning, an end, or both.";
-  if (span === "custom" && instantOf(from, zone) >= instantOf(to, zone)) faults.span = `The beginning must be before the end; got ${from} and ${to}.`;
-  if (Boolean(dailyFrom) !== Boolean(dailyTo)) faults.daily = "Type both hours, or none.";
-  if (against !== "nothing" && !other) faults.against = against === "place" ? "Draw the other area on the map." : "Type the beginning and the end of the other time.";
+  if (!stream) faults.stream = gettext("Choose a stream that is sketched.");
+  else if (!feature) faults.feature = gettext("Choose a feature.");
+  if (!place) faults.where = where === "query" ? gettext("Choose a query with an area.") : gettext("Draw the area on the map, or choose another one.");
+  if (span === "custom" && !rangeFrom(from, to, zone)) faults.span = gettext("Type a beginning, an end, or both.");
+  if (span === "custom" && instantOf(from, zone) >= instantOf(to, zone)) faults.span = filled(gettext("The beginning must be before the end; got %(from)s and %(to)s."), { from, to });
+  if (Boolean(dailyFrom) !== Boolean(dailyTo)) faults.daily = gettext("Type both hours, or none.");
+  if (against !== "nothing" && !other) faults.against = against === "place" ? gettext("Draw the other area on the map.") : gettext("Type the beginning and the end of the other time.");
   return faults;
 }
 

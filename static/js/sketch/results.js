@@ -2,12 +2,14 @@
 
 import { h } from "../dom.js";
 import { label, localTime } from "../format.js";
+import { filled, gettext } from "../i18n.js";
 import { basisText, bounded } from "./bounds.js";
 import { forecastChart, histogramChart, seriesChart } from "./charts.js";
+import { statisticText, statisticTitle } from "./statistics.js";
 import { stepText } from "./steps.js";
 import { contrastTable, correlationMatrix, figuresTable, regressionTable } from "./tables.js";
 
-const NOTHING = "Nothing was sketched there.";
+const NOTHING = gettext("Nothing was sketched there.");
 
 /** Return how the steps of a question are called, in the time zone of its plan. */
 export function stepNames(plan, every) {
@@ -56,33 +58,39 @@ export class Results {
     const [feature] = answer.features;
     const name = feature ? label(feature) : "";
     const { question } = answer;
+    const of = (text) => filled(text, { feature: name.toLowerCase() });
     if (question === "series") return this.#series(answer, name, ask, plan);
-    if (question === "histogram") return [head(`Histogram of ${name.toLowerCase()}`), histogramChart(answer, feature, deciles), hint(deciles ? "Dotted lines are the deciles, the full one is the median." : "")];
+    if (question === "histogram") return [head(of(gettext("Histogram of %(feature)s"))), histogramChart(answer, feature, deciles), hint(deciles ? gettext("Dotted lines are the deciles, the full one is the median.") : "")];
     if (question === "correlation" && answer.features.length > 2) return this.#matrix(answer);
-    if (question === "forecast") return [head(`Trend and forecast of ${name.toLowerCase()}`), forecastChart(answer, feature, stepNames(plan, everyOf(answer.every_s))), hint(trendText(answer.trend, feature))];
-    if (question === "contrast") return [head(`Contrast of the ${ask.statistic}`), contrastTable(answer, ask.statistic), hint(`The other: ${basisText(answer.basis_of_other)}. A bold difference is sure.`)];
-    if (question === "regression") return [head(`${name} by ${ask.by.map((other) => label(other).toLowerCase()).join(", ")}`), regressionTable(answer)];
-    if (question === "cells") return [head("Cells"), hint(`${answer.cells.cell.length} cells have elements. Density, under Layers, draws them.`)];
-    return [head(question === "select" ? name || "All features" : label(question)), figuresTable(answer)];
+    if (question === "forecast") return [head(of(gettext("Trend and forecast of %(feature)s"))), forecastChart(answer, feature, stepNames(plan, everyOf(answer.every_s))), hint(trendText(answer.trend, feature))];
+    if (question === "contrast") return contrastOf(answer, ask);
+    if (question === "regression") return [head(filled(gettext("%(feature)s by %(others)s"), { feature: name, others: ask.by.map((other) => label(other).toLowerCase()).join(", ") })), regressionTable(answer)];
+    if (question === "cells") return [head(gettext("Cells")), hint(filled(gettext("%(count)s cells have elements. Density, under Layers, draws them."), { count: answer.cells.cell.length }))];
+    return [head(question === "select" ? name || gettext("All features") : question === "count" ? gettext("Count") : statisticTitle(question)), figuresTable(answer)];
   }
 
   /** A chart for each feature of a series; a choice says what its bars are. */
   #series(answer, name, ask, plan) {
-    const bars = h("select", { "aria-label": "Bars" }, new Option("Bars: values", "count"), new Option("Bars: sums", "sum"));
+    const bars = h("select", { "aria-label": gettext("Bars") }, new Option(gettext("Bars: values"), "count"), new Option(gettext("Bars: sums"), "sum"));
     const place = h("div");
     const several = answer.features.length > 1;
     const chart = (feature) => [...(several ? [h("p", { class: "chart-name" }, label(feature))] : []), seriesChart(answer, feature, bars.value, stepNames(plan, ask.every))];
     const draw = () => place.replaceChildren(...answer.features.flatMap(chart));
     bars.addEventListener("change", draw);
     draw();
-    return [h("header", {}, h("h2", {}, several ? "Climate" : `Climate of ${name.toLowerCase()}`), bars), place, hint("Line: mean; band: least to largest; bars below.")];
+    return [h("header", {}, h("h2", {}, several ? gettext("Climate") : filled(gettext("Climate of %(feature)s"), { feature: name.toLowerCase() })), bars), place, hint(gettext("Line: mean; band: least to largest; bars below."))];
   }
 
   #matrix(answer) {
     const told = h("p", { class: "chart-told", role: "status" });
     const matrix = correlationMatrix(answer, this.isDark(), (words) => (told.textContent = words));
-    return [head("Correlations"), h("div", { class: "sketch-matrix-scroll", role: "region", tabindex: "0", "aria-label": "Correlations" }, matrix), told];
+    return [head(gettext("Correlations")), h("div", { class: "sketch-matrix-scroll", role: "region", tabindex: "0", "aria-label": gettext("Correlations") }, matrix), told];
   }
+}
+
+function contrastOf(answer, { statistic }) {
+  const other = filled(gettext("The other: %(basis)s. A bold difference is sure."), { basis: basisText(answer.basis_of_other) });
+  return [head(filled(gettext("Contrast of the %(what)s"), { what: statisticText(statistic) })), contrastTable(answer, statistic), hint(other)];
 }
 
 function head(text) {
@@ -98,7 +106,8 @@ function empty({ answers, from_us: fromUs, cells }) {
 }
 
 function trendText(trend, feature) {
-  return trend ? `Trend: ${bounded("contrast", feature, { value: trend.per_year, low: trend.low, high: trend.high })} a year` : "Too few steps for a trend.";
+  if (!trend) return gettext("Too few steps for a trend.");
+  return filled(gettext("Trend: %(change)s a year"), { change: bounded("contrast", feature, { value: trend.per_year, low: trend.low, high: trend.high }) });
 }
 
 /** Return what steps of a length are called. */

@@ -1,5 +1,7 @@
 // The steps of a slider over the times that a sketch has: hours, days, weeks, months or years in UTC. Pure.
 
+import { filled, gettext } from "../i18n.js";
+
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 const MONDAY_MS = -3 * DAY_MS; // 1970 began on a Thursday
@@ -33,8 +35,8 @@ export function stepText([fromMs, toMs], step) {
   if (step === "year") return text.slice(0, 4);
   if (step === "month") return text.slice(0, 7);
   if (step === "day") return text.slice(0, 10);
-  if (step === "week") return `week of ${text.slice(0, 10)}`;
-  return `${text.slice(0, 10)} ${text.slice(11, 16)} to ${new Date(toMs).toISOString().slice(11, 16)}`;
+  if (step === "week") return filled(gettext("week of %(day)s"), { day: text.slice(0, 10) });
+  return filled(gettext("%(from)s to %(to)s"), { from: `${text.slice(0, 10)} ${text.slice(11, 16)}`, to: new Date(toMs).toISOString().slice(11, 16) });
 }
 
 function startOf(step, ms) {

@@ -2,8 +2,10 @@
 
 import { h } from "../dom.js";
 import { count, label } from "../format.js";
+import { filled, gettext } from "../i18n.js";
 import { bounded, figure, membership, titleOf } from "./bounds.js";
 import { colourAt, css } from "./colours.js";
+import { joinedNames } from "./statistics.js";
 
 /** Make a table of single figures with their bounds. */
 export function figuresTable(answer) {
@@ -29,7 +31,8 @@ export function correlationMatrix(answer, dark, onTell) {
 
 function matrixCell(entry, names, { n, dark, onTell }) {
   if (!entry || entry.value === null) return h("td", {}, "\u2013");
-  const words = `${titleOf("correlation", names)}: ${bounded("correlation", "", entry)}, of ${count(n)} elements`;
+  const told = { title: titleOf("correlation", names), value: bounded("correlation", "", entry), count: count(n) };
+  const words = filled(gettext("%(title)s: %(value)s, of %(count)s elements"), told);
   const button = h("button", { type: "button", class: "quiet", title: words, "aria-label": words, onclick: () => onTell(words), onfocus: () => onTell(words), onpointerenter: () => onTell(words) },
     entry.value.toFixed(2).replace("-", "\u2212").replace("0.", "."));
   const colour = colourAt(Math.abs(entry.value), dark);
@@ -44,20 +47,20 @@ export function contrastTable(answer, statistic) {
     const [feature] = [entry.of].flat();
     const sure = entry.low > 0 || entry.high < 0;
     return h("tr", {},
-      h("th", { scope: "row" }, [entry.of].flat().map(label).join(" and ")),
+      h("th", { scope: "row" }, joinedNames([entry.of].flat().map(label))),
       h("td", {}, figure(statistic, feature, entry.one.value)),
       h("td", {}, figure(statistic, feature, entry.other.value)),
       h("td", { class: sure ? "sure" : null }, bounded("contrast", feature, entry)));
   });
-  const heads = ["Feature", "Here", "Other", "Difference"].map((text) => h("th", { scope: "col" }, text));
+  const heads = [gettext("Feature"), gettext("Here"), gettext("Other"), gettext("Difference")].map((text) => h("th", { scope: "col" }, text));
   return h("table", { class: "sketch-contrast" }, h("thead", {}, h("tr", {}, ...heads)), h("tbody", {}, ...rows));
 }
 
 /** Make the table of a regression: its coefficients, how much it explains, and what it predicts. */
 export function regressionTable({ intercept, coefficients, r2, n, prediction, features: [feature] }) {
   const line = (name, entry) => h("tr", {}, h("th", { scope: "row" }, name), h("td", {}, bounded("regression", "", entry)));
-  const rows = [line("Constant", intercept), ...coefficients.map((entry) => line(`Times ${label(entry.of).toLowerCase()}`, entry))];
-  rows.push(line("Explained share", { value: r2 }), h("tr", {}, h("th", { scope: "row" }, "Elements"), h("td", {}, count(n))));
-  if (prediction) rows.push(h("tr", {}, h("th", { scope: "row" }, "Predicted"), h("td", {}, bounded("mean", feature, prediction))));
+  const rows = [line(gettext("Constant"), intercept), ...coefficients.map((entry) => line(filled(gettext("Times %(feature)s"), { feature: label(entry.of).toLowerCase() }), entry))];
+  rows.push(line(gettext("Explained share"), { value: r2 }), h("tr", {}, h("th", { scope: "row" }, gettext("Elements")), h("td", {}, count(n))));
+  if (prediction) rows.push(h("tr", {}, h("th", { scope: "row" }, gettext("Predicted")), h("td", {}, bounded("mean", feature, prediction))));
   return h("table", { class: "sketch-figures" }, h("tbody", {}, ...rows));
 }

@@ -1,42 +1,53 @@
 // What a query of a sketch asks, in words. Pure.
 
 import { label, number } from "../format.js";
+import { filled, gettext, ngettext } from "../i18n.js";
+import { ofFeatures, statisticText } from "./statistics.js";
 
-const OF_STATISTIC = { mean: "mean", std: "standard deviation", min: "least", max: "largest", sum: "sum", count: "count" };
+const EVERY = { hour: gettext("hour"), day: gettext("day"), week: gettext("week"), month: gettext("month"), year: gettext("year") };
 
 /** Return what a plan asks: "mean of temp, histogram of wind in an area, in the last 2 h". */
 export function sketchText(plan) {
   const asked = [...new Set(plan.ask.map(askText))].join(", ");
-  const place = plan.polygon ? " in a polygon" : plan.area ? " in an area" : "";
-  const other = plan.other ? "; against another place or time" : "";
-  return `${asked}${place}${timesText(plan.time ?? {})}${other}`;
+  const place = plan.polygon ? gettext("%(asked)s in a polygon") : plan.area ? gettext("%(asked)s in an area") : "%(asked)s";
+  const text = [filled(place, { asked }), ...timesOf(plan.time ?? {})].join(", ");
+  return plan.other ? filled(gettext("%(text)s; against another place or time"), { text }) : text;
 }
 
 function askText({ question, features = [], statistic, every, by = [] }) {
   const names = features.map((name) => label(name).toLowerCase());
-  const of = names.length === 0 ? "" : ` of ${names.length > 3 ? `${names.length} features` : names.join(", ")}`;
-  if (question === "select") return `statistics${of || " of all features"}`;
-  if (question === "series") return `course${of} by ${every}`;
-  if (question === "cells") return `${OF_STATISTIC[statistic] ?? statistic}${of} by cell`;
-  if (question === "contrast") return `contrast of the ${OF_STATISTIC[statistic] ?? statistic}${of}`;
-  if (question === "regression") return `${names[0]} by ${by.map((name) => label(name).toLowerCase()).join(", ")}`;
-  return `${OF_STATISTIC[question] ?? question}${of || " of elements"}`;
+  const of = names.length > 3 ? filled(gettext("%(count)s features"), { count: names.length }) : names.join(", ");
+  const what = (words) => (of ? ofFeatures(words, of) : words);
+  if (question === "select") return of ? ofFeatures(gettext("statistics"), of) : gettext("statistics of all features");
+  if (question === "series") return filled(gettext("%(what)s by %(every)s"), { what: what(gettext("course")), every: EVERY[every] ?? every });
+  if (question === "cells") return filled(gettext("%(what)s by cell"), { what: what(statisticText(statistic)) });
+  if (question === "contrast") return filled(gettext("contrast of the %(what)s"), { what: what(statisticText(statistic)) });
+  if (question === "regression") return filled(gettext("%(feature)s by %(others)s"), { feature: names[0], others: by.map((name) => label(name).toLowerCase()).join(", ") });
+  return of ? what(statisticText(question)) : filled(gettext("%(what)s of elements"), { what: statisticText(question) });
 }
 
-function timesText({ ranges, last_s: lastS, daily }) {
+function timesOf({ ranges, last_s: lastS, daily }) {
   const parts = [];
-  if (ranges?.length === 1) parts.push([ranges[0].from && `from ${dayOf(ranges[0].from)}`, ranges[0].to && `until ${dayOf(ranges[0].to)}`].filter(Boolean).join(" "));
-  if (ranges?.length > 1) parts.push(`in ${ranges.length} ranges of time`);
-  if (lastS) parts.push(`in the last ${lengthText(lastS)}`);
-  if (daily) parts.push(`from ${daily.from} to ${daily.to} daily`);
-  return parts.map((part) => `, ${part}`).join("");
+  if (ranges?.length === 1) parts.push(rangeText(ranges[0]));
+  if (ranges?.length > 1) parts.push(filled(gettext("in %(count)s ranges of time"), { count: ranges.length }));
+  if (lastS) parts.push(lastText(lastS));
+  if (daily) parts.push(filled(gettext("from %(from)s to %(to)s daily"), daily));
+  return parts;
+}
+
+function rangeText(range) {
+  const [from, to] = [range.from, range.to].map((text) => text && dayOf(text));
+  if (from && to) return filled(gettext("from %(from)s until %(to)s"), { from, to });
+  return from ? filled(gettext("from %(from)s"), { from }) : filled(gettext("until %(to)s"), { to });
 }
 
 function dayOf(text) {
   return /T00:00(:00)?/.test(text) ? text.slice(0, 10) : text.slice(0, 16).replace("T", " ");
 }
 
-function lengthText(seconds) {
-  const [unit, each] = [["days", 86_400], ["h", 3600], ["min", 60]].find(([, length]) => seconds >= length && seconds % length === 0) ?? ["s", 1];
-  return `${number(seconds / each, 1)} ${unit}`;
+function lastText(seconds) {
+  const days = seconds / 86_400;
+  if (Number.isInteger(days) && days > 0) return filled(ngettext("in the last %(count)s day", "in the last %(count)s days", days), { count: number(days, 1) });
+  const [unit, each] = [["h", 3600], ["min", 60]].find(([, length]) => seconds >= length && seconds % length === 0) ?? ["s", 1];
+  return filled(gettext("in the last %(duration)s"), { duration: `${number(seconds / each, 1)} ${unit}` });
 }

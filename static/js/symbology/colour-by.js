@@ -2,6 +2,7 @@
 
 import { vocabularyOf } from "../filter-words.js";
 import { age, label, number } from "../format.js";
+import { filled, gettext } from "../i18n.js";
 import { KINDS } from "../objects.js";
 import { reader } from "../property-text.js";
 import { bordersOf, categoriesOf, OTHER, rangeOf, UNKNOWN } from "./classes.js";
@@ -13,7 +14,14 @@ const AGES_MS = [10_000, 30_000, 60_000, 120_000, 300_000, 600_000];
 const SAMPLE = 5000; // objects that are looked at to find the classes
 const OF_A_STREAM = 250; // objects of each stream that are looked at for names of properties
 const GROWN = 1.5; // times as many objects as at the last look: the classes are found anew
-const BUILT_IN = { [NOTHING]: "Nothing", speed: "Speed", altitude: "Altitude", kind: "Kind", age: "Time since last report" };
+const BUILT_IN = {
+  [NOTHING]: gettext("Nothing"),
+  speed: gettext("Speed"),
+  altitude: gettext("Altitude"),
+  kind: gettext("Kind"),
+  age: gettext("Time since last report"),
+};
+const KIND_WORDS = { ship: gettext("ship"), aircraft: gettext("aircraft"), bus: gettext("bus"), other: gettext("other") };
 const NAMES = { speed: "speed_mps", altitude: "altitude_m" };
 
 /** Return the name of the property that a choice is about; null if it is about something else. */
@@ -30,7 +38,7 @@ export function isChoice(by) {
 export function choicesOf(objects) {
   const { names } = vocabularyOf([...objects.byStream.keys()].flatMap((stream) => objects.textsOf(stream).slice(0, OF_A_STREAM)));
   const properties = [...names.keys()].filter((name) => !Object.values(NAMES).includes(name)).map((name) => [PROPERTY + name, label(name)]);
-  return [["", Object.entries(BUILT_IN)], ["Properties", properties.sort(([, a], [, b]) => a.localeCompare(b))]];
+  return [["", Object.entries(BUILT_IN)], [gettext("Properties"), properties.sort(([, a], [, b]) => a.localeCompare(b))]];
 }
 
 export class ColourBy {
@@ -117,15 +125,15 @@ export class ColourBy {
   legend() {
     const property = propertyOf(this.by);
     const title = BUILT_IN[this.by] ?? label(property);
-    const unknown = [UNKNOWN, "unknown"];
-    if (this.by === "kind") return { title, unit: "", rows: KINDS.map((kind, i) => [i, kind]) };
+    const unknown = [UNKNOWN, gettext("unknown")];
+    if (this.by === "kind") return { title, unit: "", rows: KINDS.map((kind, i) => [i, KIND_WORDS[kind]]) };
     if (this.by === "age") return { title, unit: "", rows: [...rangeTexts(this.borders.map((ms) => age(ms))), unknown] };
     if (this.borders) {
       const { symbol, unit: [size, zero] } = this.#unit();
       return { title, unit: symbol, rows: [...rangeTexts(this.borders.map((value) => number((value - zero) / size, 6))), unknown] };
     }
     const rows = [...this.categories].map(([text, i]) => [i, text]);
-    return { title, unit: "", rows: [...rows, ...(this.others ? [[OTHER, "other"]] : []), unknown] };
+    return { title, unit: "", rows: [...rows, ...(this.others ? [[OTHER, gettext("other")]] : []), unknown] };
   }
 
   #forget() {
@@ -178,7 +186,7 @@ export class ColourBy {
 
 /** Return the legend's rows of ranges between borders, given their texts. */
 function rangeTexts(texts) {
-  if (texts.length === 0) return [[0, "all"]];
-  const between = texts.slice(1).map((text, i) => [i + 1, `${texts[i]} to ${text}`]);
-  return [[0, `below ${texts[0]}`], ...between, [texts.length, `${texts.at(-1)} and more`]];
+  if (texts.length === 0) return [[0, gettext("all")]];
+  const between = texts.slice(1).map((text, i) => [i + 1, filled(gettext("%(from)s to %(to)s"), { from: texts[i], to: text })]);
+  return [[0, filled(gettext("below %(value)s"), { value: texts[0] })], ...between, [texts.length, filled(gettext("%(value)s and more"), { value: texts.at(-1) })]];
 }

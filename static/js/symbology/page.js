@@ -2,6 +2,7 @@
 
 import { $, coalesced, h, offer, setText } from "../dom.js";
 import { number } from "../format.js";
+import { gettext } from "../i18n.js";
 import { LENGTHS_MIN, USUAL_MIN } from "../trails.js";
 import { MINUTES } from "../course-vectors.js";
 import { recall, remember } from "../remembered.js";
@@ -71,8 +72,8 @@ export function createSymbology({ store, isDark, layer, onTrails, onChange }) {
   };
   const start = () => {
     const minutes = (choices, none) => choices.map((min) => new Option(min === 0 ? none : `${number(min, 0)} min`, min));
-    selects.trail.append(...minutes(LENGTHS_MIN, "Off"));
-    selects.vector.append(...minutes(MINUTES, "Off"));
+    selects.trail.append(...minutes(LENGTHS_MIN, gettext("Off")));
+    selects.vector.append(...minutes(MINUTES, gettext("Off")));
     selects.by.addEventListener("change", () => change({ by: selects.by.value }));
     selects.trail.addEventListener("change", () => change({ trail: Number(selects.trail.value) }));
     selects.vector.addEventListener("change", () => change({ vector: Number(selects.vector.value) }));

@@ -1,6 +1,7 @@
 // The columns of the table: what they are called, and their values by the slots of the store's objects. Pure.
 
 import { age, altitude, label, parsed, place, title, value } from "../format.js";
+import { gettext } from "../i18n.js";
 
 // Columns that every object has. The others are named like the properties that they show.
 export const KEY = "@key";
@@ -13,14 +14,14 @@ export const LATITUDE = "@latitude";
 export const ALTITUDE = "@altitude";
 
 const FIXED = {
-  [NAME]: { label: "Name", width: 190 },
-  [KEY]: { label: "Key", width: 130 },
-  [STREAM]: { label: "Stream", width: 150 },
-  [HEARD]: { label: "Last heard", width: 104, unit: "s ago" },
-  [PLACE]: { label: "Place", width: 206, unit: "" },
-  [LONGITUDE]: { label: "Longitude", width: 108, unit: "\u00b0" },
-  [LATITUDE]: { label: "Latitude", width: 104, unit: "\u00b0" },
-  [ALTITUDE]: { label: "Altitude", width: 100, unit: "m" },
+  [NAME]: { label: gettext("Name"), width: 190 },
+  [KEY]: { label: gettext("Key"), width: 130 },
+  [STREAM]: { label: gettext("Stream"), width: 150 },
+  [HEARD]: { label: gettext("Last heard"), width: 104, unit: gettext("s ago") },
+  [PLACE]: { label: gettext("Place"), width: 206, unit: "" },
+  [LONGITUDE]: { label: gettext("Longitude"), width: 108, unit: "\u00b0" },
+  [LATITUDE]: { label: gettext("Latitude"), width: 104, unit: "\u00b0" },
+  [ALTITUDE]: { label: gettext("Altitude"), width: 100, unit: "m" },
 };
 export const FIXED_NAMES = Object.keys(FIXED);
 export const FIRST_COLUMNS = [NAME, KEY, STREAM, HEARD, PLACE];
@@ -161,6 +162,6 @@ export class Columns {
 
 function textOf(content) {
   if (content === undefined || content === null || content === "") return null;
-  if (typeof content === "boolean") return content ? "yes" : "no";
+  if (typeof content === "boolean") return content ? gettext("yes") : gettext("no");
   return typeof content === "object" ? JSON.stringify(content) : String(content);
 }

@@ -1,5 +1,6 @@
 // What the user writes to filter the table: a text for all columns, and a condition for one. Pure.
 
+import { filled, gettext } from "../i18n.js";
 import { aboutColumn, HEARD } from "./columns.js";
 
 const CONDITION = /^\s*(>=|<=|<>|>|<|=)?\s*(.*?)\s*$/s;
@@ -20,10 +21,10 @@ const COMPARE = {
 export function readCondition(name, written) {
   const [, sign = "", rest] = CONDITION.exec(written);
   if (!sign && !rest) return null;
-  if (!rest) return { error: `Write a value after ${sign}` };
+  if (!rest) return { error: filled(gettext("Write a value after %(sign)s"), { sign }) };
   const amount = numberOf(name, rest);
   if (sign in COMPARE) {
-    if (amount === null) return { error: `Write a number after ${sign}${unitWords(name)}` };
+    if (amount === null) return { error: numberError(name, sign) };
     const holds = COMPARE[sign];
     // A comparison with NaN is false, so objects without a number do not pass.
     return { passes: (columns, slot) => holds(columns.number(name, slot) - amount) };
@@ -53,10 +54,10 @@ function numberOf(name, text) {
   return unit === "" || unit === aboutColumn(name).unit ? Number(digits) : null;
 }
 
-function unitWords(name) {
-  if (name === HEARD) return ", in s, min, h or d";
+function numberError(name, sign) {
+  if (name === HEARD) return filled(gettext("Write a number after %(sign)s, in s, min, h or d"), { sign });
   const { unit } = aboutColumn(name);
-  return unit ? `, in ${unit}` : "";
+  return filled(unit ? gettext("Write a number after %(sign)s, in %(unit)s") : gettext("Write a number after %(sign)s"), { sign, unit });
 }
 
 /** Return what of a value a text is looked for in; nothing of a place, whose parts are other columns. */

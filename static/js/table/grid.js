@@ -1,12 +1,24 @@
 // The grid of the table: a heading, and of the rows only those in view. Rows have one height, and their elements are used again.
 
 import { h, icon } from "../dom.js";
-import { aboutColumn, NAME, PLACE } from "./columns.js";
+import { filled, gettext } from "../i18n.js";
+import { aboutColumn, ALTITUDE, HEARD, KEY, LATITUDE, LONGITUDE, NAME, PLACE, STREAM } from "./columns.js";
 import { rowAfter, rowsInView, scrolledTo } from "./windowing.js";
 
 export const ROW_PX = 28;
 const STAR_PX = 40;
-const HINT = "A part of the text, or >, <, >=, <=, = or <> and a value";
+const HINT = gettext("A part of the text, or >, <, >=, <=, = or <> and a value");
+// What the buttons of the columns do that every object has.
+const SORTS = {
+  [NAME]: gettext("Sort by name"),
+  [KEY]: gettext("Sort by key"),
+  [STREAM]: gettext("Sort by stream"),
+  [HEARD]: gettext("Sort by last heard"),
+  [PLACE]: gettext("Sort by place"),
+  [LONGITUDE]: gettext("Sort by longitude"),
+  [LATITUDE]: gettext("Sort by latitude"),
+  [ALTITUDE]: gettext("Sort by altitude"),
+};
 const STEP_PX = 120; // by which the left and right arrows scroll
 
 export class Grid {
@@ -108,8 +120,9 @@ export class Grid {
     const headings = this.names.map((name) => {
       const { label, unit } = aboutColumn(name);
       const written = this.rows.conditions.get(name) ?? "";
-      const sort = h("button", { type: "button", class: "table-sort quiet", title: name.startsWith("@") ? `Sort by ${label.toLowerCase()}` : `Sort by ${name}`, onclick: () => this.onSort(name) }, h("span", {}, label));
-      const input = h("input", { type: "text", class: "table-only", value: written, autocomplete: "off", spellcheck: "false", "aria-label": `Filter ${label}`, placeholder: unit ? `> ${unit}` : "Filter", title: HINT });
+      const sorts = SORTS[name] ?? filled(gettext("Sort by %(name)s"), { name });
+      const sort = h("button", { type: "button", class: "table-sort quiet", title: sorts, onclick: () => this.onSort(name) }, h("span", {}, label));
+      const input = h("input", { type: "text", class: "table-only", value: written, autocomplete: "off", spellcheck: "false", "aria-label": filled(gettext("Filter %(column)s"), { column: label }), placeholder: unit ? `> ${unit}` : gettext("Filter"), title: HINT });
       const check = () => {
         const wrong = this.onCondition(name, input.value);
         input.setAttribute("aria-invalid", String(Boolean(wrong)));
@@ -118,7 +131,7 @@ export class Grid {
       input.addEventListener("input", check);
       return h("div", { role: "columnheader", class: "table-heading", "data-name": name }, sort, name === PLACE ? null : input);
     });
-    const star = h("div", { role: "columnheader", class: "table-heading table-stars" }, h("span", { class: "visually-hidden" }, "Watched"), icon("star"));
+    const star = h("div", { role: "columnheader", class: "table-heading table-stars" }, h("span", { class: "visually-hidden" }, gettext("Watched")), icon("star"));
     return h("div", { role: "row", class: "table-row", "aria-rowindex": 1 }, star, ...headings);
   }
 
@@ -159,7 +172,7 @@ export class Grid {
     const name = columns.text(NAME, slot) ?? objects.keys[slot];
     if (element.star.called !== name) {
       element.star.called = name;
-      element.star.setAttribute("aria-label", `Watch ${name}`);
+      element.star.setAttribute("aria-label", filled(gettext("Watch %(name)s"), { name }));
     }
     this.names.forEach((column, i) => {
       const cell = element.cells[i];

@@ -2,6 +2,7 @@
 
 import { $, coalesced } from "../dom.js";
 import { count, title } from "../format.js";
+import { filled, gettext, ngettext } from "../i18n.js";
 import { recall, remember } from "../remembered.js";
 import { toast } from "../toasts.js";
 import { TablePanel } from "./panel.js";
@@ -38,11 +39,11 @@ export function createTable({ store, map, navigation, now, shown, onAddress, onS
   const star = (stream, key) => {
     const slot = store.objects.slot(stream, key);
     const name = slot === undefined ? key : title(key, store.objects.properties(slot));
-    if (watch.toggle(stream, key, name) === null) toast(`The watch list may have ${count(MOST_WATCHED)} objects; it has as many already.`, "error");
+    if (watch.toggle(stream, key, name) === null) toast(filled(gettext("The watch list may have %(count)s objects; it has as many already."), { count: count(MOST_WATCHED) }), "error");
   };
   const starSelected = () => {
     if (store.selected) star(store.selected.stream, store.selected.key);
-    else toast("Select an object to watch it.");
+    else toast(gettext("Select an object to watch it."));
   };
   const panel = new TablePanel({
     store,
@@ -73,7 +74,7 @@ export function createTable({ store, map, navigation, now, shown, onAddress, onS
     for (const [name, on] of Object.entries({ crossings, silence, sound })) form.elements[name].checked = on;
     form.elements.silentMin.value = silentMin;
     form.elements.silentMin.disabled = !silence;
-    $("table-watch-count").textContent = watch.size === 1 ? "1 object has a star." : `${count(watch.size)} objects have a star.`;
+    $("table-watch-count").textContent = filled(ngettext("%(count)s object has a star.", "%(count)s objects have a star.", watch.size), { count: count(watch.size) });
     $("table-watch-clear").disabled = watch.size === 0;
   };
   form.addEventListener("submit", (event) => event.preventDefault());

@@ -2,6 +2,7 @@
 
 import { $, coalesced, debounced, h, offer, setText } from "../dom.js";
 import { count } from "../format.js";
+import { filled, gettext, ngettext } from "../i18n.js";
 import { staleNote } from "../query-answer.js";
 import { aboutColumn, FIRST_COLUMNS } from "./columns.js";
 import { csv, geoJson } from "./export.js";
@@ -17,6 +18,14 @@ const WRITE_MS = 200; // after a key, before rows are filtered
 const LEAST_PX = 150;
 const STEP_PX = 32;
 const FIRST_PX = 300;
+
+// How many objects of each kind of source there are.
+const COUNTED = {
+  view: (n) => ngettext("%(count)s object in view", "%(count)s objects in view", n),
+  watched: (n) => ngettext("%(count)s object of the watch list", "%(count)s objects of the watch list", n),
+  query: (n) => ngettext("%(count)s object in the answer", "%(count)s objects in the answer", n),
+  stream: (n) => ngettext("%(count)s object of the stream", "%(count)s objects of the stream", n),
+};
 
 export class TablePanel {
   /**
@@ -219,9 +228,9 @@ export class TablePanel {
   #describe() {
     const { streams, queries } = this.store;
     offer($("table-source"), [
-      ["", [[VIEW, "In view"], [WATCHED, `Watch list (${count(this.watch.size)})`]]],
-      ["All objects of a stream", [...streams.values()].filter(({ enabled }) => enabled !== false).map(({ name, title }) => [`stream:${name}`, title ?? name])],
-      ["In the answer of a query", [...queries.values()].filter(hasObjects).map(({ query, name }) => [`query:${query}`, name])],
+      ["", [[VIEW, gettext("In view")], [WATCHED, filled(gettext("Watch list (%(count)s)"), { count: count(this.watch.size) })]]],
+      [gettext("All objects of a stream"), [...streams.values()].filter(({ enabled }) => enabled !== false).map(({ name, title }) => [`stream:${name}`, title ?? name])],
+      [gettext("In the answer of a query"), [...queries.values()].filter(hasObjects).map(({ query, name }) => [`query:${query}`, name])],
     ], this.source);
     setText($("table-status"), [this.#statusText(), staleNote(this.store, this.now())].filter(Boolean).join(" "));
     this.#absent();
@@ -231,12 +240,11 @@ export class TablePanel {
     const { n, of } = this.rows;
     const { kind, query, stream } = readSource(this.source);
     const { streams, queries } = this.store;
-    if (kind === "query" && !queries.has(query)) return "This query is not there any more.";
-    if (kind === "query" && !this.store.answered(query)) return "Waiting for the answer\u2026";
-    if (kind === "stream" && !streams.has(stream)) return "This stream is not there any more.";
-    const where = { view: "in view", watched: "of the watch list", query: "in the answer", stream: "of the stream" }[kind];
-    const filtered = n === of ? count(of) : `${count(n)} of ${count(of)}`;
-    return `${filtered} object${of === 1 ? "" : "s"} ${where}`;
+    if (kind === "query" && !queries.has(query)) return gettext("This query is not there any more.");
+    if (kind === "query" && !this.store.answered(query)) return gettext("Waiting for the answer…");
+    if (kind === "stream" && !streams.has(stream)) return gettext("This stream is not there any more.");
+    const filtered = n === of ? count(of) : filled(gettext("%(shown)s of %(total)s"), { shown: count(n), total: count(of) });
+    return filled(COUNTED[kind](of), { count: filtered });
   }
 
   /** Say which watched objects the page has not heard of. */
@@ -248,9 +256,9 @@ export class TablePanel {
     const wanted = absent.map(({ stream, key }) => `${stream}\n${key}`).join("\n\n");
     if (box.dataset.absent === wanted) return;
     box.dataset.absent = wanted;
-    const remove = ({ stream, key, title }) => h("button", { type: "button", class: "small", title: "Remove from the watch list", onclick: () => this.watch.toggle(stream, key) }, `${title} \u00d7`);
-    if (absent.length > 0) box.replaceChildren("No recent report of: ", ...absent.map(remove));
-    else box.replaceChildren("Star objects to watch them: here, in the panel of the selected object, or with the key w.");
+    const remove = ({ stream, key, title }) => h("button", { type: "button", class: "small", title: gettext("Remove from the watch list"), onclick: () => this.watch.toggle(stream, key) }, `${title} \u00d7`);
+    if (absent.length > 0) box.replaceChildren(gettext("No recent report of:"), " ", ...absent.map(remove));
+    else box.replaceChildren(gettext("Star objects to watch them: here, in the panel of the selected object, or with the key w."));
   }
 
   #save(ending, type, write) {

@@ -1,6 +1,7 @@
 // Tells when a watched object enters or leaves the answer of a shown query, or falls silent. Pure.
 
 import { age, parsed, reason, title } from "../format.js";
+import { filled, gettext } from "../i18n.js";
 
 export class WatchAlarms {
   /** @param {object} parts `store`; `watch`, a WatchList; `raise(text, rising)`, called with what happened, and whether something came */
@@ -20,7 +21,8 @@ export class WatchAlarms {
     if (!this.watch.settings.crossings || this.watch.size === 0) return;
     for (const { stream, key, sign, query, queryName, text, reason: why } of fresh) {
       if (!this.watch.has(stream, key) || !queries.get(query)?.shown) continue;
-      this.raise(`${title(key, parsed(text))} ${sign > 0 ? "entered" : "left"} \u201c${queryName}\u201d: ${reason(why, sign)}.`, sign > 0);
+      const words = sign > 0 ? gettext("%(object)s entered “%(query)s”: %(why)s.") : gettext("%(object)s left “%(query)s”: %(why)s.");
+      this.raise(filled(words, { object: title(key, parsed(text)), query: queryName, why: reason(why, sign) }), sign > 0);
     }
   }
 
@@ -44,6 +46,7 @@ export class WatchAlarms {
     }
     if (this.silent.has(name)) return;
     this.silent.add(name);
-    this.raise(gone ? `${object.title} is not heard of any more.` : `${object.title} has not been heard of for ${age(ageMs)}.`, false);
+    const words = gone ? gettext("%(object)s is not heard of any more.") : gettext("%(object)s has not been heard of for %(duration)s.");
+    this.raise(filled(words, { object: object.title, duration: age(ageMs) }), false);
   }
 }

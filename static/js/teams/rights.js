@@ -1,5 +1,7 @@
 // What a user may do with what teams share, as the page shows it. The server decides; this only hides what it would refuse. Pure.
 
+import { filled, gettext } from "../i18n.js";
+
 const EDITORS = ["analyst", "admin"];
 
 /** Whether the user may change or delete something with `mine` and `team`. */
@@ -23,6 +25,6 @@ export const teamOf = (text) => (text ? Number(text) : null);
 
 /** Say with whom something is shared; empty if with nobody. */
 export function sharedText(store, { team, shared }) {
-  const name = team === null || team === undefined ? "" : (store.teams.get(team)?.name ?? `number ${team}`);
-  return [name && `team ${name}`, shared && "all users"].filter(Boolean).join(", ");
+  const name = team === null || team === undefined ? "" : (store.teams.get(team)?.name ?? filled(gettext("number %(number)s"), { number: team }));
+  return [name && filled(gettext("team %(name)s"), { name }), shared && gettext("all users")].filter(Boolean).join(", ");
 }

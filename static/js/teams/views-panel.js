@@ -2,9 +2,10 @@
 
 import { confirmed } from "../confirm.js";
 import { $, h, icon, offer, setText } from "../dom.js";
+import { filled, gettext, ngettext } from "../i18n.js";
 import { mayShare, sharedText, teamChoices, teamOf } from "./rights.js";
 
-const HOURS = [[1, "1 hour"], [24, "1 day"], [168, "1 week"], [720, "30 days"]];
+const HOURS = [[1, gettext("1 hour")], [24, gettext("1 day")], [168, gettext("1 week")], [720, gettext("30 days")]];
 
 export class ViewsPanel {
   /**
@@ -41,7 +42,7 @@ export class ViewsPanel {
     setText($("views-error"), "");
     this.renaming = false;
     $("link-made").hidden = true;
-    offer(this.form.elements.team, [["", [["", "only me"], ...teamChoices(this.store)]]], "");
+    offer(this.form.elements.team, [["", [["", gettext("only me")], ...teamChoices(this.store)]]], "");
     this.form.elements.team.closest("label").hidden = teamChoices(this.store).length === 0;
     offer(this.linkForm.elements.hours, [["", HOURS.map(([hours, text]) => [String(hours), text])]], "24");
     this.#offerQueries();
@@ -71,7 +72,7 @@ export class ViewsPanel {
 
   async #save() {
     const name = this.form.elements.name.value.trim();
-    if (!name) return setText($("views-error"), "Type a name for the view.");
+    if (!name) return setText($("views-error"), gettext("Type a name for the view."));
     const team = teamOf(this.form.elements.team.value);
     const reply = await this.#tried({ type: "saved.add", name, address: this.address(), ...this.#shown(), team });
     if (!reply) return;
@@ -91,17 +92,19 @@ export class ViewsPanel {
   #row(view) {
     const open = h("button", { type: "button", class: "view-name", onclick: () => this.#open(view) }, view.name);
     const choices = view.editable ? teamChoices(this.store, view.team) : [];
-    const about = [view.mine ? "" : `by ${view.owner}`, choices.length > 0 ? "" : sharedText(this.store, view)].filter(Boolean).join(" \u00b7 ");
+    const about = [view.mine ? "" : filled(gettext("by %(name)s"), { name: view.owner }), choices.length > 0 ? "" : sharedText(this.store, view)].filter(Boolean).join(" \u00b7 ");
     const change = (fields) => this.#change({ type: "saved.edit", view: view.view, ...fields });
-    const button = (symbol, text, run, kind = "") => h("button", { type: "button", class: `quiet small icon ${kind}`, "aria-label": `${text} ${view.name}`, title: text, onclick: run }, icon(symbol));
+    const named = (text) => filled(text, view);
+    const button = (symbol, text, label, run, kind = "") => h("button", { type: "button", class: `quiet small icon ${kind}`, "aria-label": label, title: text, onclick: run }, icon(symbol));
     const actions = [
-      button("edit", "Rename", () => this.#rename(row, view)),
-      button("save", "Replace by what the map shows now", () => change({ address: this.address(), ...this.#shown() })),
-      button("trash", "Delete", async () => {
-        if (await confirmed(`Delete the view \u201c${view.name}\u201d${view.team ? " for the whole team" : ""}?`, "Delete")) this.#change({ type: "saved.delete", view: view.view });
+      button("edit", gettext("Rename"), named(gettext("Rename %(name)s")), () => this.#rename(row, view)),
+      button("save", gettext("Replace by what the map shows now"), named(gettext("Replace by what the map shows now %(name)s")), () => change({ address: this.address(), ...this.#shown() })),
+      button("trash", gettext("Delete"), named(gettext("Delete %(name)s")), async () => {
+        const question = view.team ? gettext("Delete the view “%(name)s” for the whole team?") : gettext("Delete the view “%(name)s”?");
+        if (await confirmed(named(question), gettext("Delete"))) this.#change({ type: "saved.delete", view: view.view });
       }, "danger"),
     ];
-    const teams = h("select", { "aria-label": `Who sees ${view.name}`, disabled: !mayShare(this.store, view) }, new Option("only me", ""), ...choices.map(([value, text]) => new Option(text, value)));
+    const teams = h("select", { "aria-label": named(gettext("Who sees %(name)s")), disabled: !mayShare(this.store, view) }, new Option(gettext("only me"), ""), ...choices.map(([value, text]) => new Option(text, value)));
     teams.value = view.team === null ? "" : String(view.team);
     teams.addEventListener("change", () => change({ team: teamOf(teams.value) }));
     const row = h("li", { class: "view-row" }, h("div", { class: "view-text" }, open, about ? h("span", { class: "hint" }, about) : null),
@@ -110,8 +113,8 @@ export class ViewsPanel {
   }
 
   #rename(row, view) {
-    const input = h("input", { type: "text", maxlength: "120", value: view.name, "aria-label": "New name" });
-    const form = h("form", { class: "view-rename" }, input, h("button", { type: "submit", class: "small primary" }, "Rename"));
+    const input = h("input", { type: "text", maxlength: "120", value: view.name, "aria-label": gettext("New name") });
+    const form = h("form", { class: "view-rename" }, input, h("button", { type: "submit", class: "small primary" }, gettext("Rename")));
     form.addEventListener("submit", (event) => {
       event.preventDefault();
       this.renaming = false;
@@ -157,8 +160,8 @@ export class ViewsPanel {
     const { elements } = this.linkForm;
     const queries = [...this.linkForm.querySelectorAll("[name=query]:checked")].map(({ value }) => Number(value));
     const name = elements.name.value.trim();
-    if (!name) return setText($("link-error"), "Type a name for the link.");
-    if (queries.length === 0) return setText($("link-error"), "Choose at least one query.");
+    if (!name) return setText($("link-error"), gettext("Type a name for the link."));
+    if (queries.length === 0) return setText($("link-error"), gettext("Choose at least one query."));
     setText($("link-error"), "");
     const message = { type: "link.add", name, queries, hours: Number(elements.hours.value), address: this.address() };
     const reply = await this.#tried(message, $("link-error"));
@@ -174,21 +177,23 @@ export class ViewsPanel {
     $("link-url").select();
     try {
       await navigator.clipboard.writeText($("link-url").value);
-      setText($("link-copied"), "Copied.");
+      setText($("link-copied"), gettext("Copied."));
     } catch {
-      setText($("link-copied"), "Press Ctrl+C to copy it."); // browsers copy on secure pages only
+      setText($("link-copied"), gettext("Press Ctrl+C to copy it.")); // browsers copy on secure pages only
     }
   }
 
   #linkRow(link) {
     const ends = new Date(link.expires);
-    const revoke = h("button", { type: "button", class: "small danger", "aria-label": `Revoke ${link.name}` }, "Revoke");
+    const revoke = h("button", { type: "button", class: "small danger", "aria-label": filled(gettext("Revoke %(name)s"), link) }, gettext("Revoke"));
     revoke.addEventListener("click", async () => {
       const reply = await this.#tried({ type: "link.revoke", link: link.link });
       if (reply) this.links = reply.links;
       this.#render();
     });
-    const about = [sharedText(this.store, link), `${link.queries.length} ${link.queries.length === 1 ? "query" : "queries"}`, `until ${ends.toISOString().slice(0, 16).replace("T", " ")} UTC`];
+    const queries = filled(ngettext("%(count)s query", "%(count)s queries", link.queries.length), { count: link.queries.length });
+    const until = filled(gettext("until %(time)s UTC"), { time: ends.toISOString().slice(0, 16).replace("T", " ") });
+    const about = [sharedText(this.store, link), queries, until];
     return h("li", { class: "view-row" }, h("div", { class: "view-text" }, h("span", {}, link.name), h("span", { class: "hint" }, about.filter(Boolean).join(" \u00b7 "))), revoke);
   }
 

@@ -1,6 +1,7 @@
 // "Why?" on the page: asks for explanations, shows them in the panel, and draws the border that decides.
 
 import { $, offer } from "../dom.js";
+import { gettext } from "../i18n.js";
 import { BorderLine } from "./line.js";
 import { WhyPanel } from "./panel.js";
 import { lineTo } from "./words.js";
@@ -77,7 +78,7 @@ export function createWhy({ L, map, store, colour, ask }) {
   const choices = () => {
     const { selected } = store;
     const known = selected ? store.listed().filter(({ plan }) => plan?.stream === selected.stream && plan.kind !== "sketch") : [];
-    offer(select, [["", [["", "In, or not in\u2026"], ...known.map(({ query, name }) => [String(query), name])]]], asked ? select.value : "");
+    offer(select, [["", [["", gettext("In, or not in…")], ...known.map(({ query, name }) => [String(query), name])]]], asked ? select.value : "");
     select.disabled = known.length === 0;
   };
   store.on("selection queries", choices);

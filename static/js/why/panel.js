@@ -2,10 +2,11 @@
 
 import { $, h, setText } from "../dom.js";
 import { place, properties, utcTime } from "../format.js";
+import { filled, gettext } from "../i18n.js";
 import { fill } from "../object-panel.js";
 import { attemptText, deciding, deliveryText, inUnits, joinedText, lagRows, markOf, subjectText, verdict } from "./words.js";
 
-const SOURCES = { engine: "as the engine knows it now", event: "as the event has it", history: "the last stored one" };
+const SOURCES = { engine: gettext("as the engine knows it now"), event: gettext("as the event has it"), history: gettext("the last stored one") };
 
 export class WhyPanel {
   /** @param {object} parts `onClose()`; `onRefresh()` */
@@ -32,7 +33,7 @@ export class WhyPanel {
     this.panel.hidden = false;
     setText($("why-title"), title);
     setText($("why-about"), about);
-    setText($("why-state"), "Asking\u2026");
+    setText($("why-state"), gettext("Asking…"));
     $("why-told").hidden = true;
     $("why-refresh").hidden = true;
     $("why-title").focus({ preventScroll: true });
@@ -77,8 +78,8 @@ export class WhyPanel {
     $("why-fix").hidden = !fix;
     if (!fix) return;
     setText($("why-fix-source"), SOURCES[fix.source] ?? "");
-    const rows = [["Time", utcTime(Date.parse(fix.time))]];
-    if (fix.lon !== null) rows.push(["Position", place(fix.lon, fix.lat)]);
+    const rows = [[gettext("Time"), utcTime(Date.parse(fix.time))]];
+    if (fix.lon !== null) rows.push([gettext("Position"), place(fix.lon, fix.lat)]);
     fill($("why-fix-properties"), [...rows, ...properties(fix.properties)]);
   }
 
@@ -104,7 +105,7 @@ function mark(term) {
 
 function decidingText(term) {
   const words = inUnits(term.asks);
-  return h("span", {}, h("b", {}, inUnits(term.found) || words), term.found ? h("span", { class: "why-asked" }, `asked: ${words}`) : null);
+  return h("span", {}, h("b", {}, inUnits(term.found) || words), term.found ? h("span", { class: "why-asked" }, filled(gettext("asked: %(words)s"), { words })) : null);
 }
 
 /** A term of the tree, with its parts. Parts that only say more are folded away. */
@@ -115,7 +116,7 @@ function branch(term) {
   const item = h("li", { class: term.decides ? "why-decides" : false }, h("div", { class: "why-row" }, mark(term), text));
   if (!term.parts?.length) return item;
   const parts = h("ul", {}, ...term.parts.map(branch));
-  if (term.of === "told") item.append(h("details", {}, h("summary", {}, "More about it"), parts));
+  if (term.of === "told") item.append(h("details", {}, h("summary", {}, gettext("More about it")), parts));
   else item.append(joined ? h("p", { class: "why-joined" }, joined) : "", parts);
   return item;
 }

@@ -1,20 +1,27 @@
 // Explanations in the words of the page. Pure.
 
 import { age, length, title, utcClock, utcTime } from "../format.js";
+import { filled, gettext } from "../i18n.js";
 import { unitsName } from "../units.js";
 
 /** How a term stands: a sign, and what it says to those who do not see it. */
-const MARKS = { true: ["\u2713", "holds"], false: ["\u2717", "does not hold"], null: ["?", "not known"] };
+const MARKS = { true: ["\u2713", gettext("holds")], false: ["\u2717", gettext("does not hold")], null: ["?", gettext("not known")] };
 /** How the parts of a term decide it. */
-const JOINED = { all: "all of these", any: "one of these at least", not: "not this", told: "" };
+const JOINED = { all: gettext("all of these"), any: gettext("one of these at least"), not: gettext("not this"), told: "" };
 const STEPS = {
-  reported: "Reported",
-  heard: "Heard by the gateway",
-  told: "Told by the engine",
-  recorded: "Stored",
-  opened: "Incident opened",
+  reported: gettext("Reported"),
+  heard: gettext("Heard by the gateway"),
+  told: gettext("Told by the engine"),
+  recorded: gettext("Stored"),
+  opened: gettext("Incident opened"),
 };
-const STATES = { sent: "sent", pending: "waits to be sent", failed: "failed, and is tried again", dead: "given up", digested: "sent within a digest" };
+const STATES = {
+  sent: gettext("sent"),
+  pending: gettext("waits to be sent"),
+  failed: gettext("failed, and is tried again"),
+  dead: gettext("given up"),
+  digested: gettext("sent within a digest"),
+};
 const METRIC = /(\d[\d,]*(?:\.\d+)?) (km|m)\b(?!\/)/g;
 
 /** The sign of a term, and its words: `[sign, words]`. */
@@ -45,9 +52,10 @@ export function inUnits(text) {
 
 /** Say in a few words whether an object is in the answer, or why there was an event. */
 export function verdict({ event, incident, why, found }) {
-  if (event || incident) return incident ? "Why the incident was opened" : event.sign === "+" ? "Why it entered" : "Why it left";
-  if (why.holds === null) return "It cannot be known whether it is in the answer";
-  return why.holds ? `In the answer${found ? `, ${found}` : ""}` : "Not in the answer";
+  if (event || incident) return incident ? gettext("Why the incident was opened") : event.sign === "+" ? gettext("Why it entered") : gettext("Why it left");
+  if (why.holds === null) return gettext("It cannot be known whether it is in the answer");
+  if (!why.holds) return gettext("Not in the answer");
+  return found ? filled(gettext("In the answer, %(found)s"), { found }) : gettext("In the answer");
 }
 
 /** The title of an explanation: the object, by its name if it has one. */
@@ -64,19 +72,20 @@ export function lagRows(lag) {
 }
 
 function sinceText(ms) {
-  if (ms < 0) return `${sinceText(-ms).slice(1)} before`;
+  if (ms < 0) return filled(gettext("%(duration)s before"), { duration: sinceText(-ms).slice(1) });
   return ms < 1000 ? `+${Math.round(ms)} ms` : ms < 60_000 ? `+${(ms / 1000).toFixed(1)} s` : `+${age(ms)}`;
 }
 
 /** Say what happened to a delivery. */
 export function deliveryText({ what, channel, kind, to, state, next }) {
-  const again = next ? `, next attempt ${utcTime(Date.parse(next))}` : "";
-  return `${what} to ${to} by ${channel} (${kind}): ${STATES[state] ?? state}${again}`;
+  const told = { what, channel, kind, to, state: STATES[state] ?? state, time: next && utcTime(Date.parse(next)) };
+  const words = next ? gettext("%(what)s to %(to)s by %(channel)s (%(kind)s): %(state)s, next attempt %(time)s") : gettext("%(what)s to %(to)s by %(channel)s (%(kind)s): %(state)s");
+  return filled(words, told);
 }
 
 /** Say how an attempt to deliver ended. */
 export function attemptText({ outcome, status, took_ms: tookMs, error }) {
-  return [outcome, status && `status ${status}`, tookMs !== null && `${tookMs} ms`, error].filter(Boolean).join(", ");
+  return [outcome, status && filled(gettext("status %(status)s"), { status }), tookMs !== null && `${tookMs} ms`, error].filter(Boolean).join(", ");
 }
 
 /**
@@ -97,5 +106,5 @@ function all(term) {
 
 /** Say how far a border is. */
 export function borderText(distanceM) {
-  return `${length(Math.abs(distanceM))} ${distanceM > 0 ? "outside" : "inside"}`;
+  return filled(distanceM > 0 ? gettext("%(length)s outside") : gettext("%(length)s inside"), { length: length(Math.abs(distanceM)) });
 }

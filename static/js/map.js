@@ -11,13 +11,15 @@ import { boxOf, shapedArea } from "./plan.js";
 import { QueryNames } from "./query-names.js";
 import { createScale } from "./scale.js";
 import { latitudeOf, longitudeOf, rectangleOf, turnTowards, wrapLongitude } from "./geometry.js";
+import { filled, gettext } from "./i18n.js";
 
 // Only shown if the user chooses it, so that the map works offline.
 const OSM = {
   name: "OpenStreetMap (online)",
+  title: gettext("OpenStreetMap (online)"),
   kind: "xyz",
   url: "https://tile.openstreetmap.org/{z}/{x}/{y}.png",
-  credit: '&copy; <a href="https://www.openstreetmap.org/copyright">OpenStreetMap</a> contributors',
+  credit: filled(gettext("&copy; %(source)s contributors"), { source: '<a href="https://www.openstreetmap.org/copyright">OpenStreetMap</a>' }),
   min_zoom: 0,
   max_zoom: 19,
 };
@@ -66,9 +68,14 @@ export class MonitorMap {
     this.leaflet.on("moveend", () => this.placeRectangles());
   }
 
-  /** Names of the base maps; the first is the offline one. */
+  /** Names of the base maps, by which the browser remembers one; the first is the offline one. */
   get baseNames() {
     return ["Natural Earth (offline)", ...this.added.map(({ name }) => name)];
+  }
+
+  /** What the base maps are called on the page. */
+  get baseTitles() {
+    return [gettext("Natural Earth (offline)"), ...this.added.map(({ name, title }) => title ?? name)];
   }
 
   /** Return the number of the base map to begin with. */

@@ -214,6 +214,7 @@ SECURE_HSTS_SECONDS = 365 * 24 * 3600
 SECURE_REFERRER_POLICY = "strict-origin-when-cross-origin"
 
 LANGUAGE_CODE = "en"
+LOCALE_PATHS = [BASE_DIR / "webapp" / "locale"]
 TIME_ZONE = "UTC"
 USE_TZ = True
 

@@ -1,5 +1,6 @@
 // Writes figures, times and places as text. Pure except for the chosen units; the clock and the zone are passed in.
 
+import { fieldText, inSentence } from "./field-words.js";
 import { filled, gettext, LOCALE, ngettext, pgettext } from "./i18n.js";
 import { kindOf } from "./kinds.js";
 import { formOf, polygonsOf } from "./shapes.js";
@@ -170,7 +171,7 @@ export function lag(ms) {
 export function label(name) {
   const ending = UNITS.find(([suffix]) => name.endsWith(suffix) && name.length > suffix.length);
   const words = (ending ? name.slice(0, -ending[0].length) : name).replaceAll("_", " ").trim();
-  return words.charAt(0).toUpperCase() + words.slice(1);
+  return fieldText(words.charAt(0).toUpperCase() + words.slice(1));
 }
 
 /** A field's value as text, in the unit that its name says. */
@@ -346,7 +347,7 @@ export function planText(plan, titleOf, focus) {
   if (!plan?.aggregate) return members;
   const figure = joined(aggregateText(plan.aggregate), members);
   const { group_by: groups } = plan.aggregate;
-  return groups ? filled(gettext("%(what)s, by %(group)s"), { what: figure, group: label(groups).toLowerCase() }) : figure;
+  return groups ? filled(gettext("%(what)s, by %(group)s"), { what: figure, group: inSentence(label(groups)) }) : figure;
 }
 
 /** Join what there is and where it is; the second text may be empty. */
@@ -364,13 +365,13 @@ const FUNCTION_WORDS = {
 
 /** What an aggregate computes: "count", "average speed", "largest latitude". */
 export function aggregateText({ function: name, property, dimension }) {
-  const of = dimension ?? (property && label(property).toLowerCase());
+  const of = dimension ?? (property && inSentence(label(property)));
   return filled(FUNCTION_WORDS[name] ?? `${name} %(property)s`, { property: of || "" }).trim();
 }
 
 /** What a group of an aggregate is called. */
 export function groupName(group, { group_by: groups } = {}) {
-  return group === "null" ? filled(gettext("no %(group)s"), { group: groups ? label(groups).toLowerCase() : gettext("group") }) : group;
+  return group === "null" ? filled(gettext("no %(group)s"), { group: groups ? inSentence(label(groups)) : gettext("group") }) : group;
 }
 
 /** Return an aggregate's value as text, with its unit. */

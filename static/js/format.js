@@ -170,8 +170,7 @@ export function lag(ms) {
 /** A field's name as a label: "speed_mps" is "Speed". */
 export function label(name) {
   const ending = UNITS.find(([suffix]) => name.endsWith(suffix) && name.length > suffix.length);
-  const words = (ending ? name.slice(0, -ending[0].length) : name).replaceAll("_", " ").trim();
-  return fieldText(words.charAt(0).toUpperCase() + words.slice(1));
+  return fieldText(ending ? name.slice(0, -ending[0].length) : name);
 }
 
 /** A field's value as text, in the unit that its name says. */

@@ -53,7 +53,7 @@ export class MonitorMap {
       maxBoundsViscosity: 1,
     });
     if (start) this.leaflet.setView([start.lat, start.lon], start.zoom);
-    L.control.zoom({ position: "bottomright" }).addTo(this.leaflet);
+    L.control.zoom({ position: "bottomright", zoomInTitle: gettext("Zoom in"), zoomOutTitle: gettext("Zoom out") }).addTo(this.leaflet);
     // The bar is at least half as wide as its maximum, which leaves room for its longest text, "10000 km".
     this.scale = createScale(L, { position: "bottomright", maxWidth: 160 }).addTo(this.leaflet);
     this.leaflet.createPane("objects").style.zIndex = 450;

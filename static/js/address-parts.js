@@ -2,6 +2,7 @@
 
 import { FilterError } from "./display-filter/cql2.js";
 import { plainly } from "./filter-words.js";
+import { filled, gettext } from "./i18n.js";
 import { toast } from "./toasts.js";
 
 const PATIENCE_MS = 20_000; // for the queries to come, before one of an address is told to be missing
@@ -32,7 +33,7 @@ function filtered(displayFilter, text) {
     displayFilter.set(text);
   } catch (error) {
     if (!(error instanceof FilterError)) throw error;
-    toast(`The filter of the address is ignored. ${plainly(error.message)}`, "error");
+    toast(`${gettext("The filter of the address is ignored.")} ${plainly(error.message)}`, "error");
   }
 }
 
@@ -48,7 +49,7 @@ function openQuery(store, queryList, pages) {
   const missing = (number) => {
     if (awaited !== number) return;
     awaited = null;
-    toast(`The query ${number} of the address is not in your list.`, "error");
+    toast(filled(gettext("The query %(number)s of the address is not in your list."), { number }), "error");
   };
   store.on("queries", show);
   return {

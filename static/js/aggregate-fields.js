@@ -1,14 +1,15 @@
 // The part of the query form for aggregates: the function, what it is computed of, the groups, and the thresholds.
 
 import { $, h } from "./dom.js";
+import { gettext, pgettext } from "./i18n.js";
 
 const FUNCTIONS = [
-  ["", "objects"],
-  ["count", "number of objects"],
-  ["min", "smallest value"],
-  ["max", "largest value"],
-  ["sum", "sum of values"],
-  ["avg", "average value"],
+  ["", gettext("objects")],
+  ["count", gettext("number of objects")],
+  ["min", gettext("smallest value")],
+  ["max", gettext("largest value")],
+  ["sum", gettext("sum of values")],
+  ["avg", gettext("average value")],
 ];
 const MOST_THRESHOLDS = 8;
 const SAMPLE = 100;
@@ -29,7 +30,7 @@ export class AggregateFields {
   start(aggregate) {
     const { elements } = this.form;
     elements.function.value = aggregate?.function ?? "";
-    elements.of.replaceChildren(new Option("property\u2026", ""), ...this.dimensions().map((name) => new Option(name, name)));
+    elements.of.replaceChildren(new Option(gettext("property\u2026"), ""), ...this.dimensions().map((name) => new Option(name, name)));
     elements.of.value = aggregate?.dimension ?? "";
     elements.property.value = aggregate?.property ?? "";
     elements.groupBy.value = aggregate?.group_by ?? "";
@@ -53,8 +54,8 @@ export class AggregateFields {
   errors() {
     const aggregate = this.read();
     const errors = {};
-    if (aggregate && aggregate.function !== "count" && !aggregate.dimension && !aggregate.property) errors.aggregate = "Choose a property.";
-    if (aggregate && this.#thresholds().some(({ limit }) => !Number.isFinite(limit))) errors.thresholds = "Type a number for each threshold, or remove it.";
+    if (aggregate && aggregate.function !== "count" && !aggregate.dimension && !aggregate.property) errors.aggregate = gettext("Choose a property.");
+    if (aggregate && this.#thresholds().some(({ limit }) => !Number.isFinite(limit))) errors.thresholds = gettext("Type a number for each threshold, or remove it.");
     return errors;
   }
 
@@ -66,12 +67,12 @@ export class AggregateFields {
   }
 
   #add({ above, below, for_s: seconds }) {
-    const side = h("select", { "aria-label": "Above or below" }, new Option("above", "above"), new Option("below", "below"));
+    const side = h("select", { "aria-label": gettext("Above or below") }, new Option(gettext("above"), "above"), new Option(gettext("below"), "below"));
     side.value = below === undefined || below === null ? "above" : "below";
-    const limit = h("input", { type: "number", step: "any", "aria-label": "Limit", value: above ?? below ?? "", "aria-describedby": "error-thresholds" });
-    const time = h("input", { type: "number", min: "0", step: "any", "aria-label": "Duration in seconds", placeholder: "0", value: seconds || "" });
-    const remove = h("button", { type: "button", class: "quiet icon", "aria-label": "Remove the threshold" }, "\u00d7");
-    const row = h("li", {}, side, limit, h("span", { class: "hint" }, "for"), time, h("span", { class: "hint" }, "s"), remove);
+    const limit = h("input", { type: "number", step: "any", "aria-label": gettext("Limit"), value: above ?? below ?? "", "aria-describedby": "error-thresholds" });
+    const time = h("input", { type: "number", min: "0", step: "any", "aria-label": gettext("Duration in seconds"), placeholder: "0", value: seconds || "" });
+    const remove = h("button", { type: "button", class: "quiet icon", "aria-label": gettext("Remove the threshold") }, "\u00d7");
+    const row = h("li", {}, side, limit, h("span", { class: "hint" }, pgettext("duration", "for")), time, h("span", { class: "hint" }, "s"), remove);
     remove.addEventListener("click", () => {
       row.remove();
       this.#told();

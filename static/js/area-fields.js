@@ -6,6 +6,7 @@ import { DrawnArea } from "./drawn-area.js";
 import { FeatureEditor } from "./feature-editor.js";
 import { count, length, shapeText, square } from "./format.js";
 import { rectangleOf, turnTowards } from "./geometry.js";
+import { filled, gettext, ngettext } from "./i18n.js";
 import { boxAround, changeOf, cornersFrom, cornersOf, cornersText, crossesItself, formOf, lineLength, moved, MOST_VERTICES, normalised, placesOf, polygonsOf, sizeOf } from "./shapes.js";
 import { units } from "./units.js";
 import { WidthHandle } from "./width-handle.js";
@@ -13,15 +14,20 @@ import { WidthHandle } from "./width-handle.js";
 const COUNT_MS = 200;
 const TYPES = { polygon: "Polygon", corridor: "LineString" };
 const HINTS = {
-  polygon: "Click corner by corner. A double click, or Enter, ends the polygon.",
-  circle: "Press on the centre and drag outwards. A tap takes the radius of the form.",
-  corridor: "Click from place to place. A double click, or Enter, ends the line.",
+  polygon: gettext("Click corner by corner. A double click, or Enter, ends the polygon."),
+  circle: gettext("Press on the centre and drag outwards. A tap takes the radius of the form."),
+  corridor: gettext("Click from place to place. A double click, or Enter, ends the line."),
 };
 
+const MISSING = {
+  polygon: gettext("Draw a polygon on the map, or type its numbers."),
+  circle: gettext("Draw a circle on the map, or type its numbers."),
+  corridor: gettext("Draw a corridor on the map, or type its numbers."),
+};
 const EDIT_HINTS = {
-  polygon: "Drag a corner, or the middle of an edge for a new one. A double click, or Delete, removes a corner.",
-  circle: "Drag the centre, or the handle of the radius.",
-  corridor: "Drag a corner, the middle of an edge for a new one, or the handle of the width. A double click, or Delete, removes a corner.",
+  polygon: gettext("Drag a corner, or the middle of an edge for a new one. A double click, or Delete, removes a corner."),
+  circle: gettext("Drag the centre, or the handle of the radius."),
+  corridor: gettext("Drag a corner, the middle of an edge for a new one, or the handle of the width. A double click, or Delete, removes a corner."),
 };
 
 export class AreaFields {
@@ -116,11 +122,14 @@ export class AreaFields {
   /** What is missing or wrong, in words; empty if nothing is. */
   error() {
     if (!this.shaped) return "";
-    if (this.drawing && this.chosen !== "circle") return "Finish the drawing first: press Enter, or Finish.";
+    if (this.drawing && this.chosen !== "circle") return gettext("Finish the drawing first: press Enter, or Finish.");
     const area = this.read();
-    if (!area) return `Draw a ${this.chosen} on the map, or type its numbers.`;
-    if (placesOf(area).length > MOST_VERTICES) return `An area has at most ${count(MOST_VERTICES)} corners; this one has ${count(placesOf(area).length)}.`;
-    if (this.chosen === "polygon" && polygonsOf(area).flat().some(crossesItself)) return "The outline of the polygon crosses itself. Move a corner.";
+    if (!area) return MISSING[this.chosen];
+    if (placesOf(area).length > MOST_VERTICES) {
+      const words = gettext("An area has at most %(most)s corners; this one has %(count)s.");
+      return filled(words, { most: count(MOST_VERTICES), count: count(placesOf(area).length) });
+    }
+    if (this.chosen === "polygon" && polygonsOf(area).flat().some(crossesItself)) return gettext("The outline of the polygon crosses itself. Move a corner.");
     return "";
   }
 
@@ -241,7 +250,7 @@ export class AreaFields {
     const text = this.area && !circle ? cornersText(this.area) : "";
     put("corners", text ?? "");
     elements.corners.disabled = text === null;
-    elements.corners.placeholder = text === null ? "Several polygons, or holes: change them on the map or in the plan." : "24.9, 60.1";
+    elements.corners.placeholder = text === null ? gettext("Several polygons, or holes: change them on the map or in the plan.") : "24.9, 60.1";
   }
 
   #metres(name) {
@@ -270,7 +279,7 @@ export class AreaFields {
     const places = cornersFrom(this.form.elements.corners.value);
     const fewest = this.chosen === "polygon" ? 3 : 2;
     if (!places || places.length < fewest || places.some(([, lat]) => Math.abs(lat) > 90)) {
-      return this.onError(`Type ${fewest} corners or more, each on a line: longitude, latitude.`);
+      return this.onError(filled(gettext("Type %(count)s corners or more, each on a line: longitude, latitude."), { count: fewest }));
     }
     const width = this.#width();
     this.#clear();
@@ -301,17 +310,22 @@ export class AreaFields {
 
   #sizeText() {
     const sketch = this.drawing ? this.editor.sketch?.() : null;
-    if (sketch?.length && this.chosen === "corridor") return `${length(lineLength(sketch))} long, ${length(this.#width())} wide`;
+    if (sketch?.length && this.chosen === "corridor") {
+      return filled(gettext("%(length)s long, %(width)s wide"), { length: length(lineLength(sketch)), width: length(this.#width()) });
+    }
     if (sketch?.length) {
       const ring = [...sketch, sketch[0]];
-      return sketch.length < 3 ? length(lineLength(sketch)) : `${square(sizeOf({ type: "Polygon", coordinates: [ring] }).squareM)}, ${length(lineLength(ring))} around`;
+      if (sketch.length < 3) return length(lineLength(sketch));
+      const { squareM } = sizeOf({ type: "Polygon", coordinates: [ring] });
+      return filled(gettext("%(size)s, %(length)s around"), { size: square(squareM), length: length(lineLength(ring)) });
     }
     const area = this.read();
     if (!area) return "";
     const { squareM, lengthM } = sizeOf(area);
-    if (area.circle) return `Radius ${length(area.circle.radius_m)}, ${square(squareM)}`;
-    if (area.corridor) return `${length(lengthM)} long, ${length(area.corridor.width_m)} wide, ${square(squareM)}`;
-    return `${count(cornersOf(area))} corners, ${square(squareM)}, ${length(lengthM)} around`;
+    const texts = { size: square(squareM), length: length(lengthM) };
+    if (area.circle) return filled(gettext("Radius %(radius)s, %(size)s"), { ...texts, radius: length(area.circle.radius_m) });
+    if (area.corridor) return filled(gettext("%(length)s long, %(width)s wide, %(size)s"), { ...texts, width: length(area.corridor.width_m) });
+    return filled(gettext("%(count)s corners, %(size)s, %(length)s around"), { ...texts, count: count(cornersOf(area)) });
   }
 
   /** Whether all of an area is on the screen; the page knows only the objects there. */
@@ -327,9 +341,10 @@ export class AreaFields {
     const line = $("area-count");
     if (!area || this.drawing) return setText(line, "");
     const { inside, came, left } = changeOf(this.store.objects, this.stream, this.before, area);
-    const filter = this.filtered ? ", before the filter" : "";
-    const part = this.#inView(area) ? "" : ", in the part in view: zoom out to count all";
-    const now = `${count(inside)} object${inside === 1 ? "" : "s"} of the map there now${filter}${part}`;
+    const there = ngettext("%(count)s object of the map there now", "%(count)s objects of the map there now", inside);
+    const counted = filled(there, { count: count(inside) });
+    const whole = this.filtered ? filled(gettext("%(what)s, before the filter"), { what: counted }) : counted;
+    const now = this.#inView(area) ? whole : filled(gettext("%(what)s, in the part in view: zoom out to count all"), { what: whole });
     setText(line, this.before ? `+${count(came)} \u2212${count(left)}: ${now}` : now);
     line.title = shapeText(area);
   }

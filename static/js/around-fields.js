@@ -2,6 +2,7 @@
 
 import { $, offer } from "./dom.js";
 import { title } from "./format.js";
+import { gettext } from "./i18n.js";
 import { LENGTHS_M, units } from "./units.js";
 
 const MOST_NAMES = 200;
@@ -81,10 +82,10 @@ export class AroundFields {
   errors(nearest) {
     const errors = {};
     const { at, key } = this.around(true);
-    if (at === null || key === "") errors.focus = at === null ? "Type a longitude and a latitude." : "Type the key of an object, or use the selected object.";
+    if (at === null || key === "") errors.focus = at === null ? gettext("Type a longitude and a latitude.") : gettext("Type the key of an object, or use the selected object.");
     const shape = this.#shape();
-    if (!nearest && (shape.radius === null || shape.half_widths?.every((width) => width === null))) errors.shape = "Type a length above 0.";
-    if (nearest && !(this.neighbours().k >= 1)) errors.k = "Type a number of 1 or more.";
+    if (!nearest && (shape.radius === null || shape.half_widths?.every((width) => width === null))) errors.shape = gettext("Type a length above 0.");
+    if (nearest && !(this.neighbours().k >= 1)) errors.k = gettext("Type a number of 1 or more.");
     return errors;
   }
 

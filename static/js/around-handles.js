@@ -2,8 +2,14 @@
 
 import { dragged, LONGEST_M, lengthOf, stepped } from "./around.js";
 import { focusText, length } from "./format.js";
+import { filled, gettext } from "./i18n.js";
 
-const LABELS = { radius: "Radius", farthest: "Farthest", across: "To east and west", along: "To north and south" };
+const LABELS = {
+  radius: gettext("Radius"),
+  farthest: gettext("Farthest"),
+  across: gettext("To east and west"),
+  along: gettext("To north and south"),
+};
 const ARROWS = { ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowLeft: [-1, 0], ArrowDown: [0, -1] };
 const LARGE = 10; // steps, with Shift
 const STEP_PX = 5; // how far a step moves a place
@@ -31,7 +37,7 @@ export class AroundHandles {
       const marker = this.markers.get(name).setLatLng(latLng(place)).setOpacity(visible(name, place) ? 1 : 0);
       const element = marker.getElement();
       element.style.setProperty("--accent", colour);
-      this.#describe(element, name, title ? ` of ${title}` : "");
+      this.#describe(element, name, title);
       if (marker.isTooltipOpen()) marker.setTooltipContent(this.#words(name));
     }
   }
@@ -66,11 +72,12 @@ export class AroundHandles {
   }
 
   /** Describe a handle and its value to assistive technology. */
-  #describe(element, name, of) {
+  #describe(element, name, query) {
     const metres = lengthOf(this.plan(), name);
+    const ofQuery = (what) => (query ? filled(gettext("%(what)s of %(query)s"), { what, query }) : what);
     const about = metres
-      ? { role: "slider", "aria-label": LABELS[name] + of, "aria-valuemin": 1, "aria-valuemax": LONGEST_M, "aria-valuenow": metres, "aria-valuetext": length(metres) }
-      : { role: "button", "aria-label": `Place${of}, ${this.#words(name)}`, "aria-roledescription": "place that the arrow keys move" };
+      ? { role: "slider", "aria-label": ofQuery(LABELS[name]), "aria-valuemin": 1, "aria-valuemax": LONGEST_M, "aria-valuenow": metres, "aria-valuetext": length(metres) }
+      : { role: "button", "aria-label": `${ofQuery(gettext("Place"))}, ${this.#words(name)}`, "aria-roledescription": gettext("place that the arrow keys move") };
     if (name === "both") return element.setAttribute("aria-hidden", "true");
     for (const [attribute, value] of Object.entries(about)) element.setAttribute(attribute, value);
   }

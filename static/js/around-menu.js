@@ -2,13 +2,15 @@
 
 import { $, h, icon, setText } from "./dom.js";
 import { length } from "./format.js";
+import { filled, gettext } from "./i18n.js";
 import { ABOUT } from "./plan.js";
 import { units } from "./units.js";
 
 const TEXTS = {
-  watch: (it) => `Watch ${length(units().radiusM)} around ${it}`,
-  nearest: (it) => `10 nearest${it === "here" ? " to here" : ""}`,
-  count: (it) => `Count around ${it}`,
+  watch: (here) =>
+    filled(here ? gettext("Watch %(distance)s around here") : gettext("Watch %(distance)s around it"), { distance: length(units().radiusM) }),
+  nearest: (here) => (here ? gettext("10 nearest to here") : gettext("10 nearest")),
+  count: (here) => (here ? gettext("Count around here") : gettext("Count around it")),
 };
 
 export class AroundMenu {
@@ -36,7 +38,7 @@ export class AroundMenu {
     this.target = target;
     this.opener = document.activeElement;
     setText($("around-title"), target.focus.at ? `${this.titleOf(target.stream)}, ${target.name}` : target.name);
-    for (const item of this.items) setText(item.lastChild, TEXTS[item.dataset.action]?.(target.it) ?? "Another query\u2026");
+    for (const item of this.items) setText(item.lastChild, TEXTS[item.dataset.action]?.(target.it === "here") ?? gettext("Another query\u2026"));
     this.menu.hidden = false;
     const { offsetWidth, offsetHeight } = this.menu;
     this.menu.style.left = `${Math.max(8, Math.min(x, innerWidth - offsetWidth - 8))}px`;

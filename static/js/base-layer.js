@@ -1,5 +1,6 @@
 // The base map that needs no internet: land, coast and borders drawn into tiles, so that panning costs nothing.
 
+import { filled, gettext } from "./i18n.js";
 import { cellRings, clippedLine, clippedRing, overlaps, projected, simplified, summed } from "./land.js";
 
 const TILE_PX = 512;
@@ -39,7 +40,7 @@ export function createBaseLayer(L, urls, palette) {
     keepBuffer: 2,
     updateWhenIdle: false,
     updateInterval: 100,
-    attribution: 'Map: <a href="https://www.naturalearthdata.com/">Natural Earth</a>',
+    attribution: filled(gettext("Map: %(source)s"), { source: '<a href="https://www.naturalearthdata.com/">Natural Earth</a>' }),
   });
 }
 
@@ -61,7 +62,7 @@ const loaded = new Map(); // address -> promise of what `make` made of it
 function once(url, make) {
   if (!loaded.has(url)) {
     const promise = fetch(url).then((response) => {
-      if (!response.ok) throw new Error(`the base map could not be loaded: ${response.status}`);
+      if (!response.ok) throw new Error(filled(gettext("the base map could not be loaded: %(status)s"), { status: response.status }));
       return response.json();
     });
     loaded.set(url, promise.then(make));

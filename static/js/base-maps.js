@@ -1,5 +1,7 @@
 // The base maps that operators add: tiles of a server, a WMS, and files of images or vectors on this site.
 
+import { gettext, LOCALE } from "./i18n.js";
+
 /** Leaflet's options of a base map, as the page describes it. */
 export function optionsOf({ kind, layers, credit, attribution = "", min_zoom: minZoom, max_zoom: maxNativeZoom }) {
   const shared = { attribution: credit ?? escaped(attribution), minZoom, maxNativeZoom, maxZoom: 24 };
@@ -31,7 +33,7 @@ export async function layerOf(L, base, { vectorsUrl, dark }) {
   if (base.format !== "mvt") return L.tileLayer(base.url, options);
   const { leafletLayer } = await vectors(vectorsUrl);
   const { maxNativeZoom: maxDataZoom, attribution } = options;
-  return leafletLayer({ url: base.url, maxDataZoom, attribution, flavor: dark ? "dark" : "light", lang: "en" });
+  return leafletLayer({ url: base.url, maxDataZoom, attribution, flavor: dark ? "dark" : "light", lang: LOCALE.slice(0, 2) });
 }
 
 let loading = null;
@@ -41,7 +43,7 @@ function vectors(url) {
     const script = document.createElement("script");
     script.src = url;
     script.onload = () => resolve(window.protomapsL);
-    script.onerror = () => reject(new Error("The map could not be loaded. Try again in a moment."));
+    script.onerror = () => reject(new Error(gettext("The map could not be loaded. Try again in a moment.")));
     document.head.append(script);
   });
   return loading;

@@ -3,6 +3,7 @@
 import { $, coalesced, h, setText } from "./dom.js";
 import { countSteps, countStyle, layerRank, pairedCounts } from "./features.js";
 import { count } from "./format.js";
+import { filled, gettext } from "./i18n.js";
 
 const REFRESH_MS = 250;
 const SVG = "http://www.w3.org/2000/svg";
@@ -43,9 +44,9 @@ function createRow(name, onJoin, onPlain) {
     title: h("h3"),
     steps: h("ul", { class: "count-steps" }),
     about: h("p", { class: "hint" }),
-    join: h("button", { type: "button", class: "small", onclick: () => onJoin(name) }, "Join with a stream"),
+    join: h("button", { type: "button", class: "small", onclick: () => onJoin(name) }, gettext("Join with a stream")),
   };
-  const close = h("button", { type: "button", class: "quiet icon", "aria-label": "Stop colouring by count", onclick: () => onPlain(name) }, "\u00d7");
+  const close = h("button", { type: "button", class: "quiet icon", "aria-label": gettext("Stop colouring by count"), onclick: () => onPlain(name) }, "\u00d7");
   parts.element = h("section", { "data-legend": name }, h("header", {}, parts.title, close), parts.steps, parts.about, parts.join);
   return parts;
 }
@@ -54,7 +55,8 @@ function update(parts, layer, joins, colour) {
   const { most } = pairedCounts(joins);
   const names = joins.map(({ query }) => `\u201c${query.name}\u201d`).join(", ");
   setText(parts.title, layer.title);
-  setText(parts.about, joins.length > 0 ? `Objects paired with each feature now, by ${names}` : "No shown query joins this layer, so there is nothing to count.");
+  const about = filled(gettext("Objects paired with each feature now, by %(queries)s"), { queries: names });
+  setText(parts.about, joins.length > 0 ? about : gettext("No shown query joins this layer, so there is nothing to count."));
   parts.join.hidden = joins.length > 0;
   parts.steps.hidden = joins.length === 0;
   const wanted = JSON.stringify([most, layer.geometry_types, colour]);

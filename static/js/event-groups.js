@@ -1,6 +1,7 @@
 // Groups events by object and query; the group with the newest event comes last. Pure: no DOM, no clock.
 
 import { count } from "./format.js";
+import { filled, ngettext } from "./i18n.js";
 
 export const GROUPS_KEPT = 300;
 export const EVENTS_OF_GROUP = 50;
@@ -78,16 +79,27 @@ export class EventGroups {
   }
 }
 
-/** Describe a group of several events: "in and out 6 times", "entered 3 times, left 2 times". */
-export function timesText({ entered, left, newest }, reportsAll = false) {
-  if (reportsAll) return `reported ${times(entered + left)}`;
-  const [both, to, from] = newest.threshold ? ["crossed and back", "crossed", "no longer crossed"] : ["in and out", "entered", "left"];
-  if (entered === left) return `${both} ${times(entered)}`;
-  return [[to, entered], [from, left]].filter(([, number]) => number > 0).map(([word, number]) => `${word} ${times(number)}`).join(", ");
+// What happened, and how many times.
+const TIMES = {
+  reported: times((number) => ngettext("reported once", "reported %(count)s times", number)),
+  crossedAndBack: times((number) => ngettext("crossed and back once", "crossed and back %(count)s times", number)),
+  crossed: times((number) => ngettext("crossed once", "crossed %(count)s times", number)),
+  uncrossed: times((number) => ngettext("no longer crossed once", "no longer crossed %(count)s times", number)),
+  inAndOut: times((number) => ngettext("in and out once", "in and out %(count)s times", number)),
+  entered: times((number) => ngettext("entered once", "entered %(count)s times", number)),
+  left: times((number) => ngettext("left once", "left %(count)s times", number)),
+};
+
+function times(words) {
+  return (number) => filled(words(number), { count: count(number) });
 }
 
-function times(number) {
-  return number === 1 ? "once" : `${count(number)} times`;
+/** Describe a group of several events: "in and out 6 times", "entered 3 times, left 2 times". */
+export function timesText({ entered, left, newest }, reportsAll = false) {
+  if (reportsAll) return TIMES.reported(entered + left);
+  const [both, to, from] = newest.threshold ? [TIMES.crossedAndBack, TIMES.crossed, TIMES.uncrossed] : [TIMES.inAndOut, TIMES.entered, TIMES.left];
+  if (entered === left) return both(entered);
+  return [[to, entered], [from, left]].filter(([, number]) => number > 0).map(([words, number]) => words(number)).join(", ");
 }
 
 /** Return the index of the first event with a number above `seen`. Search from the end, where the few new events are. */

@@ -3,6 +3,7 @@
 import { $, coalesced, h, icon, setText } from "./dom.js";
 import { EventGroups, GROUPS_KEPT, timesText } from "./event-groups.js";
 import { count, crossingText, happened, parsed, place, reason, SIGNS, spanText, title, toldText, utcClock, utcTime } from "./format.js";
+import { filled, gettext } from "./i18n.js";
 
 const REFRESH_MS = 250;
 
@@ -43,7 +44,7 @@ export class EventList {
   refresh() {
     if (this.open()) this.store.readEvents();
     setText($("unread"), this.store.unread > 0 ? (this.store.unread > 999 ? "999+" : String(this.store.unread)) : "");
-    $("unread").setAttribute("aria-label", this.store.unread > 0 ? `${count(this.store.unread)} unread` : "");
+    $("unread").setAttribute("aria-label", this.store.unread > 0 ? filled(gettext("%(count)s unread"), { count: count(this.store.unread) }) : "");
     this.#options();
     if (!this.open()) return;
     this.#draw(this.groups.take(this.store.events));
@@ -66,7 +67,7 @@ export class EventList {
   #showPause() {
     const { paused, waiting } = this.groups;
     $("event-pause").querySelector("use").setAttribute("href", paused ? "#icon-play" : "#icon-pause");
-    setText($("event-pause-text"), paused ? `Resume (${count(waiting)} new)` : "Pause");
+    setText($("event-pause-text"), paused ? filled(gettext("Resume (%(count)s new)"), { count: count(waiting) }) : gettext("Pause"));
   }
 
   /** Put the rows of the groups that changed (newest last) on top of the list. */
@@ -92,14 +93,14 @@ export class EventList {
   }
 
   #single(event) {
-    const about = event.threshold ? "threshold" : `${event.queryName} \u00b7 ${why(event)}`;
+    const about = event.threshold ? gettext("threshold") : `${event.queryName} \u00b7 ${why(event)}`;
     return this.#button(event, headOf(event), about, { onclick: () => this.onPick(event) });
   }
 
   #several(group) {
     const { newest } = group;
     const reportsAll = this.store.queries.get(newest.query)?.plan?.emit === "all";
-    const about = `${newest.threshold ? "threshold" : newest.queryName} \u00b7 ${timesText(group, reportsAll)}`;
+    const about = `${newest.threshold ? gettext("threshold") : newest.queryName} \u00b7 ${timesText(group, reportsAll)}`;
     const expanded = String(this.expanded.has(group));
     return this.#button(newest, headOf(newest), about, { "aria-expanded": expanded, onclick: () => this.#toggle(group) });
   }
@@ -121,14 +122,15 @@ export class EventList {
       return h("li", {}, this.#withWhy(event, button));
     };
     const earlier = group.entered + group.left - group.events.length;
-    const rest = earlier > 0 ? h("li", { class: "event-earlier" }, `and ${count(earlier)} earlier`) : null;
+    const rest = earlier > 0 ? h("li", { class: "event-earlier" }, filled(gettext("and %(count)s earlier"), { count: count(earlier) })) : null;
     return h("ul", { class: "event-singles" }, ...group.events.map(one), rest);
   }
 
   /** Return the button of an event with one beside it that asks why it was. */
   #withWhy(event, button) {
-    const about = `Why? ${title(event.key || event.queryName, parsed(event.text ?? "{}"))}, ${signWord(event)} at ${utcClock(event.timeMs)}`;
-    const why = h("button", { type: "button", class: "event-why quiet", "aria-label": about, onclick: () => this.onWhy(event) }, "Why?");
+    const name = title(event.key || event.queryName, parsed(event.text ?? "{}"));
+    const about = filled(gettext("Why? %(name)s, %(sign)s at %(time)s"), { name, sign: signWord(event), time: utcClock(event.timeMs) });
+    const why = h("button", { type: "button", class: "event-why quiet", "aria-label": about, onclick: () => this.onWhy(event) }, gettext("Why?"));
     return h("div", { class: "event-row" }, button, why);
   }
 
@@ -148,7 +150,7 @@ export class EventList {
     const wanted = JSON.stringify(queries.map((q) => [q.query, q.name]));
     if (this.options !== wanted) {
       this.options = wanted;
-      select.replaceChildren(new Option("All queries", ""), ...queries.map((q) => new Option(q.name, q.query)));
+      select.replaceChildren(new Option(gettext("All queries"), ""), ...queries.map((q) => new Option(q.name, q.query)));
     }
     select.value = this.groups.query === null ? "" : String(this.groups.query);
     if (select.selectedIndex < 0) this.filterBy(null);
@@ -173,10 +175,10 @@ function keyBeside(name, { key, threshold }) {
 }
 
 function signWord({ sign, threshold, told, met }) {
-  if (told) return "met";
-  if (met) return sign > 0 ? "meets" : "parted";
-  if (threshold) return sign > 0 ? "crossed" : "no longer crossed";
-  return sign > 0 ? "entered" : "left";
+  if (told) return gettext("met");
+  if (met) return sign > 0 ? gettext("meets") : gettext("parted");
+  if (threshold) return sign > 0 ? gettext("crossed") : gettext("no longer crossed");
+  return sign > 0 ? gettext("entered") : gettext("left");
 }
 
 function isoTime(ms) {

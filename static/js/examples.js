@@ -1,6 +1,7 @@
 // The examples of the demonstration: a button below the queries removes them from this user's list, and their layer from the map.
 
 import { $, coalesced } from "./dom.js";
+import { gettext } from "./i18n.js";
 import { toast } from "./toasts.js";
 
 const REFRESH_MS = 200;
@@ -20,7 +21,7 @@ export function createExamples(store, show) {
       if (done) for (const layer of joined) store.showLayer(layer, shown);
       return done;
     };
-    if (await showAll(false)) toast("The examples are removed.", "info", { text: "Undo", run: () => showAll(true) });
+    if (await showAll(false)) toast(gettext("The examples are removed."), "info", { text: gettext("Undo"), run: () => showAll(true) });
   };
   $("examples-remove").addEventListener("click", remove);
   store.on("queries layers", coalesced(render, REFRESH_MS));

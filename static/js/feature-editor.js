@@ -2,6 +2,7 @@
 // remove them.
 
 import { turnOf } from "./features.js";
+import { filled, gettext } from "./i18n.js";
 import { drawn, geometryOf, linesOf, middlesOf, opened, removePoint } from "./vertices.js";
 
 const MOST_HANDLES = 400;
@@ -182,7 +183,7 @@ export class FeatureEditor {
       event.preventDefault();
       event.stopPropagation();
     });
-    handle.getElement().setAttribute("aria-label", `Corner ${at + 1}`); // Leaflet's `alt` is for images alone
+    handle.getElement().setAttribute("aria-label", filled(gettext("Corner %(number)s"), { number: at + 1 })); // Leaflet's `alt` is for images alone
     handle.getElement().dataset.corner = `${linesOf(this.shape).indexOf(line)}:${at}`;
   }
 

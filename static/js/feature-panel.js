@@ -3,6 +3,7 @@
 import { confirmed } from "./confirm.js";
 import { $, coalesced, setText } from "./dom.js";
 import { properties, title } from "./format.js";
+import { filled, gettext } from "./i18n.js";
 import { countRows, fill } from "./object-panel.js";
 import { areaAbout } from "./shapes.js";
 import { units } from "./units.js";
@@ -10,14 +11,15 @@ import { units } from "./units.js";
 const REFRESH_MS = 250;
 const MOST_CHARACTERS = 100; // of a query's name
 const HINTS = {
-  Point: "Click on the map to place the point.",
-  LineString: "Click from place to place; a double click, or Finish, ends the line.",
-  Polygon: "Click corner by corner; a double click, or Finish, ends the polygon.",
+  Point: gettext("Click on the map to place the point."),
+  LineString: gettext("Click from place to place; a double click, or Finish, ends the line."),
+  Polygon: gettext("Click corner by corner; a double click, or Finish, ends the polygon."),
 };
-const EDIT_HINT = "Drag a corner, or the middle of an edge for a new one. A double click, or Delete, removes a corner.";
-const CROWDED_HINT = "Too many corners are in view: zoom in to change them.";
-const CONFLICT = (version) =>
-  `Somebody else saved version ${version} first, so your change is not saved. Save again to add your change to theirs, or discard it.`;
+const EDIT_HINT = gettext("Drag a corner, or the middle of an edge for a new one. A double click, or Delete, removes a corner.");
+const CROWDED_HINT = gettext("Too many corners are in view: zoom in to change them.");
+const CONFLICT = gettext(
+  "Somebody else saved version %(version)s first, so your change is not saved. Save again to add your change to theirs, or discard it.",
+);
 
 export class FeaturePanel {
   /** @param {object} parts `store`; `api`, a LayersApi; `editor`, a FeatureEditor; `features`, FeatureLayers; `done(text)`; `watch(plan, name)`, which begins a query */
@@ -64,7 +66,7 @@ export class FeaturePanel {
     if (!feature) return;
     const { editing } = this;
     const layer = this.store.layers.get(feature.layer);
-    setText($("feature-title"), editing?.fresh ? "New feature" : title(feature.key, feature.properties));
+    setText($("feature-title"), editing?.fresh ? gettext("New feature") : title(feature.key, feature.properties));
     setText($("feature-kind"), [layer?.title ?? feature.layer, ...(editing?.fresh ? [] : [feature.key])].join(" \u00b7 "));
     fill($("feature-properties"), editing ? [] : [...countRows(this.store, feature.layer, feature.key), ...properties(feature.properties)]);
     $("feature-actions").hidden = Boolean(editing);
@@ -100,11 +102,11 @@ export class FeaturePanel {
     try {
       const { version } = this.store.layers.get(layer);
       const { features } = await this.api.features(layer, { version, key });
-      if (features.length === 0) throw new Error("This feature was deleted by somebody else.");
+      if (features.length === 0) throw new Error(gettext("This feature was deleted by somebody else."));
       const { selectedFeature: now } = this.store;
       if (now?.layer !== layer || now.key !== key) return;
       const [{ geometry, properties: known }] = features;
-      if (!this.editor.edit(geometry)) throw new Error("This feature has several kinds of geometry. It cannot be changed here.");
+      if (!this.editor.edit(geometry)) throw new Error(gettext("This feature has several kinds of geometry. It cannot be changed here."));
       this.#begin({ layer, key, version, properties: known ?? {}, fresh: false });
       this.features.hide({ layer, key });
       this.refresh();
@@ -120,7 +122,7 @@ export class FeaturePanel {
   async #watch({ layer, key, properties: known }) {
     try {
       const { features } = await this.api.features(layer, { version: this.store.layers.get(layer).version, key });
-      if (features.length === 0) throw new Error("This feature was deleted by somebody else.");
+      if (features.length === 0) throw new Error(gettext("This feature was deleted by somebody else."));
       const { radiusM } = units();
       const area = areaAbout(features[0].geometry, { radiusM, widthM: radiusM / 10 });
       const join = { kind: "join", join: { layer, predicate: "intersects", filters: [{ key }] } };
@@ -132,11 +134,11 @@ export class FeaturePanel {
   }
 
   async #delete({ layer, key, properties: known }) {
-    if (!(await confirmed(`Delete \u201c${title(key, known)}\u201d from the layer?`, "Delete"))) return;
+    if (!(await confirmed(filled(gettext("Delete \u201c%(name)s\u201d from the layer?"), { name: title(key, known) }), gettext("Delete")))) return;
     const { version } = this.store.layers.get(layer);
     if (await this.#send(layer, { version, remove: [key] })) {
       this.store.selectFeature(null);
-      this.done("Deleted.");
+      this.done(gettext("Deleted."));
     }
   }
 
@@ -152,7 +154,7 @@ export class FeaturePanel {
     if (!saved) return;
     this.#end();
     this.store.selectFeature({ layer, key, properties: known });
-    this.done(`Saved as version ${saved}.`);
+    this.done(filled(gettext("Saved as version %(version)s."), { version: saved }));
   }
 
   /** Send an edit and return the new version; after an error, show it and return nothing. */
@@ -170,7 +172,7 @@ export class FeaturePanel {
     const newest = (await this.api.list()).find(({ name }) => name === layer)?.version;
     if (!newest || newest === version) return message; // the layer is being imported
     if (this.editing) this.editing.version = newest;
-    return CONFLICT(newest);
+    return filled(CONFLICT, { version: newest });
   }
 
   #error(text) {

@@ -2,6 +2,7 @@
 
 import { debounced, h } from "./dom.js";
 import { sampleFor, suggestions, verdict, vocabularyOf } from "./filter-words.js";
+import { filled, ngettext } from "./i18n.js";
 
 const CHECK_AFTER_MS = 350;
 
@@ -63,7 +64,7 @@ export class FilterField {
     if (choices.length > 0) this.list.scrollIntoView({ block: "nearest" });
     this.#mark(-1);
     this.#showCheck();
-    this.offered.textContent = choices.length > 0 ? `${choices.length} ${choices.length > 1 ? "suggestions" : "suggestion"}. Use the arrow keys.` : "";
+    this.offered.textContent = choices.length > 0 ? offeredText(choices.length) : "";
   }
 
   #mark(number) {
@@ -131,4 +132,9 @@ export class FilterField {
     line.dataset.tone = begun ? "" : tone;
     line.textContent = begun ? "" : words;
   }
+}
+
+function offeredText(number) {
+  const words = ngettext("%(count)s suggestion. Use the arrow keys.", "%(count)s suggestions. Use the arrow keys.", number);
+  return filled(words, { count: number });
 }

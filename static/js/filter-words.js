@@ -1,6 +1,7 @@
 // Suggests what may be written at a place in a filter: names of properties, and values that objects have. Pure.
 
 import { parsed } from "./format.js";
+import { filled, gettext } from "./i18n.js";
 
 const MOST_OBJECTS = 1000;
 const MOST_VALUES = 60;
@@ -69,7 +70,7 @@ function valuesOf([, name, , begun], names) {
   const wanted = begun.toLowerCase();
   const values = [...(known?.values ?? [])].filter(([value]) => String(value).toLowerCase().startsWith(wanted));
   values.sort(([, a], [, b]) => b - a);
-  return { choices: values.slice(0, SHOWN).map(([value, count]) => ({ text: literal(value), words: `${count} have it` })) };
+  return { choices: values.slice(0, SHOWN).map(([value, count]) => ({ text: literal(value), words: filled(gettext("%(count)s have it"), { count }) })) };
 }
 
 function namesLike(begun, names) {
@@ -82,7 +83,7 @@ function namesLike(begun, names) {
 
 function exampleOf(values) {
   const [most] = [...values].sort(([, a], [, b]) => b - a);
-  return `such as ${literal(most[0]).slice(0, 30)}`;
+  return filled(gettext("such as %(value)s"), { value: literal(most[0]).slice(0, 30) });
 }
 
 /** Return what to send for a check of a filter: the names, and of each object the properties that the text may mean. */
@@ -103,9 +104,13 @@ export function sampleFor(text, { names, objects }) {
 export function verdict({ error, matches, of, unknown }, whole) {
   if (error) return ["bad", plainly(error)];
   const [first] = unknown;
-  if (first) return ["warn", `No object in view has ${first.name}.${first.nearest ? ` Did you mean ${first.nearest}?` : ""}`];
-  if (of === 0) return ["", "No object of this stream is in view, so the filter cannot be tried."];
-  return ["", `Matches ${matches} of ${of} ${whole ? "in view now" : "looked at in view"}.`];
+  if (first) {
+    const none = filled(gettext("No object in view has %(name)s."), { name: first.name });
+    return ["warn", first.nearest ? `${none} ${filled(gettext("Did you mean %(name)s?"), { name: first.nearest })}` : none];
+  }
+  if (of === 0) return ["", gettext("No object of this stream is in view, so the filter cannot be tried.")];
+  const words = whole ? gettext("Matches %(matches)s of %(of)s in view now.") : gettext("Matches %(matches)s of %(of)s looked at in view.");
+  return ["", filled(words, { matches, of })];
 }
 
 /** Return a filter's error without the name of its field, beside which it is shown; leave other errors as they are. */

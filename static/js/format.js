@@ -1,5 +1,7 @@
 // Writes figures, times and places as text. Pure except for the chosen units; the clock and the zone are passed in.
 
+import { fieldText, inSentence } from "./field-words.js";
+import { filled, gettext, LOCALE, ngettext, pgettext } from "./i18n.js";
 import { kindOf } from "./kinds.js";
 import { formOf, polygonsOf } from "./shapes.js";
 import { timesOf } from "./time-joins.js";
@@ -38,7 +40,7 @@ const UNITS = [
 
 /** A count with thousands separated: 12,345. */
 export function count(value) {
-  return Math.round(value).toLocaleString("en-US");
+  return Math.round(value).toLocaleString(LOCALE);
 }
 
 // A feed that is out of order has a few stale elements. More of them come from wrong times.
@@ -46,12 +48,12 @@ const STALE_SHARE = 0.01;
 
 /** Return a warning if more than 1 % of a stream's elements are stale (older than the newest known of their object); else "". */
 export function staleness({ stale = 0, elements = 0 }) {
-  return stale > STALE_SHARE * elements ? `${count(stale)} stale: check its times` : "";
+  return stale > STALE_SHARE * elements ? filled(gettext("%(count)s stale: check its times"), { count: count(stale) }) : "";
 }
 
 /** A number with at most `digits` decimals, and no trailing zeros. */
 export function number(value, digits) {
-  return value.toLocaleString("en-US", { maximumFractionDigits: digits });
+  return value.toLocaleString(LOCALE, { maximumFractionDigits: digits });
 }
 
 /** An amount of SI units in a unit of `SYSTEMS`. */
@@ -91,16 +93,19 @@ function rough(value) {
   return number(value, value < 10 ? 2 : value < 100 ? 1 : 0);
 }
 
-/** A place as 60.1699° N, 24.9384° E. */
+const [NORTH, EAST] = [pgettext("direction", "N"), pgettext("direction", "E")];
+const [SOUTH, WEST] = [pgettext("direction", "S"), pgettext("direction", "W")];
+
+/** A place as 60.1699° N, 24.9384° E; with points in all languages, since a comma is between the two. */
 export function place(lonDeg, latDeg, decimals = 4) {
   if (!Number.isFinite(lonDeg) || !Number.isFinite(latDeg)) return NONE;
   const lon = lonDeg - 360 * Math.floor((lonDeg + 180) / 360);
-  return `${Math.abs(latDeg).toFixed(decimals)}\u00b0 ${latDeg < 0 ? "S" : "N"}, ${Math.abs(lon).toFixed(decimals)}\u00b0 ${lon < 0 ? "W" : "E"}`;
+  return `${Math.abs(latDeg).toFixed(decimals)}\u00b0 ${latDeg < 0 ? SOUTH : NORTH}, ${Math.abs(lon).toFixed(decimals)}\u00b0 ${lon < 0 ? WEST : EAST}`;
 }
 
 /** A longitude (axis 0) or latitude (1): "24.5° E". */
 export function degrees(value, axis) {
-  const [after, before] = [["E", "W"], ["N", "S"]][axis];
+  const [after, before] = [[EAST, WEST], [NORTH, SOUTH]][axis];
   return `${number(Math.abs(value), 2)}°${value === 0 ? "" : ` ${value < 0 ? before : after}`}`;
 }
 
@@ -118,7 +123,8 @@ export function utcTime(ms) {
 export function utcSpan(fromMs, toMs) {
   const [from, to] = [utcTime(fromMs), utcTime(toMs)];
   if (from === to) return to;
-  return `${from.replace(" UTC", "")} to ${from.slice(0, 10) === to.slice(0, 10) ? to.slice(11) : to}`;
+  const sameDay = from.slice(0, 10) === to.slice(0, 10);
+  return filled(gettext("%(from)s to %(to)s"), { from: from.replace(" UTC", ""), to: sameDay ? to.slice(11) : to });
 }
 
 /** Date and time in a time zone; the browser's own where none is given. */
@@ -141,14 +147,14 @@ export function isUtc(ms, timeZone) {
 
 /** Date and time in UTC, with local time where that differs. */
 export function bothTimes(ms, timeZone) {
-  return isUtc(ms, timeZone) ? utcTime(ms) : `${utcTime(ms)}, ${localTime(ms, timeZone)} local`;
+  return isUtc(ms, timeZone) ? utcTime(ms) : filled(gettext("%(utc)s, %(local)s local"), { utc: utcTime(ms), local: localTime(ms, timeZone) });
 }
 
 /** How long ago: "now", "12 s", "3 min", "5 h", "2 d". */
 export function age(ms) {
   if (!Number.isFinite(ms)) return NONE;
   const s = Math.max(0, ms) / 1000;
-  if (s < 1.5) return "now";
+  if (s < 1.5) return gettext("now");
   if (s < 100) return `${Math.round(s)} s`;
   if (s < 5400) return `${Math.round(s / 60)} min`;
   return s < 129600 ? `${Math.round(s / 3600)} h` : `${count(s / 86400)} d`;
@@ -164,14 +170,13 @@ export function lag(ms) {
 /** A field's name as a label: "speed_mps" is "Speed". */
 export function label(name) {
   const ending = UNITS.find(([suffix]) => name.endsWith(suffix) && name.length > suffix.length);
-  const words = (ending ? name.slice(0, -ending[0].length) : name).replaceAll("_", " ").trim();
-  return words.charAt(0).toUpperCase() + words.slice(1);
+  return fieldText(ending ? name.slice(0, -ending[0].length) : name);
 }
 
 /** A field's value as text, in the unit that its name says. */
 export function value(name, content) {
   if (content === null || content === undefined || content === "") return NONE;
-  if (typeof content === "boolean") return content ? "yes" : "no";
+  if (typeof content === "boolean") return content ? gettext("yes") : gettext("no");
   if (typeof content === "object") return JSON.stringify(content);
   if (typeof content !== "number") return String(content);
   if (/^time(stamp)?$/.test(name) && content > 1e9) return utcTime(content < 1e11 ? content * 1000 : content);
@@ -221,90 +226,110 @@ export function layerName(fileName) {
   return name || "layer";
 }
 
-const TYPE_WORDS = { Point: ["point", "points"], LineString: ["line", "lines"], Polygon: ["polygon", "polygons"] };
+const TYPE_WORDS = {
+  Point: (number) => ngettext("point", "points", number),
+  LineString: (number) => ngettext("line", "lines", number),
+  Polygon: (number) => ngettext("polygon", "polygons", number),
+};
 
 /** What a layer's features are called: "polygons", or "features" where they are mixed. */
 export function geometryTypes(types, features) {
   const kinds = new Set((types ?? []).map((type) => type.replace("Multi", "")));
   const words = kinds.size === 1 ? TYPE_WORDS[[...kinds][0]] : undefined;
-  return (words ?? ["feature", "features"])[features === 1 ? 0 : 1];
+  return words ? words(features) : ngettext("feature", "features", features);
 }
 
-/** The predicates of joins: name, words between an object and its partner, words for a choice in a form. */
+const NEAR = gettext("within %(distance)s of %(partner)s");
+
+/** The predicates of joins: name, words about a partner, words for a choice in a form. */
 export const PREDICATES = [
-  ["intersects", "in or touching", "intersects: meets it anywhere"],
-  ["within", "within", "within: lies in it"],
-  ["dwithin", "near", "within a distance of it"],
-  ["covered_by", "covered by", "covered by: lies in it or on its border"],
-  ["contains", "containing", "contains: has it inside"],
-  ["covers", "covering", "covers: has it inside or on the border"],
-  ["touches", "touching", "touches: meets only its border"],
-  ["crosses", "crossing", "crosses: passes through it"],
-  ["overlaps", "overlapping", "overlaps: shares a part of it"],
-  ["equals", "equal to", "equals: is the same shape"],
-  ["disjoint", "apart from", "disjoint: does not meet it"],
-  ["boxes", "with its box meeting", "boxes: their boxes meet"],
+  ["intersects", gettext("in or touching %(partner)s"), gettext("intersects: meets it anywhere")],
+  ["within", gettext("within %(partner)s"), gettext("within: lies in it")],
+  ["dwithin", gettext("near %(partner)s"), gettext("within a distance of it")],
+  ["covered_by", gettext("covered by %(partner)s"), gettext("covered by: lies in it or on its border")],
+  ["contains", gettext("containing %(partner)s"), gettext("contains: has it inside")],
+  ["covers", gettext("covering %(partner)s"), gettext("covers: has it inside or on the border")],
+  ["touches", gettext("touching %(partner)s"), gettext("touches: meets only its border")],
+  ["crosses", gettext("crossing %(partner)s"), gettext("crosses: passes through it")],
+  ["overlaps", gettext("overlapping %(partner)s"), gettext("overlaps: shares a part of it")],
+  ["equals", gettext("equal to %(partner)s"), gettext("equals: is the same shape")],
+  ["disjoint", gettext("apart from %(partner)s"), gettext("disjoint: does not meet it")],
+  ["boxes", gettext("with its box meeting %(partner)s"), gettext("boxes: their boxes meet")],
 ];
 
 // The words for the end and for the beginning of a pair, by predicate.
-const PAIR_VERBS = {
-  dwithin: ["went away from", "came near"],
-  disjoint: ["met", "parted from"],
-  contains: ["no longer contains", "contains"],
-  covers: ["no longer covers", "covers"],
-  equals: ["no longer equals", "equals"],
-  touches: ["no longer touches", "touches"],
+const PAIR_WORDS = {
+  dwithin: [gettext("%(name)s went away from %(partner)s"), gettext("%(name)s came near %(partner)s")],
+  disjoint: [gettext("%(name)s met %(partner)s"), gettext("%(name)s parted from %(partner)s")],
+  contains: [gettext("%(name)s no longer contains %(partner)s"), gettext("%(name)s contains %(partner)s")],
+  covers: [gettext("%(name)s no longer covers %(partner)s"), gettext("%(name)s covers %(partner)s")],
+  equals: [gettext("%(name)s no longer equals %(partner)s"), gettext("%(name)s equals %(partner)s")],
+  touches: [gettext("%(name)s no longer touches %(partner)s"), gettext("%(name)s touches %(partner)s")],
 };
+const ENTRY_WORDS = [gettext("%(name)s left %(partner)s"), gettext("%(name)s entered %(partner)s")];
 
 /** Say in words what happened to an object, "Bus 12 entered Nuuksio", or to a threshold; only the name if there is no partner. */
 export function happened(name, event) {
   if (event.threshold) return crossingText(event);
   const { partner, predicate, sign } = event;
   if (!partner) return name;
-  if (event.told) return `${name} met ${partner}${Number.isFinite(event.distance) ? `, ${length(event.distance)}` : ""}`;
-  if (event.met) {
-    const nearest = Number.isFinite(event.distance) ? `, ${length(event.distance)}` : "";
-    return `${name} ${sign > 0 ? `meets ${partner}` : `parted from ${partner}${lasted(event)}`}${nearest}`;
-  }
-  const [left, entered] = PAIR_VERBS[predicate] ?? ["left", "entered"];
-  return `${name} ${sign > 0 ? entered : left} ${partner}`;
+  if (event.told) return withDistance(filled(gettext("%(name)s met %(partner)s"), { name, partner }), event.distance);
+  if (event.met) return withDistance(metText(name, event), event.distance);
+  return filled((PAIR_WORDS[predicate] ?? ENTRY_WORDS)[sign > 0 ? 1 : 0], { name, partner });
+}
+
+function withDistance(what, metres) {
+  return Number.isFinite(metres) ? filled(gettext("%(what)s, %(distance)s"), { what, distance: length(metres) }) : what;
+}
+
+/** Say that two met or parted, and how long that lasted if its end is known. */
+function metText(name, { partner, sign, sinceMs, untilMs }) {
+  if (sign > 0) return filled(gettext("%(name)s meets %(partner)s"), { name, partner });
+  if (untilMs === null) return filled(gettext("%(name)s parted from %(partner)s"), { name, partner });
+  return filled(gettext("%(name)s parted from %(partner)s after %(time)s"), { name, partner, time: age(untilMs - sinceMs) });
 }
 
 /** Say from when until when an encounter was, and why it ended: "12:00:05 to 12:42:10 \u00b7 partner moved away". */
 export function spanText({ sign, sinceMs, untilMs, nearestMs, reason: why }) {
-  const nearest = `nearest at ${utcClock(nearestMs)}`;
-  if (sign > 0) return `since ${utcClock(sinceMs)} \u00b7 ${nearest}`;
-  return `${utcClock(sinceMs)} to ${untilMs === null ? "now" : utcClock(untilMs)} \u00b7 ${nearest} \u00b7 ${why === "moved" ? "moved away" : reason(why, sign)}`;
-}
-
-/** Say how long an encounter lasted; nothing if its end is not known. */
-function lasted({ sinceMs, untilMs }) {
-  return untilMs === null ? "" : ` after ${age(untilMs - sinceMs)}`;
+  const times = { from: utcClock(sinceMs), to: untilMs === null ? gettext("now") : utcClock(untilMs), nearest: utcClock(nearestMs) };
+  if (sign > 0) return filled(gettext("since %(from)s \u00b7 nearest at %(nearest)s"), times);
+  const ended = why === "moved" ? gettext("moved away") : reason(why, sign);
+  return filled(gettext("%(from)s to %(to)s \u00b7 nearest at %(nearest)s \u00b7 %(why)s"), { ...times, why: ended });
 }
 
 /** Say when a told pair was one: in which window, or how long before or after the object its partner reported. */
 export function toldText({ partner, timeMs, partnerTimeMs, windowMs }) {
-  if (windowMs !== null) return `window from ${utcClock(windowMs)}`;
+  if (windowMs !== null) return filled(gettext("window from %(time)s"), { time: utcClock(windowMs) });
   const laterS = (partnerTimeMs - timeMs) / 1000;
-  if (laterS === 0) return "at the same time";
-  return `${partner} ${number(Math.abs(laterS), 1)} s ${laterS > 0 ? "later" : "earlier"}`;
+  if (laterS === 0) return gettext("at the same time");
+  const words = laterS > 0 ? gettext("%(partner)s %(seconds)s s later") : gettext("%(partner)s %(seconds)s s earlier");
+  return filled(words, { partner, seconds: number(Math.abs(laterS), 1) });
 }
 
-/** Say how close in time the reports of a join's pairs are: ", in the same 60 s"; nothing for a join of last positions. */
-function timesText(plan) {
+// How close in time the reports of a join's pairs are, by `when`.
+const TIMES_WORDS = {
+  window: gettext("%(what)s, in the same %(window)s s"),
+  sliding: gettext("%(what)s, in the same %(window)s s, every %(slide)s s"),
+  encounter: gettext("%(what)s for at least %(minutes)s min"),
+  interval: gettext("%(what)s, from %(before)s s before to %(after)s s after"),
+};
+
+/** Add to a text how close in time the reports of a join's pairs are; nothing for a join of last positions. */
+function withTimes(what, plan) {
   const { when, windowS, slideS, beforeS, afterS, forMin } = timesOf(plan);
-  const seconds = (value) => number(value, 3);
-  if (when === "window") return `, in the same ${seconds(windowS)} s${slideS === null ? "" : `, every ${seconds(slideS)} s`}`;
-  if (when === "encounter") return ` for at least ${seconds(forMin)} min`;
-  return when === "interval" ? `, from ${seconds(beforeS)} s before to ${seconds(afterS)} s after` : "";
+  const figures = { window: windowS, slide: slideS, minutes: forMin, before: beforeS, after: afterS };
+  const texts = Object.entries(figures).filter(([, value]) => Number.isFinite(value)).map(([name, value]) => [name, number(value, 3)]);
+  const words = TIMES_WORDS[when === "window" && slideS !== null ? "sliding" : when];
+  return words ? filled(words, { what, ...Object.fromEntries(texts) }) : what;
 }
 
 /** Say how many pairs there are with a layer's features now; `joins` as `store.joinsOf(layer)` returns them. */
 export function pairedText(joins) {
   const features = new Set(joins.flatMap(({ counts }) => [...counts.keys()]));
   const pairs = joins.reduce((sum, { counts }) => [...counts.values()].reduce((a, b) => a + b, sum), 0);
-  const noun = (number, word) => `${count(number)} ${word}${number === 1 ? "" : "s"}`;
-  return `${noun(pairs, "pair")} now, with ${noun(features.size, "feature")}`;
+  const paired = filled(ngettext("%(count)s pair", "%(count)s pairs", pairs), { count: count(pairs) });
+  const counted = filled(ngettext("%(count)s feature", "%(count)s features", features.size), { count: count(features.size) });
+  return filled(gettext("%(pairs)s now, with %(features)s"), { pairs: paired, features: counted });
 }
 
 /** What the partners of a join may be: features of a layer, last positions of a stream, or stored positions of one. */
@@ -317,25 +342,35 @@ export const SOURCES = ["layer", "stream", "stored"];
  * @param {string} focus what the focal object is called, if that is known
  */
 export function planText(plan, titleOf, focus) {
-  if (plan?.aggregate) return `${aggregateText(plan.aggregate)} ${membersText(plan, titleOf, focus)}${groupText(plan.aggregate)}`;
-  return membersText(plan, titleOf, focus);
+  const members = membersText(plan, titleOf, focus);
+  if (!plan?.aggregate) return members;
+  const figure = joined(aggregateText(plan.aggregate), members);
+  const { group_by: groups } = plan.aggregate;
+  return groups ? filled(gettext("%(what)s, by %(group)s"), { what: figure, group: inSentence(label(groups)) }) : figure;
 }
 
-const FUNCTION_WORDS = { count: "count", min: "smallest", max: "largest", sum: "sum of", avg: "average" };
+/** Join what there is and where it is; the second text may be empty. */
+function joined(what, where) {
+  return where ? filled(gettext("%(what)s %(where)s"), { what, where }) : what;
+}
+
+const FUNCTION_WORDS = {
+  count: pgettext("figure", "count %(property)s"),
+  min: gettext("smallest %(property)s"),
+  max: gettext("largest %(property)s"),
+  sum: gettext("sum of %(property)s"),
+  avg: gettext("average %(property)s"),
+};
 
 /** What an aggregate computes: "count", "average speed", "largest latitude". */
 export function aggregateText({ function: name, property, dimension }) {
-  const of = dimension ?? (property && label(property).toLowerCase());
-  return [FUNCTION_WORDS[name] ?? name, of].filter(Boolean).join(" ");
-}
-
-function groupText({ group_by: groups }) {
-  return groups ? `, by ${label(groups).toLowerCase()}` : "";
+  const of = dimension ?? (property && inSentence(label(property)));
+  return filled(FUNCTION_WORDS[name] ?? `${name} %(property)s`, { property: of || "" }).trim();
 }
 
 /** What a group of an aggregate is called. */
 export function groupName(group, { group_by: groups } = {}) {
-  return group === "null" ? `no ${label(groups ?? "group").toLowerCase()}` : group;
+  return group === "null" ? filled(gettext("no %(group)s"), { group: groups ? inSentence(label(groups)) : gettext("group") }) : group;
 }
 
 /** Return an aggregate's value as text, with its unit. */
@@ -347,8 +382,18 @@ export function figureText(figure, { function: name, property, dimension } = {})
 
 /** Say in words that a threshold was crossed, or is no longer: "Ships near X, cargo: above 20 (now 23)". */
 export function crossingText({ queryName, group, threshold, sign, value: now }) {
-  const what = sign > 0 ? threshold : `no longer ${threshold}`;
-  return `${queryName}${group ? `, ${group}` : ""}: ${what}${now === null || now === undefined ? "" : ` (now ${number(now, 3)})`}`;
+  const limit = thresholdText(threshold);
+  const what = sign > 0 ? limit : filled(gettext("no longer %(threshold)s"), { threshold: limit });
+  const told = `${queryName}${group ? `, ${group}` : ""}: ${what}`;
+  return now === null || now === undefined ? told : filled(gettext("%(what)s (now %(value)s)"), { what: told, value: number(now, 3) });
+}
+
+/** Say in the user's language what a threshold is, given the name that the engine gives to it: "above 20 for 300 s". */
+export function thresholdText(name) {
+  const [, side, limit, seconds] = /^(above|below) (\S+)(?: for (\S+) s)?$/.exec(name) ?? [];
+  if (!side) return name;
+  const what = filled(side === "above" ? gettext("above %(limit)s") : gettext("below %(limit)s"), { limit });
+  return seconds ? filled(gettext("%(what)s for %(seconds)s s"), { what, seconds }) : what;
 }
 
 /** Return the focus of a query as text: the object's name, or the place. */
@@ -356,28 +401,35 @@ export function focusText(around, name) {
   return around.at ? place(...around.at) : (name ?? around.key);
 }
 
+const RECTANGLE_WORDS = { inside: gettext("inside a rectangle"), outside: gettext("outside a rectangle") };
+
 function membersText(plan, titleOf, focus) {
   if (plan?.kind === "rule") return ruleText(plan, (number) => titleOf("query", number));
   const shape = shapeText(plan?.area);
-  const within = shape && ` ${shape}`;
-  if (plan?.kind === "approach") return `${shapeText(plan.target) || "inside a rectangle"} within ${number(plan.within_s / 60, 1)} min`;
-  if (plan?.kind === "knn") return `${count(plan.k)} nearest to ${focusText(plan.around, focus)}${atMost(plan.max_distance)}${within}`;
-  if (plan?.around) return aroundText(plan.around, focusText(plan.around, focus)) + within;
-  if (kindOf(plan).report !== "join") return shape && !plan.compare ? shape : `${plan?.report ?? "inside"} a rectangle${within}`;
+  if (plan?.kind === "approach") {
+    const where = shapeText(plan.target) || RECTANGLE_WORDS.inside;
+    return filled(gettext("%(where)s within %(minutes)s min"), { where, minutes: number(plan.within_s / 60, 1) });
+  }
+  if (plan?.kind === "knn") return joined(nearestText(plan, focusText(plan.around, focus)), shape);
+  if (plan?.around) return joined(aroundText(plan.around, focusText(plan.around, focus)), shape);
+  if (kindOf(plan).report !== "join") return shape && !plan.compare ? shape : joined(RECTANGLE_WORDS[plan?.report ?? "inside"], shape);
   const { predicate, distance } = plan.join;
   const source = SOURCES.find((one) => plan.join[one]);
   const name = titleOf(source, plan.join[source]);
-  const partner = source === "stored" ? `where ${name} have been` : name;
-  const near = predicate === "dwithin" ? `within ${length(distance)} of` : (PREDICATES.find(([name]) => name === predicate)?.[1] ?? predicate);
-  return `${near} ${partner}${timesText(plan)}${awayText(plan, titleOf)}${within}`;
+  const partner = source === "stored" ? filled(gettext("where %(name)s have been"), { name }) : name;
+  const words = predicate === "dwithin" ? NEAR : (PREDICATES.find(([name]) => name === predicate)?.[1] ?? `${predicate} %(partner)s`);
+  const near = filled(words, { partner, distance: length(distance) });
+  return joined(withAway(withTimes(near, plan), plan, titleOf), shape);
 }
 
 /** Say what an area with a shape is: "in a circle of 5 km", "in a polygon"; nothing for a box. */
 export function shapeText(area) {
   const form = formOf(area);
-  if (form === "circle") return `in a circle of ${length(area.circle.radius_m)}`;
-  if (form === "corridor") return `in a corridor of ${length(area.corridor.width_m)}`;
-  return form ? (polygonsOf(area).length === 1 ? "in a polygon" : `in ${count(polygonsOf(area).length)} polygons`) : "";
+  if (form === "circle") return filled(gettext("in a circle of %(radius)s"), { radius: length(area.circle.radius_m) });
+  if (form === "corridor") return filled(gettext("in a corridor of %(width)s"), { width: length(area.corridor.width_m) });
+  if (!form) return "";
+  const pieces = polygonsOf(area).length;
+  return filled(ngettext("in a polygon", "in %(count)s polygons", pieces), { count: count(pieces) });
 }
 
 /** Return an area in square metres as text, in squares of the unit of lengths: "12.3 km²". */
@@ -388,78 +440,42 @@ export function square(squareM) {
   return `${number(value, value < 100 ? 1 : 0)}\u00a0${unit}²`;
 }
 
-function awayText({ away_from: away }, titleOf) {
-  return away ? `, more than ${length(away.distance)} from ${titleOf("layer", away.layer)}` : "";
+function withAway(what, { away_from: away }, titleOf) {
+  const words = gettext("%(what)s, more than %(distance)s from %(layer)s");
+  return away ? filled(words, { what, distance: length(away.distance), layer: titleOf("layer", away.layer) }) : what;
 }
 
-function atMost(metres) {
-  return metres ? `, at most ${length(metres)} away` : "";
+function nearestText({ k, max_distance: metres }, focus) {
+  const words = metres ? gettext("%(count)s nearest to %(focus)s, at most %(distance)s away") : gettext("%(count)s nearest to %(focus)s");
+  return filled(words, { count: count(k), focus, distance: metres ? length(metres) : "" });
 }
 
 function aroundText({ radius, half_widths: widths }, focus) {
-  if (radius) return `within ${length(radius)} of ${focus}`;
-  if (!widths) return `in a polygon around ${focus}`;
-  const sides = [0, 1].map((axis) => (widths[axis] ? length(2 * widths[axis]) : "any")).join(" \u00d7 ");
-  return `in ${sides} around ${focus}`;
+  if (radius) return filled(NEAR, { distance: length(radius), partner: focus });
+  if (!widths) return filled(gettext("in a polygon around %(focus)s"), { focus });
+  const sides = [0, 1].map((axis) => (widths[axis] ? length(2 * widths[axis]) : pgettext("length", "any"))).join(" \u00d7 ");
+  return filled(gettext("in %(sides)s around %(focus)s"), { sides, focus });
 }
 
 // The engine's reasons in words, by sign.
 const REASON_TEXT = {
-  moved: ["moved out", "moved", "moved in"],
-  filtered: ["no longer matches the filter", "matches the filter", "now matches the filter"],
-  partner_moved: ["partner moved away", "partner moved", "partner came near"],
-  partner_filtered: ["partner no longer matches the filter", "partner matches the filter", "partner now matches the filter"],
-  focus_moved: ["left behind by the centre", "the centre moved", "reached by the centre"],
-  others_moved: ["others are nearer", "others moved", "others are no longer nearer"],
-  registered: ["left", "inside", "already inside"],
-  edited: ["left by the edit", "inside", "inside after the edit"],
-  cancelled: ["query ended", "query ended", "query ended"],
-  failed: ["the query failed", "the query failed", "the query failed"],
-  expired: ["no recent report", "reported", "reported again"],
-  handoff: ["handed over", "handed over", "handed over"],
-  dropped: ["stream removed", "stream removed", "stream removed"],
-  snapshot: ["gone while catching up", "inside", "found while catching up"],
+  moved: [gettext("moved out"), gettext("moved"), gettext("moved in")],
+  filtered: [gettext("no longer matches the filter"), gettext("matches the filter"), gettext("now matches the filter")],
+  partner_moved: [gettext("partner moved away"), gettext("partner moved"), gettext("partner came near")],
+  partner_filtered: [gettext("partner no longer matches the filter"), gettext("partner matches the filter"), gettext("partner now matches the filter")],
+  focus_moved: [gettext("left behind by the centre"), gettext("the centre moved"), gettext("reached by the centre")],
+  others_moved: [gettext("others are nearer"), gettext("others moved"), gettext("others are no longer nearer")],
+  registered: [gettext("left"), gettext("inside"), gettext("already inside")],
+  edited: [gettext("left by the edit"), gettext("inside"), gettext("inside after the edit")],
+  cancelled: [gettext("query ended"), gettext("query ended"), gettext("query ended")],
+  failed: [gettext("the query failed"), gettext("the query failed"), gettext("the query failed")],
+  expired: [gettext("no recent report"), gettext("reported"), gettext("reported again")],
+  handoff: [gettext("handed over"), gettext("handed over"), gettext("handed over")],
+  dropped: [gettext("stream removed"), gettext("stream removed"), gettext("stream removed")],
+  snapshot: [gettext("gone while catching up"), gettext("inside"), gettext("found while catching up")],
 };
 
 /** Why a tuple was produced, in words. */
 export function reason(name, sign) {
   return REASON_TEXT[name]?.[sign + 1] ?? name;
-}
-
-const TIME_FIELDS = {
-  window_s: "windowS",
-  start_s: "windowS",
-  slide_s: "slideS",
-  lower_s: "beforeS",
-  upper_s: "beforeS",
-  bin_s: "beforeS",
-  lateness_s: "latenessS",
-  idle_s: "latenessS",
-  within_s: "withinMin",
-  for_s: "forMin",
-  gap_s: "forMin",
-};
-
-/** The field of the query form that a server's error is about, or null for the form as a whole. */
-export function errorField(code, message) {
-  const text = `${code} ${message}`.toLowerCase();
-  if (/got the unknown/.test(text)) return "plan"; // the message names all keys that there are
-  if (/^\w* ((an )?area|target)\b/.test(text) || /report outside needs/.test(text)) return "box";
-  if (/\bjoin: where/.test(text)) return "partnerWhere";
-  if (/\bwhere:/.test(text)) return "where"; // before the rules below: the message quotes the user's text, which may have their words
-  if (/\baway_from\b/.test(text)) return "away";
-  const time = /\b(\w+_s) must/.exec(text)?.[1];
-  if (time in TIME_FIELDS) return TIME_FIELDS[time];
-  if (/\bthresholds?\b/.test(text)) return "thresholds";
-  if (/\baggregate\b/.test(text)) return "aggregate";
-  if (/\bmax_distance\b/.test(text)) return "maxDistance";
-  if (/\bk must\b/.test(text)) return "k";
-  if (/radius|half_widths|polygon/.test(text)) return "shape";
-  if (/\baround\b/.test(text)) return "focus";
-  if (/\bdistance\b/.test(text)) return "distance";
-  if (/\bjoin\b|predicate|\blayer\b/.test(text)) return "partner";
-  if (/\bwhere\b|filter|cql/.test(text)) return "where";
-  if (/longitude|latitude|\barea\b|\bcompare\b|\blo\b|\bhi\b|rectangle/.test(text)) return "box";
-  if (/\bname\b/.test(text) && !/stream/.test(text)) return "name";
-  return /stream/.test(text) ? "stream" : null;
 }

@@ -7,6 +7,7 @@ import {
   boxAround, chosen, faultsOf, formTime, isPoint, LIMITS, missing, ofOneDay, placeOf, propertyNames, questionOf, rowTime, SPANS, spanOf, summary,
   tableOf, timeOf,
 } from "./history.js";
+import { filled, gettext } from "./i18n.js";
 
 const FIELDS = ["table", "key", "partner", "distance", "box", "span", "form"];
 const MOST_ROWS = 500;
@@ -28,7 +29,7 @@ export class HistoryPanel {
     const { elements } = this.form;
     elements.predicate.replaceChildren(...PREDICATES.map(([name, , words]) => new Option(words, name)));
     const spans = Object.entries(SPANS).map(([name, [, words]]) => new Option(words, name));
-    elements.span.replaceChildren(...spans, new Option("All times", "all"), new Option("From … to …", "custom"));
+    elements.span.replaceChildren(...spans, new Option(gettext("All times"), "all"), new Option(gettext("From \u2026 to \u2026"), "custom"));
     elements.limit.replaceChildren(...LIMITS.map((limit) => new Option(count(limit), limit)));
     this.form.addEventListener("submit", (event) => {
       event.preventDefault();
@@ -109,7 +110,7 @@ export class HistoryPanel {
     const question = questionOf(fields);
     const turn = ++this.asked;
     $("history-run").disabled = true;
-    setText($("history-run"), "Searching\u2026");
+    setText($("history-run"), gettext("Searching\u2026"));
     try {
       const answer = await this.ask(question);
       if (turn === this.asked) this.#show(question, fields, answer);
@@ -119,7 +120,7 @@ export class HistoryPanel {
       this.#errors({ form: error.message });
     } finally {
       $("history-run").disabled = false;
-      setText($("history-run"), "Search");
+      setText($("history-run"), gettext("Search"));
     }
   }
 
@@ -197,13 +198,14 @@ export class HistoryPanel {
     const names = propertyNames(shown, MOST_COLUMNS);
     const oneDay = ofOneDay(shown);
     const times = shown.some(({ partner }) => partner?.time);
-    const pairs = paired ? ["With", ...(times ? ["Its time"] : []), "Distance"] : [];
-    const heads = [...(timed ? ["Time (UTC)"] : []), "Key", ...pairs, ...names.map(label)];
+    const pairs = paired ? [gettext("With"), ...(times ? [gettext("Its time")] : []), gettext("Distance")] : [];
+    const heads = [...(timed ? [gettext("Time (UTC)")] : []), gettext("Key"), ...pairs, ...names.map(label)];
     $("history-rows").replaceChildren(
       h("thead", {}, h("tr", {}, ...heads.map((text) => h("th", { scope: "col" }, text)))),
       h("tbody", {}, ...shown.map((row, i) => this.#row(row, i, { timed, paired, times, names, oneDay }))));
     $("history-more").hidden = this.rows.length <= MOST_ROWS;
-    setText($("history-more"), `The table shows the first ${count(MOST_ROWS)} rows. The map shows all ${count(this.rows.length)}.`);
+    const more = gettext("The table shows the first %(shown)s rows. The map shows all %(count)s.");
+    setText($("history-more"), filled(more, { shown: count(MOST_ROWS), count: count(this.rows.length) }));
   }
 
   #row(row, i, { timed, paired, times, names, oneDay }) {
@@ -235,7 +237,7 @@ export class HistoryPanel {
     for (const [name, standard] of Object.entries(first)) {
       const select = this.form.elements[name];
       const kept = this.picked.has(name) && [...stored, ...layers].some(([value]) => value === select.value);
-      offer(select, [["Stored streams", stored], ["Layers", layers]], kept ? select.value : standard);
+      offer(select, [[gettext("Stored streams"), stored], [gettext("Layers"), layers]], kept ? select.value : standard);
     }
     this.#changed();
   }
@@ -254,7 +256,7 @@ export class HistoryPanel {
     const tables = [elements.table.value, ...(elements.join.checked ? [elements.partner.value] : [])];
     $("history-when").hidden = tables.every((table) => table.startsWith("layer:")); // features have no times
     if (name === "where") this.#turnRectangle();
-    setText($("history-drawn"), this.rectangle ? boxText(roundedBox(normalisedBox(this.rectangle))) : "Nothing is drawn yet.");
+    setText($("history-drawn"), this.rectangle ? boxText(roundedBox(normalisedBox(this.rectangle))) : gettext("Nothing is drawn yet."));
     setText($("history-span"), this.#spanText());
   }
 
@@ -277,7 +279,9 @@ export class HistoryPanel {
     const fields = { span: elements.span.value, from: elements.from.value, to: elements.to.value, zone: elements.zone.value };
     const span = spanOf(fields, this.#nowOf(tableOf(elements.table.value)));
     if (!span) return "";
-    return [span.from === null ? "" : `From ${bothTimes(span.from)}`, span.to === null ? "" : `to ${bothTimes(span.to)}`].filter(Boolean).join(" ");
+    const [from, to] = [span.from, span.to].map((ms) => (ms === null ? null : bothTimes(ms)));
+    if (to === null) return filled(gettext("From %(from)s"), { from });
+    return from === null ? filled(gettext("to %(to)s"), { to }) : filled(gettext("From %(from)s to %(to)s"), { from, to });
   }
 
   #errors(errors) {
@@ -296,7 +300,7 @@ export class HistoryPanel {
 }
 
 function boxText({ lo, hi }) {
-  return `${lo[0]}, ${lo[1]} to ${hi[0]}, ${hi[1]}`;
+  return filled(gettext("%(from)s to %(to)s"), { from: lo.slice(0, 2).join(", "), to: hi.slice(0, 2).join(", ") });
 }
 
 /** Return what to bring into view for a row: `{place}` for a point, else `{box}`. */

@@ -2,11 +2,16 @@
 
 import { middle, turnTowards } from "./geometry.js";
 import { count, utcClock, utcSpan, utcTime } from "./format.js";
+import { filled, gettext, ngettext } from "./i18n.js";
 
 export const LIMITS = [1000, 10_000];
 const HOUR_MS = 3_600_000;
 /** Spans of time that end now, by name: their length in milliseconds, and their label. */
-export const SPANS = { hour: [HOUR_MS, "Last hour"], day: [24 * HOUR_MS, "Last 24 hours"], week: [168 * HOUR_MS, "Last 7 days"] };
+export const SPANS = {
+  hour: [HOUR_MS, gettext("Last hour")],
+  day: [24 * HOUR_MS, gettext("Last 24 hours")],
+  week: [168 * HOUR_MS, gettext("Last 7 days")],
+};
 
 /** A table as the server names it, from the value of a choice: "stored:ships" is {stored: "ships"}. */
 export function tableOf(choice) {
@@ -42,12 +47,14 @@ export function spanOf({ span, from, to, zone }, nowMs) {
 export function faultsOf(fields) {
   const { table, join, partner, predicate, distance, where, box, span, from, to, zone } = fields;
   const faults = {};
-  if (!table) faults.table = "Choose a stored stream or a layer.";
-  if (join && !partner) faults.partner = "Choose the table to join with.";
-  if (join && predicate === "dwithin" && !(distance >= 0)) faults.distance = `The distance must be a number of metres; got ${distance}.`;
-  if (where === "rectangle" && !box) faults.box = "Draw a rectangle on the map, or choose the view.";
-  if (span === "custom" && instantOf(from, zone) > instantOf(to, zone)) faults.span = `The beginning must not be later than the end; got ${from} > ${to}.`;
-  if (span === "custom" && !from && !to) faults.span = "Type a beginning, an end, or both.";
+  if (!table) faults.table = gettext("Choose a stored stream or a layer.");
+  if (join && !partner) faults.partner = gettext("Choose the table to join with.");
+  if (join && predicate === "dwithin" && !(distance >= 0)) faults.distance = filled(gettext("The distance must be a number of metres; got %(distance)s."), { distance });
+  if (where === "rectangle" && !box) faults.box = gettext("Draw a rectangle on the map, or choose the view.");
+  if (span === "custom" && instantOf(from, zone) > instantOf(to, zone)) {
+    faults.span = filled(gettext("The beginning must not be later than the end; got %(from)s > %(to)s."), { from, to });
+  }
+  if (span === "custom" && !from && !to) faults.span = gettext("Type a beginning, an end, or both.");
   return faults;
 }
 
@@ -134,22 +141,32 @@ export function propertyNames(rows, limit) {
 
 /** Describe an answer in words: "1,000 rows of 37 keys, 2026-11-21 10:00:00 to 11:00:00 UTC". */
 export function summary(rows) {
-  const noun = (number, word) => `${count(number)} ${word}${number === 1 ? "" : "s"}`;
-  if (rows.length === 0) return "Nothing is stored for this place and time.";
+  if (rows.length === 0) return gettext("Nothing is stored for this place and time.");
   const keys = new Set(rows.map(({ key }) => key)).size;
   const times = rows.map(timeOf).filter(Number.isFinite);
-  const what = rows.some(({ partner }) => partner) ? "pair" : "row";
-  const when = times.length > 0 ? `, ${utcSpan(times.reduce((a, b) => Math.min(a, b)), times.reduce((a, b) => Math.max(a, b)))}` : "";
-  return `${noun(rows.length, what)} of ${noun(keys, "key")}${when}`;
+  const paired = rows.some(({ partner }) => partner);
+  const found = paired ? ngettext("%(count)s pair", "%(count)s pairs", rows.length) : ngettext("%(count)s row", "%(count)s rows", rows.length);
+  const texts = {
+    rows: filled(found, { count: count(rows.length) }),
+    keys: filled(ngettext("%(count)s key", "%(count)s keys", keys), { count: count(keys) }),
+  };
+  if (times.length === 0) return filled(gettext("%(rows)s of %(keys)s"), texts);
+  const span = utcSpan(times.reduce((a, b) => Math.min(a, b)), times.reduce((a, b) => Math.max(a, b)));
+  return filled(gettext("%(rows)s of %(keys)s, %(span)s"), { ...texts, span });
 }
 
 /** Say in words what a truncated answer lacks. */
 export function missing(question, rows) {
   const { limit, type } = question;
-  if (type === "table.get") return `This key has more rows. Only its newest ${count(limit)} rows were searched.`;
-  const what = type === "table.join" ? "pairs" : "rows";
-  const more = limit < LIMITS.at(-1) ? `, or a larger maximum` : "";
-  return `There are more ${what}. These are the first ${count(rows)} by key and time. Choose a smaller place or time${more}.`;
+  if (type === "table.get") {
+    return filled(gettext("This key has more rows. Only its newest %(count)s rows were searched."), { count: count(limit) });
+  }
+  const found =
+    type === "table.join"
+      ? gettext("There are more pairs. These are the first %(count)s by key and time.")
+      : gettext("There are more rows. These are the first %(count)s by key and time.");
+  const advice = limit < LIMITS.at(-1) ? gettext("Choose a smaller place or time, or a larger maximum.") : gettext("Choose a smaller place or time.");
+  return `${filled(found, { count: count(rows) })} ${advice}`;
 }
 
 /** Return the time of a row as text, without the day if `clockOnly`; empty if it has none. */

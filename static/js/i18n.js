@@ -2,6 +2,13 @@
 
 const catalogue = () => globalThis.django ?? {};
 
+/** The language of the page, for `Intl`: how it writes numbers. */
+export const LOCALE = localeOf(globalThis.document?.documentElement.lang);
+
+function localeOf(language) {
+  return !language || language === "en" ? "en-US" : language;
+}
+
 /** Return a text in the user's language. */
 export const gettext = (text) => catalogue().gettext?.(text) ?? text;
 

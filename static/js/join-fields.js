@@ -2,6 +2,7 @@
 
 import { $, offer } from "./dom.js";
 import { PREDICATES, SOURCES } from "./format.js";
+import { gettext } from "./i18n.js";
 import { TimeFields } from "./time-fields.js";
 
 const STANDARD_M = 50;
@@ -34,9 +35,9 @@ export class JoinFields {
     const choices = (source, of) => of.map(({ name, title }) => [`${source}:${name}`, title ?? name]);
     const all = [...streams.values()];
     const groups = [
-      ["Layers", choices("layer", [...layers.values()].filter((layer) => layer.version !== null))],
-      ["Streams", choices("stream", all.filter((stream) => stream.enabled !== false))],
-      ["Stored positions of a stream", choices("stored", all.filter(({ stored }) => stored))],
+      [gettext("Layers"), choices("layer", [...layers.values()].filter((layer) => layer.version !== null))],
+      [gettext("Streams"), choices("stream", all.filter((stream) => stream.enabled !== false))],
+      [gettext("Stored positions of a stream"), choices("stored", all.filter(({ stored }) => stored))],
     ];
     offer(this.form.elements.partner, groups, chosen);
     this.times.offer();
@@ -55,8 +56,8 @@ export class JoinFields {
   errors() {
     const { source, name, predicate, distance } = this.read();
     const errors = {};
-    if (!name) errors.partner = "Choose a layer or a stream. You can add a layer under Layers.";
-    if (predicate === "dwithin" && !(distance >= 0)) errors.distance = "Type a distance in metres.";
+    if (!name) errors.partner = gettext("Choose a layer or a stream. You can add a layer under Layers.");
+    if (predicate === "dwithin" && !(distance >= 0)) errors.distance = gettext("Type a distance in metres.");
     return source === "stream" ? { ...errors, ...this.times.errors() } : errors;
   }
 
@@ -68,6 +69,6 @@ export class JoinFields {
     if (ofStream && apart.selected) predicate.value = "dwithin";
     $("distance-field").hidden = predicate.value !== "dwithin";
     this.times.show(ofStream);
-    $("partner-kind").textContent = ofStream ? "objects" : "features";
+    $("partner-kind").textContent = ofStream ? gettext("objects") : gettext("features");
   }
 }

@@ -4,6 +4,8 @@ import { $, coalesced, h, icon, offer, setText } from "./dom.js";
 import { mayShare, sharedText, teamChoices, teamOf } from "./teams/rights.js";
 import { chosenTeam, showTeams } from "./teams/team-fields.js";
 import { count, geometryTypes, layerName, layerTitle, pairedText } from "./format.js";
+import { filled, gettext, ngettext } from "./i18n.js";
+import { stateText } from "./states.js";
 
 const REFRESH_MS = 100;
 const PROBLEMS_SHOWN = 100;
@@ -42,18 +44,18 @@ function createRow(store, name, actions) {
     about: h("span", { class: "query-about" }),
     status: h("span", { class: "pill" }),
     progress: h("div", { class: "progress-row", hidden: true }),
-    bar: h("progress", { max: "1", "aria-label": "Import" }),
+    bar: h("progress", { max: "1", "aria-label": gettext("Import") }),
     error: h("p", { class: "field-error", role: "alert", hidden: true }),
     truncated: h("p", { class: "query-note hint", hidden: true }),
     paired: h("p", { class: "query-note hint", hidden: true }),
     problems: h("details", { class: "problems", hidden: true }),
   };
-  parts.progress.append(parts.bar, button("cancel", "close", "Cancel"));
-  const needsVersion = [button("zoom", "zoom", "Zoom to"), button("join", "join", "Join"), button("count", "count", "Colour by count"),
-    button("drawPoint", "point", "Add point"), button("drawLine", "line", "Add line"), button("drawPolygon", "polygon", "Add polygon")];
-  parts.team = h("select", { class: "layer-team", "aria-label": `Who sees ${name}` });
+  parts.progress.append(parts.bar, button("cancel", "close", gettext("Cancel")));
+  const needsVersion = [button("zoom", "zoom", gettext("Zoom to")), button("join", "join", gettext("Join")), button("count", "count", gettext("Colour by count")),
+    button("drawPoint", "point", gettext("Add point")), button("drawLine", "line", gettext("Add line")), button("drawPolygon", "polygon", gettext("Add polygon"))];
+  parts.team = h("select", { class: "layer-team", "aria-label": filled(gettext("Who sees %(name)s"), { name }) });
   parts.team.addEventListener("change", () => actions.share(store.layers.get(name), teamOf(parts.team.value)));
-  const menu = h("div", { class: "query-actions", id: `layer-actions-${name}`, hidden: true }, ...needsVersion, button("remove", "trash", "Delete", "danger"), parts.team);
+  const menu = h("div", { class: "query-actions", id: `layer-actions-${name}`, hidden: true }, ...needsVersion, button("remove", "trash", gettext("Delete"), "danger"), parts.team);
   const open = h("button", { type: "button", class: "query-main quiet", "aria-expanded": "false", "aria-controls": menu.id },
     h("span", { class: "query-text" }, parts.title, parts.about), parts.status);
   open.addEventListener("click", () => {
@@ -70,7 +72,7 @@ function update(store, layer, joins, element, parts, needsVersion) {
   element.dataset.status = status;
   element.dataset.shown = layer.shown;
   parts.swatch.style.setProperty("--colour", `var(--layer${layer.colour})`);
-  parts.swatch.setAttribute("aria-label", `${layer.shown ? "Hide" : "Show"} ${layer.title} on the map`);
+  parts.swatch.setAttribute("aria-label", filled(layer.shown ? gettext("Hide %(name)s on the map") : gettext("Show %(name)s on the map"), { name: layer.title }));
   parts.swatch.setAttribute("aria-pressed", String(layer.shown));
   parts.swatch.disabled = version === null;
   for (const button of needsVersion) button.hidden = version === null;
@@ -79,7 +81,7 @@ function update(store, layer, joins, element, parts, needsVersion) {
   setText(parts.title, layer.title);
   setText(parts.about, [describe(layer), sharedText(store, layer)].filter(Boolean).join(" \u00b7 "));
   showTeam(store, layer, parts.team);
-  setText(parts.status, status);
+  setText(parts.status, stateText(status));
   parts.status.dataset.status = { ready: "running", importing: "pending" }[status] ?? status;
   parts.status.hidden = status === "ready";
   parts.progress.hidden = status !== "importing";
@@ -87,7 +89,7 @@ function update(store, layer, joins, element, parts, needsVersion) {
   parts.error.hidden = !layer.error;
   setText(parts.error, layer.error ?? "");
   parts.truncated.hidden = !layer.shown || !layer.truncated;
-  setText(parts.truncated, "Only the largest 5,000 features in view are drawn. Zoom in for all.");
+  setText(parts.truncated, gettext("Only the largest 5,000 features in view are drawn. Zoom in for all."));
   parts.paired.hidden = joins.length === 0;
   setText(parts.paired, pairedText(joins));
   showProblems(parts.problems, layer);
@@ -97,15 +99,24 @@ function update(store, layer, joins, element, parts, needsVersion) {
 function showTeam(store, layer, select) {
   const mine = { team: layer.team, mine: layer.owner === store.user };
   const choices = teamChoices(store, layer.team ?? null);
-  offer(select, [["", [["", "everybody sees it"], ...choices.map(([team, name]) => [team, `team ${name}`])]]], layer.team ? String(layer.team) : "");
+  const named = choices.map(([team, name]) => [team, filled(gettext("team %(name)s"), { name })]);
+  offer(select, [["", [["", gettext("everybody sees it")], ...named]]], layer.team ? String(layer.team) : "");
   select.hidden = choices.length === 0 || !mayShare(store, mine) || layer.version === null;
 }
 
 function describe({ name, title, version, features, geometry_types: types, status, progress }) {
   const parts = title === name ? [] : [name];
-  if (status === "importing") parts.push(progress > 0 ? `importing, ${Math.round(100 * progress)} %` : "waiting to be imported");
+  if (status === "importing") parts.push(progress > 0 ? importText(progress) : gettext("waiting to be imported"));
   if (version === null) return parts.join(" \u00b7 ");
-  return [...parts, `${count(features)} ${geometryTypes(types, features)}`, `version ${version}`].join(" \u00b7 ");
+  return [...parts, `${count(features)} ${geometryTypes(types, features)}`, filled(gettext("version %(version)s"), { version })].join(" \u00b7 ");
+}
+
+function importText(progress) {
+  return filled(gettext("importing, %(share)s %"), { share: Math.round(100 * progress) });
+}
+
+function problemsWords(total) {
+  return ngettext("%(count)s row was repaired, cut or left out", "%(count)s rows were repaired, cut or left out", total);
 }
 
 function showProblems(details, { problems = [], problem_count: total = problems.length }) {
@@ -115,9 +126,9 @@ function showProblems(details, { problems = [], problem_count: total = problems.
   details.dataset.problems = wanted;
   const more = total - Math.min(problems.length, PROBLEMS_SHOWN);
   details.replaceChildren(
-    h("summary", {}, `${count(total)} ${total === 1 ? "row was" : "rows were"} repaired, cut or left out`),
-    h("ul", {}, ...problems.slice(0, PROBLEMS_SHOWN).map(({ row, reason }) => h("li", {}, h("b", {}, `Row ${count(row)}`), ` ${reason}`)),
-      more > 0 ? h("li", {}, `and ${count(more)} more`) : null));
+    h("summary", {}, filled(problemsWords(total), { count: count(total) })),
+    h("ul", {}, ...problems.slice(0, PROBLEMS_SHOWN).map(({ row, reason }) => h("li", {}, h("b", {}, filled(gettext("Row %(number)s"), { number: count(row) })), ` ${reason}`)),
+      more > 0 ? h("li", {}, filled(gettext("and %(count)s more"), { count: count(more) })) : null));
 }
 
 export class LayerForm {
@@ -154,7 +165,7 @@ export class LayerForm {
     elements.title.value = layerTitle(file.name);
     setText($("layer-file"), `${file.name}, ${count(Math.max(1, file.size / 1024))} KiB`);
     this.#error("");
-    showTeams(this.form, this.store, null, "everybody");
+    showTeams(this.form, this.store, null, gettext("everybody"));
     this.#showKnown();
     this.form.hidden = false;
     $("layer-add").hidden = true;
@@ -176,7 +187,8 @@ export class LayerForm {
     const { elements } = this.form;
     if (this.file.size > this.mostBytes) {
       // The server would break off the upload without an answer.
-      return this.#error(`A file may have at most ${count(this.mostBytes)} bytes; this one has ${count(this.file.size)}.`);
+      const words = gettext("A file may have at most %(most)s bytes; this one has %(count)s.");
+      return this.#error(filled(words, { most: count(this.mostBytes), count: count(this.file.size) }));
     }
     const { team } = chosenTeam(this.form);
     const fields = { file: this.file, name: elements.name.value.trim(), title: elements.title.value.trim(), ...(team && { team }) };

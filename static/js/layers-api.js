@@ -1,5 +1,7 @@
 // The only module that talks to /layers/ over HTTP.
 
+import { filled, gettext } from "./i18n.js";
+
 const ROOT = "/layers/";
 
 /** An error that the server answered with; `status` is 0 if there was no answer. */
@@ -37,7 +39,7 @@ export class LayersApi {
         if (request.status === 202 && answer.layer) resolve(answer.layer);
         else reject(new LayerError(request.status, answer.error ?? refusal(request.status)));
       };
-      request.onerror = () => reject(new LayerError(0, "The upload was interrupted. Try again in a moment."));
+      request.onerror = () => reject(new LayerError(0, gettext("The upload was interrupted. Try again in a moment.")));
       request.onabort = () => reject(new LayerError(0, ""));
       const form = new FormData();
       for (const [name, value] of Object.entries(fields)) form.append(name, value);
@@ -78,7 +80,7 @@ export class LayersApi {
       response = await fetch(ROOT + path, { method, headers: { "X-CSRFToken": this.csrf, ...headers }, ...options });
     } catch (error) {
       if (error.name === "AbortError") throw error;
-      throw new LayerError(0, "The server cannot be reached. Try again in a moment.");
+      throw new LayerError(0, gettext("The server cannot be reached. Try again in a moment."));
     }
     const answer = parsed(await response.text());
     if (!response.ok) throw new LayerError(response.status, answer.error ?? refusal(response.status));
@@ -87,7 +89,7 @@ export class LayersApi {
 }
 
 function refusal(status) {
-  return status === 413 ? "The file is too large for this server." : `The server answered with status ${status}.`;
+  return status === 413 ? gettext("The file is too large for this server.") : filled(gettext("The server answered with status %(status)s."), { status });
 }
 
 function parsed(text) {

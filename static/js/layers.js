@@ -3,8 +3,10 @@
 import { $, coalesced, h, setText } from "./dom.js";
 import { age, count, number, staleness } from "./format.js";
 import { normalisedBox } from "./geometry.js";
+import { filled, gettext } from "./i18n.js";
 import { KINDS } from "./objects.js";
 import { createOrigin } from "./origin.js";
+import { stateText } from "./states.js";
 
 const REFRESH_MS = 500;
 
@@ -35,7 +37,7 @@ export function createLayers(parts) {
     const running = [...store.streams.values()].some(({ enabled }) => enabled !== false);
     for (const note of document.querySelectorAll(".no-stream")) note.hidden = running || !greeted;
   };
-  map.baseNames.forEach((name, i) => {
+  map.baseTitles.forEach((name, i) => {
     const input = h("input", { type: "radio", name: "base", value: i, checked: i === parts.base, onchange: () => parts.onBase(i) });
     $("base-list").append(h("li", {}, h("label", { class: "choice" }, input, h("span", {}, name))));
   });
@@ -58,7 +60,7 @@ function createRow(stream, { store, now, shown, toggle, dense, onDense }) {
   const origin = createOrigin();
   const about = h("span", { class: "stream-about" });
   const density = h("input", { type: "checkbox", "data-density": stream.name, onchange: ({ target }) => onDense(stream.name, target.checked) });
-  const sketched = h("label", { class: "choice density-choice", hidden: true }, density, h("span", {}, "Density"));
+  const sketched = h("label", { class: "choice density-choice", hidden: true }, density, h("span", {}, gettext("Density")));
   const element = h("li", {}, h("label", { class: "choice" }, input, dot, h("span", { class: "stream-text" }, h("span", { class: "stream-title" }, name, origin.element), about)), sketched);
   const update = (current, seen) => {
     const off = current.enabled === false;
@@ -70,23 +72,29 @@ function createRow(stream, { store, now, shown, toggle, dense, onDense }) {
     origin.update(current);
     sketched.hidden = !current.sketch;
     density.checked = dense(current.name);
-    density.setAttribute("aria-label", `Density of ${name.textContent}`);
-    setText(about, off ? "switched off in the admin" : describe(current, seen, store, now()));
+    density.setAttribute("aria-label", filled(gettext("Density of %(stream)s"), { stream: name.textContent }));
+    setText(about, off ? gettext("switched off in the admin") : describe(current, seen, store, now()));
   };
   return { element, update };
 }
 
+/** Say how long ago the last report came. */
+function lastText(ms) {
+  const ago = age(ms);
+  return ago === age(0) ? gettext("last report now") : filled(gettext("last report %(time)s ago"), { time: ago });
+}
+
 function describe({ health, stored, retention_s: retention }, seen, store, nowMs) {
-  const parts = [`${count(seen)} in view`];
+  const parts = [filled(gettext("%(count)s in view"), { count: count(seen) })];
   if (health) {
-    if (health.state && health.state !== "running") parts.push(health.state);
+    if (health.state && health.state !== "running") parts.push(stateText(health.state));
     if (Number.isFinite(health.elements_per_s)) parts.push(`${number(health.elements_per_s, 1)}/s`);
-    if (health.last_us) parts.push(`last report ${age(nowMs + store.clockOffsetMs - health.last_us / 1000)} ago`.replace("now ago", "now"));
+    if (health.last_us) parts.push(lastText(nowMs + store.clockOffsetMs - health.last_us / 1000));
     const hint = staleness(health);
     if (hint) parts.push(hint);
     if (health.error) parts.push(health.error);
   }
-  if (stored) parts.push(Number.isFinite(retention) ? `stored for ${age(1000 * retention)}` : "stored");
+  if (stored) parts.push(Number.isFinite(retention) ? filled(gettext("stored for %(time)s"), { time: age(1000 * retention) }) : gettext("stored"));
   // Lines break only between parts, and within an error, which may be long.
   return parts.map((part) => (part === health?.error ? part : part.replaceAll(" ", "\u00a0"))).join(" \u00b7 ");
 }

@@ -36,6 +36,7 @@ import { ABOUT, nameAbout } from "./plan.js";
 import { QueryForm } from "./query-form.js";
 import { BacktestLayer } from "./backtest/layer.js";
 import { BacktestPanel } from "./backtest/panel.js";
+import { filled, gettext } from "./i18n.js";
 import { RuleForm } from "./rules/rule-form.js";
 import { createQueryList } from "./query-list.js";
 import { QueryPages } from "./query-pages.js";
@@ -82,7 +83,7 @@ const address = new Address({
   showView,
   table: () => table.state(),
   showTable: (state) => table.turn(state),
-  onFaults: (faults) => toast(`The address has parts that Lookout does not know, and ignores: ${faults.join(", ")}.`, "error"),
+  onFaults: (faults) => toast(filled(gettext("The address has parts that Lookout does not know, and ignores: %(parts)s."), { parts: faults.join(", ") }), "error"),
 });
 const filter = new DisplayFilter(store);
 const symbology = createSymbology({
@@ -357,8 +358,11 @@ const queryList = createQueryList(store, pages, {
   pause: (query) => ask({ type: "query.edit", query: query.query, paused: query.status !== "paused" }),
   share: (query) => ask({ type: "query.edit", query: query.query, shared: !query.shared }),
   cancel: async (query) => {
-    const question = `Delete \u201c${query.name}\u201d? It is deleted for all users, and this cannot be undone. To stop it for a while, pause it.`;
-    if (await confirmed(question, "Delete")) ask({ type: "query.cancel", query: query.query }, `Deleted \u201c${query.name}\u201d.`);
+    const question = gettext(
+      "Delete \u201c%(name)s\u201d? It is deleted for all users, and this cannot be undone. To stop it for a while, pause it.",
+    );
+    if (!(await confirmed(filled(question, query), gettext("Delete")))) return;
+    ask({ type: "query.cancel", query: query.query }, filled(gettext("Deleted \u201c%(name)s\u201d."), query));
   },
   events: (query) => {
     tabs.show("events");
@@ -379,8 +383,12 @@ createLayerList(store, {
   cancel: (layer) => tried(api.cancel(layer.name)),
   share: (layer, team) => tried(api.share(layer.name, team)),
   remove: async (layer) => {
-    const question = `Delete \u201c${layer.title}\u201d with all its versions? Queries that join it wait until there is one of its name again. This cannot be undone.`;
-    if (await confirmed(question, "Delete")) await tried(api.remove(layer.name), `Deleted \u201c${layer.title}\u201d.`);
+    const name = layer.title;
+    const question = gettext(
+      "Delete \u201c%(name)s\u201d with all its versions? Queries that join it wait until there is one of its name again. This cannot be undone.",
+    );
+    if (!(await confirmed(filled(question, { name }), gettext("Delete")))) return;
+    await tried(api.remove(layer.name), filled(gettext("Deleted \u201c%(name)s\u201d."), { name }));
   },
 });
 createLitQueries(map.leaflet, $("query-list"), { at: (place) => map.queryAt(place), onChange: (numbers) => map.light(numbers) });
@@ -472,30 +480,30 @@ const theme = createTheme($("theme"), () => {
 symbology.start();
 const kiosk = createKiosk({ store, map, now, onChange: () => address.write() });
 createShortcuts([
-  { key: "n", text: "New query: draw a rectangle", run: () => form.start() },
-  { key: "j", text: "New query: join with a layer", run: () => form.start(null, JOIN) },
-  { key: "q", text: "Queries", run: () => tabs.show("queries") },
-  { key: "e", text: "Events", run: () => tabs.show("events") },
-  { key: "i", text: "Incidents", run: () => tabs.show("incidents") },
-  { key: "l", text: "Layers", run: () => tabs.show("layers") },
-  { key: "s", text: "Statistics", run: () => tabs.show("statistics") },
-  { key: "h", text: "History", run: () => tabs.show("history") },
-  { key: "o", text: "Table of objects", run: () => table.toggle() },
-  { key: "r", text: "Replay of what is stored, or back to live; then space plays, arrows go back and forward, or faster and slower", run: () => replay.toggle() },
-  { key: "w", text: "Watch the selected object, or no longer", run: () => table.starSelected() },
-  { key: "v", text: "Views, and share links", run: () => viewsPanel.start() },
-  { key: "/", text: "Search for an object", run: () => $("search").focus() },
-  { key: "a", text: "Queries around the selected object, or the middle of the map", run: openAroundMenu },
-  { key: "f", text: "Follow the selected object", run: () => store.selected && panel.setFollow(!panel.following) },
-  { key: "y", text: "Why is the selected object in an answer, or not?", run: () => store.selected && $("object-why").focus() },
-  { key: "t", text: "Trails on or off", run: () => symbology.showTrails(!symbology.trailsOn()) },
-  { key: "x", text: "Show only some objects, by a filter", run: () => displayFilter.toggle() },
-  { key: "m", text: "Measure lengths and areas", run: () => measure.toggle() },
-  { key: "k", text: "Kiosk view: only the map, with a clock and counts", run: () => kiosk.set(!kiosk.get()) },
-  { key: "d", text: "Dark or light", run: theme.toggle },
-  { key: "+", text: "Zoom in", run: () => map.leaflet.zoomIn() },
-  { key: "-", text: "Zoom out", run: () => map.leaflet.zoomOut() },
-  { key: "Escape", text: "Cancel drawing, close a panel", run: escape },
+  { key: "n", text: gettext("New query: draw a rectangle"), run: () => form.start() },
+  { key: "j", text: gettext("New query: join with a layer"), run: () => form.start(null, JOIN) },
+  { key: "q", text: gettext("Queries"), run: () => tabs.show("queries") },
+  { key: "e", text: gettext("Events"), run: () => tabs.show("events") },
+  { key: "i", text: gettext("Incidents"), run: () => tabs.show("incidents") },
+  { key: "l", text: gettext("Layers"), run: () => tabs.show("layers") },
+  { key: "s", text: gettext("Statistics"), run: () => tabs.show("statistics") },
+  { key: "h", text: gettext("History"), run: () => tabs.show("history") },
+  { key: "o", text: gettext("Table of objects"), run: () => table.toggle() },
+  { key: "r", text: gettext("Replay of what is stored, or back to live; then space plays, arrows go back and forward, or faster and slower"), run: () => replay.toggle() },
+  { key: "w", text: gettext("Watch the selected object, or no longer"), run: () => table.starSelected() },
+  { key: "v", text: gettext("Views, and share links"), run: () => viewsPanel.start() },
+  { key: "/", text: gettext("Search for an object"), run: () => $("search").focus() },
+  { key: "a", text: gettext("Queries around the selected object, or the middle of the map"), run: openAroundMenu },
+  { key: "f", text: gettext("Follow the selected object"), run: () => store.selected && panel.setFollow(!panel.following) },
+  { key: "y", text: gettext("Why is the selected object in an answer, or not?"), run: () => store.selected && $("object-why").focus() },
+  { key: "t", text: gettext("Trails on or off"), run: () => symbology.showTrails(!symbology.trailsOn()) },
+  { key: "x", text: gettext("Show only some objects, by a filter"), run: () => displayFilter.toggle() },
+  { key: "m", text: gettext("Measure lengths and areas"), run: () => measure.toggle() },
+  { key: "k", text: gettext("Kiosk view: only the map, with a clock and counts"), run: () => kiosk.set(!kiosk.get()) },
+  { key: "d", text: gettext("Dark or light"), run: theme.toggle },
+  { key: "+", text: gettext("Zoom in"), run: () => map.leaflet.zoomIn() },
+  { key: "-", text: gettext("Zoom out"), run: () => map.leaflet.zoomOut() },
+  { key: "Escape", text: gettext("Cancel drawing, close a panel"), run: escape },
 ]);
 for (const button of document.querySelectorAll("[data-new-query]")) button.addEventListener("click", () => form.start());
 $("new-join").addEventListener("click", () => form.start(null, JOIN));
@@ -576,7 +584,7 @@ function openAroundMenu() {
 
 function showAroundMenu(target, point) {
   if (target.stream) aroundMenu.show(target, point);
-  else toast("No stream is switched on, so there is nothing to query here.");
+  else toast(gettext("No stream is switched on, so there is nothing to query here."));
 }
 
 /** Show a base map, and remember it. */

@@ -11,13 +11,15 @@ import { boxOf, shapedArea } from "./plan.js";
 import { QueryNames } from "./query-names.js";
 import { createScale } from "./scale.js";
 import { latitudeOf, longitudeOf, rectangleOf, turnTowards, wrapLongitude } from "./geometry.js";
+import { filled, gettext } from "./i18n.js";
 
 // Only shown if the user chooses it, so that the map works offline.
 const OSM = {
   name: "OpenStreetMap (online)",
+  title: gettext("OpenStreetMap (online)"),
   kind: "xyz",
   url: "https://tile.openstreetmap.org/{z}/{x}/{y}.png",
-  credit: '&copy; <a href="https://www.openstreetmap.org/copyright">OpenStreetMap</a> contributors',
+  credit: filled(gettext("&copy; %(source)s contributors"), { source: '<a href="https://www.openstreetmap.org/copyright">OpenStreetMap</a>' }),
   min_zoom: 0,
   max_zoom: 19,
 };
@@ -51,7 +53,7 @@ export class MonitorMap {
       maxBoundsViscosity: 1,
     });
     if (start) this.leaflet.setView([start.lat, start.lon], start.zoom);
-    L.control.zoom({ position: "bottomright" }).addTo(this.leaflet);
+    L.control.zoom({ position: "bottomright", zoomInTitle: gettext("Zoom in"), zoomOutTitle: gettext("Zoom out") }).addTo(this.leaflet);
     // The bar is at least half as wide as its maximum, which leaves room for its longest text, "10000 km".
     this.scale = createScale(L, { position: "bottomright", maxWidth: 160 }).addTo(this.leaflet);
     this.leaflet.createPane("objects").style.zIndex = 450;
@@ -66,9 +68,14 @@ export class MonitorMap {
     this.leaflet.on("moveend", () => this.placeRectangles());
   }
 
-  /** Names of the base maps; the first is the offline one. */
+  /** Names of the base maps, by which the browser remembers one; the first is the offline one. */
   get baseNames() {
     return ["Natural Earth (offline)", ...this.added.map(({ name }) => name)];
+  }
+
+  /** What the base maps are called on the page. */
+  get baseTitles() {
+    return [gettext("Natural Earth (offline)"), ...this.added.map(({ name, title }) => title ?? name)];
   }
 
   /** Return the number of the base map to begin with. */

@@ -4,6 +4,7 @@ import { $, coalesced, h, setText } from "./dom.js";
 import { rowTime } from "./history.js";
 import { createOrigin } from "./origin.js";
 import { age, altitude, count, parsed, place, properties, title, utcTime } from "./format.js";
+import { filled, gettext } from "./i18n.js";
 
 const REFRESH_MS = 200;
 const AGES_MS = 1000;
@@ -71,10 +72,10 @@ export class ObjectPanel {
     this.origin.update(this.store.streams.get(selected.stream));
     this.#answers(slot);
     fill($("object-properties"), [
-      ["Position", place(objects.lon[slot], objects.lat[slot])],
-      ...(Number.isFinite(objects.alt[slot]) && known.altitude_m === undefined ? [["Altitude", altitude(objects.alt[slot])]] : []),
-      ["Last report", utcTime(objects.timeMs[slot])],
-      ["Age", age(this.store.ageMs(slot, this.now()))],
+      [gettext("Position"), place(objects.lon[slot], objects.lat[slot])],
+      ...(Number.isFinite(objects.alt[slot]) && known.altitude_m === undefined ? [[gettext("Altitude"), altitude(objects.alt[slot])]] : []),
+      [gettext("Last report"), utcTime(objects.timeMs[slot])],
+      [gettext("Age"), age(this.store.ageMs(slot, this.now()))],
       ...this.#partners(slot),
       ...properties(known),
     ]);
@@ -85,8 +86,9 @@ export class ObjectPanel {
     const names = this.store.partnersOf(slot).map((partner) => title(partner.key, parsed(partner.properties)));
     const shown = [...new Set(names)];
     if (shown.length === 0) return [];
-    const more = shown.length > MOST_PARTNERS ? ` and ${count(shown.length - MOST_PARTNERS)} more` : "";
-    return [["With", shown.slice(0, MOST_PARTNERS).join(", ") + more]];
+    const first = shown.slice(0, MOST_PARTNERS).join(", ");
+    const more = count(shown.length - MOST_PARTNERS);
+    return [[gettext("With"), shown.length > MOST_PARTNERS ? filled(gettext("%(names)s and %(count)s more"), { names: first, count: more }) : first]];
   }
 
   #answers(slot) {
@@ -104,7 +106,7 @@ export class ObjectPanel {
 
 /** Return rows that say, by query, how many objects a feature is paired with. */
 export function countRows(store, layer, key) {
-  return store.joinsOf(layer).map(({ query, counts }) => [query.name, `${count(counts.get(key) ?? 0)} now`]);
+  return store.joinsOf(layer).map(({ query, counts }) => [query.name, filled(gettext("%(count)s now"), { count: count(counts.get(key) ?? 0) })]);
 }
 
 /** Write the rows of a description list, in place, so that a selection of text survives. */
@@ -206,7 +208,8 @@ export class Tooltip {
   #row(row) {
     const known = row.properties ?? {};
     setText(this.box.querySelector("h3"), title(row.key, known));
-    setText(this.box.querySelector("p"), [row.key, rowTime(row), row.partner && `with ${row.partner.key}`].filter(Boolean).join(" \u00b7 "));
+    const partner = row.partner && filled(gettext("with %(partner)s"), { partner: row.partner.key });
+    setText(this.box.querySelector("p"), [row.key, rowTime(row), partner].filter(Boolean).join(" \u00b7 "));
     fill(this.box.querySelector("dl"), properties(known).slice(0, MOST_ROWS));
   }
 

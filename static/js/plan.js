@@ -1,6 +1,7 @@
 // Builds a query plan from the form's fields. Pure except for the chosen units.
 
 import { length } from "./format.js";
+import { filled, gettext } from "./i18n.js";
 import { kindOf } from "./kinds.js";
 import { boxAround, formOf } from "./shapes.js";
 import { timed, timeless } from "./time-joins.js";
@@ -35,21 +36,21 @@ function boxAroundRing(ring) {
 
 const STANDARD_K = 10;
 
-/** The queries that one click makes around a focus `{stream, key}` or `{at}`: their name without the focus, and their plan. */
+/** The queries that one click makes around a focus `{stream, key}` or `{at}`: their name, and their plan. */
 export const ABOUT = [
-  { action: "watch", icon: "around", name: () => `${length(units().radiusM)} around`, plan: (stream, focus) => ({ stream, kind: "range", around: { ...focus, radius: units().radiusM } }) },
-  { action: "nearest", icon: "nearest", name: () => "10 nearest to", plan: (stream, focus) => ({ stream, kind: "knn", k: STANDARD_K, around: focus }) },
+  { action: "watch", icon: "around", name: gettext("%(distance)s around %(name)s"), plan: (stream, focus) => ({ stream, kind: "range", around: { ...focus, radius: units().radiusM } }) },
+  { action: "nearest", icon: "nearest", name: gettext("10 nearest to %(name)s"), plan: (stream, focus) => ({ stream, kind: "knn", k: STANDARD_K, around: focus }) },
   {
     action: "count",
     icon: "count",
-    name: () => `Count ${length(units().radiusM)} around`,
+    name: gettext("Count %(distance)s around %(name)s"),
     plan: (stream, focus) => ({ stream, kind: "range", around: { ...focus, radius: units().radiusM }, aggregate: { function: "count" } }),
   },
 ];
 
 /** Return the name of such a query, given the name of its focus. */
 export function nameAbout({ name }, focus) {
-  return `${name()} ${focus}`.slice(0, MOST_CHARACTERS).trim();
+  return filled(name, { distance: length(units().radiusM), name: focus }).slice(0, MOST_CHARACTERS).trim();
 }
 
 const MOST_CHARACTERS = 100;

@@ -1,8 +1,9 @@
 // What a query's card shows of its answer: figures with their course, notes on its focal object, its nearest neighbours.
 
 import { h, setText } from "./dom.js";
-import { age, count, figureText, groupName, length, title, utcClock } from "./format.js";
+import { age, count, figureText, groupName, length, thresholdText, title, utcClock } from "./format.js";
 import { KEPT_MS } from "./figures.js";
+import { filled, gettext, ngettext } from "./i18n.js";
 import { kindOf } from "./kinds.js";
 import { createSparkline } from "./sparkline.js";
 
@@ -35,9 +36,13 @@ export function createFigures(store, number, onObject) {
     const order = [...groups.keys()].map((group) => rows.get(group).element);
     if (order.some((row, i) => list.children[i] !== row)) list.replaceChildren(...order);
     more.hidden = shown.length <= MOST_GROUPS;
-    setText(more, `and ${count(shown.length - MOST_GROUPS)} more groups`);
+    setText(more, moreText(shown.length - MOST_GROUPS));
   };
   return { element, update };
+}
+
+function moreText(number) {
+  return filled(ngettext("and %(count)s more group", "and %(count)s more groups", number), { count: count(number) });
 }
 
 function createFigure(group, onObject) {
@@ -76,7 +81,7 @@ function thresholds(list, all, raised, grouped) {
   const wanted = JSON.stringify([names, raised]);
   if (list.dataset.shown === wanted) return;
   list.dataset.shown = wanted;
-  list.replaceChildren(...names.map((name) => h("li", { class: "threshold", "data-raised": String(raised.includes(name)) }, name)));
+  list.replaceChildren(...names.map((name) => h("li", { class: "threshold", "data-raised": String(raised.includes(name)) }, thresholdText(name))));
 }
 
 /** Return the name that the engine gives to a threshold. */
@@ -90,21 +95,22 @@ export function focusNote(store, query, nowMs) {
   const { around } = query.plan ?? {};
   if (!around?.key || query.status !== "running" || !store.answered(query.query)) return "";
   const place = store.places.get(query.query);
-  if (!place || !(place.timeMs > 0)) return `No report of ${around.key} yet.`;
-  const ago = age(store.focusAgeMs(query.query, nowMs));
-  if (place.lost) return `${place.name} is lost: its last report was ${ago} ago. The answer is empty until it reports again.`;
-  return store.focusSilent(query.query, nowMs) ? `${place.name} is silent: its last report was ${ago} ago.` : "";
+  if (!place || !(place.timeMs > 0)) return filled(gettext("No report of %(name)s yet."), { name: around.key });
+  const texts = { name: place.name, time: age(store.focusAgeMs(query.query, nowMs)) };
+  const lost = gettext("%(name)s is lost: its last report was %(time)s ago. The answer is empty until it reports again.");
+  if (place.lost) return filled(lost, texts);
+  return store.focusSilent(query.query, nowMs) ? filled(gettext("%(name)s is silent: its last report was %(time)s ago."), texts) : "";
 }
 
 /** Return since when an answer is old, "As of 12:00:00 UTC.", while nothing new can come; else an empty text. */
 export function staleNote(store, nowMs) {
   const cut = ["offline", "reconnecting", "down", "signed-out"].includes(store.connection(nowMs));
-  return cut && Number.isFinite(store.dataMs) ? `As of ${utcClock(store.dataMs + store.clockOffsetMs)} UTC.` : "";
+  return cut && Number.isFinite(store.dataMs) ? filled(gettext("As of %(time)s UTC."), { time: utcClock(store.dataMs + store.clockOffsetMs) }) : "";
 }
 
 /** Make the list of nearest neighbours, in the order of their ranks. */
 export function createNeighbours(store, number, onPick) {
-  const list = h("ol", { class: "neighbours", "aria-label": "Nearest neighbours" });
+  const list = h("ol", { class: "neighbours", "aria-label": gettext("Nearest neighbours") });
   const update = (query) => {
     const neighbours = kindOf(query.plan).ranked ? (store.answers.get(number)?.neighbours() ?? []) : [];
     const shown = neighbours.slice(0, MOST_NEIGHBOURS);

@@ -4,10 +4,11 @@ import { AggregateFields } from "./aggregate-fields.js";
 import { AreaFields } from "./area-fields.js";
 import { AroundFields } from "./around-fields.js";
 import { $, offer } from "./dom.js";
+import { errorField } from "./error-field.js";
 import { FilterField } from "./filter-field.js";
 import { plainly } from "./filter-words.js";
-import { errorField } from "./format.js";
 import { normalisedBox, rectangleOf, roundedBox } from "./geometry.js";
+import { filled, gettext } from "./i18n.js";
 import { JoinFields } from "./join-fields.js";
 import { areaIn, boxOf, planOf, reportOf, shapedArea } from "./plan.js";
 import { mayShare } from "./teams/rights.js";
@@ -17,7 +18,7 @@ const FIELDS = ["name", "stream", "partner", "distance", "windowS", "slideS", "b
 // The form element that gets the focus after an error, where it does not have the name of the error's field.
 const FIRST_OF = { focus: "focusKey", aggregate: "function", thresholds: "function" };
 const NOT_OF_PLAN = ["name", "shared", "team", "severity", "plan"]; // the plan is read when it is edited, not written again
-const NO_STREAM = "No stream is switched on. An administrator can add one or switch one on.";
+const NO_STREAM = gettext("No stream is switched on. An administrator can add one or switch one on.");
 const SIDES = ["west", "south", "east", "north"];
 
 export class QueryForm {
@@ -78,7 +79,7 @@ export class QueryForm {
     this.#errors({});
     this.#streams(query?.stream ?? begun?.stream ?? "");
     this.streamChosen = Boolean(query ?? begun?.stream);
-    $("form-title").textContent = query ? "Edit query" : "New query";
+    $("form-title").textContent = query ? gettext("Edit query") : gettext("New query");
     const { elements } = this.form;
     this.rectangle = null;
     for (const side of SIDES) elements[side].value = "";
@@ -92,7 +93,7 @@ export class QueryForm {
       this.#chooseStream(normalisedBox(this.view()));
       if (!begun) this.editor.draw();
     }
-    showTeams(this.form, this.store, query, "no team");
+    showTeams(this.form, this.store, query, gettext("no team"));
     elements.shared.disabled = Boolean(query) && !mayShare(this.store, query);
     this.#changed();
     this.filter.start();
@@ -216,7 +217,7 @@ export class QueryForm {
   #fromText() {
     try {
       const plan = JSON.parse(this.form.elements.plan.value);
-      if (plan === null || typeof plan !== "object" || Array.isArray(plan)) throw new SyntaxError("a plan is an object");
+      if (plan === null || typeof plan !== "object" || Array.isArray(plan)) throw new SyntaxError(gettext("a plan is an object"));
       this.#error("plan", "");
       this.written = plan;
       this.editor.stop();
@@ -230,7 +231,7 @@ export class QueryForm {
       this.written = plan;
     } catch (error) {
       this.written = undefined;
-      this.#error("plan", `The plan must be JSON: ${error.message}`);
+      this.#error("plan", filled(gettext("The plan must be JSON: %(error)s"), { error: error.message }));
     }
   }
 
@@ -258,7 +259,7 @@ export class QueryForm {
   async #submit() {
     const { elements } = this.form;
     const name = elements.name.value.trim();
-    const errors = name ? {} : { name: "Type a name for the query." };
+    const errors = name ? {} : { name: gettext("Type a name for the query.") };
     Object.assign(errors, this.#planErrors());
     this.#errors(errors);
     if (Object.keys(errors).length > 0) return;
@@ -283,10 +284,10 @@ export class QueryForm {
     if (!this.written && !elements.stream.value) errors.stream = NO_STREAM;
     if (this.written === undefined) errors.plan = $("error-plan").textContent;
     else if (this.written === null) {
-      if (this.bounded && !this.area.shaped && !this.rectangle) errors.box = "Draw a rectangle on the map, or type its sides.";
+      if (this.bounded && !this.area.shaped && !this.rectangle) errors.box = gettext("Draw a rectangle on the map, or type its sides.");
       if (this.bounded && this.area.error()) errors.box = this.area.error();
       if (this.joins) Object.assign(errors, this.join.errors());
-      if (this.predicts && !elements.withinMin.validity.valid) errors.withinMin = "Minutes must be more than 0, and 60 at most.";
+      if (this.predicts && !elements.withinMin.validity.valid) errors.withinMin = gettext("Minutes must be more than 0, and 60 at most.");
       if (this.focused) Object.assign(errors, this.around.errors(elements.report.value === "nearest"));
       if (!$("aggregate-fields").hidden) Object.assign(errors, this.aggregate.errors());
     }

@@ -2,6 +2,7 @@
 
 import { $, coalesced, debounced, h, icon, setText } from "./dom.js";
 import { count, figureText, planText } from "./format.js";
+import { filled, gettext, ngettext } from "./i18n.js";
 import { kindOf } from "./kinds.js";
 import { createOrigin } from "./origin.js";
 import { PAGE } from "./query-pages.js";
@@ -11,6 +12,7 @@ import { canBeWatched } from "./rules/rule-form.js";
 import { headline } from "./sketch/bounds.js";
 import { createSketched } from "./sketch/card.js";
 import { sketchText } from "./sketch/words.js";
+import { stateText } from "./states.js";
 import { mayEdit, mayShare, sharedText } from "./teams/rights.js";
 import { unitsName } from "./units.js";
 
@@ -92,11 +94,12 @@ function renderPaging(pages, listed) {
   setText($("query-count"), all > 0 ? count(all) : "");
   $("queries-empty").hidden = listed > 0 || many || failed; // shown from the start: on a phone, the map would move when it comes
   $("query-paging").hidden = !many;
-  const text = listed === all ? `${count(all)} queries` : `${count(listed)} of ${count(all)} queries`;
-  setText($("query-total"), found ? `${count(found.total)} of ${count(all)} queries match` : text);
+  const texts = { all: count(all), listed: count(listed), found: count(found?.total ?? 0) };
+  const listedWords = listed === all ? ngettext("%(all)s query", "%(all)s queries", all) : gettext("%(listed)s of %(all)s queries");
+  setText($("query-total"), filled(found ? gettext("%(found)s of %(all)s queries match") : listedWords, texts));
   $("query-more").hidden = !(more && (many || failed));
   const rest = (found?.total ?? all) - listed;
-  setText($("query-more"), failed ? "Try again" : `Show ${count(Math.min(PAGE, rest))} more`);
+  setText($("query-more"), failed ? gettext("Try again") : filled(gettext("Show %(count)s more"), { count: count(Math.min(PAGE, rest)) }));
   $("query-more").disabled = pages.loading;
   const list = $("query-list");
   if (list.ariaBusy !== String(pages.loading)) list.ariaBusy = String(pages.loading);
@@ -117,16 +120,16 @@ function createRow(store, number, actions) {
     note: h("p", { class: "query-note hint", hidden: true }),
     error: h("p", { class: "field-error", hidden: true }),
     warning: h("p", { class: "query-warning notice", role: "status", hidden: true }),
-    alarm: button("alarm", "bell", "Alarm"),
-    edit: button("edit", "edit", "Edit"),
-    pause: button("pause", "pause", "Pause"),
-    share: button("share", "share", "Share"),
-    cancel: button("cancel", "trash", "Delete", "danger"),
+    alarm: button("alarm", "bell", gettext("Alarm")),
+    edit: button("edit", "edit", gettext("Edit")),
+    pause: button("pause", "pause", gettext("Pause")),
+    share: button("share", "share", gettext("Share")),
+    cancel: button("cancel", "trash", gettext("Delete"), "danger"),
   };
   const figures = createFigures(store, number, (key, place) => actions.object(store.queries.get(number).plan.stream, key, place));
   const sketched = createSketched(store, number);
-  const menu = h("div", { class: "query-actions", role: "group", "aria-label": "Actions" },
-    button("zoom", "zoom", "Zoom to"), button("events", "list", "Events"), parts.alarm, parts.edit, parts.pause, parts.share, parts.cancel);
+  const menu = h("div", { class: "query-actions", role: "group", "aria-label": gettext("Actions") },
+    button("zoom", "zoom", gettext("Zoom to")), button("events", "list", gettext("Events")), parts.alarm, parts.edit, parts.pause, parts.share, parts.cancel);
   const more = h("div", { class: "query-more", id: `query-more-${number}`, hidden: true });
   const main = h("button", { type: "button", class: "query-main quiet", "aria-expanded": "false", "aria-controls": more.id, "aria-describedby": parts.about.id },
     parts.name, parts.count, parts.status);
@@ -189,23 +192,19 @@ function update(store, query, element, parts, nowMs) {
   element.dataset.status = query.status;
   element.dataset.shown = query.shown;
   element.style.setProperty("--colour", `var(--q${query.colour})`);
-  setHint(parts.swatch, `${query.shown ? "Hide" : "Show"} ${query.name} on the map`);
+  setHint(parts.swatch, filled(query.shown ? gettext("Hide %(name)s on the map") : gettext("Show %(name)s on the map"), query));
   parts.swatch.setAttribute("aria-pressed", String(query.shown));
   setText(parts.name, query.name);
   parts.name.title = query.name;
-  const where = query.plan?.where ? `, where ${query.plan.where}` : "";
-  const team = query.team ? ` \u00b7 ${sharedText(store, { team: query.team })}` : "";
-  const owner = (query.example ? " \u00b7 example" : query.mine === false ? ` \u00b7 by ${query.owner}` : query.shared ? " \u00b7 shared" : "") + team;
-  const watched = query.severity ? ` \u00b7 ${query.severity} incidents` : "";
   const stream = store.streams.get(query.stream)?.title ?? query.stream;
   const titleOf = (source, name) =>
-    source === "query" ? (store.queries.get(name)?.name ?? `query ${name}`) : ((source === "layer" ? store.layers : store.streams).get(name)?.title ?? name);
+    source === "query" ? (store.queries.get(name)?.name ?? numbered(name)) : ((source === "layer" ? store.layers : store.streams).get(name)?.title ?? name);
   const asked = kindOf(query.plan).asked ? sketchText(query.plan) : planText(query.plan, titleOf, focusName(store, query));
-  setText(parts.about, `${stream}, ${asked}${where}${watched}${owner}`);
+  setText(parts.about, aboutText(store, query, stream, asked));
   parts.about.title = parts.about.textContent;
   parts.origin.update(store.streams.get(query.stream));
-  setText(parts.status, query.status);
-  parts.status.title = query.status;
+  setText(parts.status, stateText(query.status));
+  parts.status.title = parts.status.textContent;
   parts.status.dataset.status = query.status;
   countOf(store, query, parts.count);
   const focus = focusNote(store, query, nowMs);
@@ -217,23 +216,47 @@ function update(store, query, element, parts, nowMs) {
   const stale = query.status === "running" ? staleNote(store, nowMs) : "";
   element.dataset.stale = String(stale !== "");
   parts.note.hidden = !starting && !empty && !stale;
-  setText(parts.note, starting ? "It starts when the engine answers again." : stale || emptyText(stream, told, lasting));
+  setText(parts.note, starting ? gettext("It starts when the engine answers again.") : stale || emptyText(stream, told, lasting));
   parts.error.hidden = !query.error;
   setText(parts.error, query.error ?? "");
   parts.warning.hidden = !query.warning;
   setText(parts.warning, query.warning ?? "");
-  setHint(parts.pause, paused ? "Resume" : "Pause");
+  setHint(parts.pause, paused ? gettext("Resume") : gettext("Pause"));
   parts.pause.querySelector("use").setAttribute("href", paused ? "#icon-play" : "#icon-pause");
-  setHint(parts.share, query.shared ? "Stop sharing" : "Share");
+  setHint(parts.share, query.shared ? gettext("Stop sharing") : gettext("Share"));
   parts.alarm.hidden = !canBeWatched(query);
   for (const name of ["edit", "pause", "cancel"]) parts[name].hidden = !mayEdit(store, query);
   parts.share.hidden = !mayShare(store, query);
   parts.pause.hidden ||= !["running", "paused", "waiting"].includes(query.status);
 }
 
+const INCIDENTS = { info: gettext("info incidents"), warning: gettext("warning incidents"), critical: gettext("critical incidents") };
+
+/** Say what a query asks, what its incidents are, and whose it is. */
+function aboutText(store, query, stream, asked) {
+  const where = query.plan?.where;
+  const words = where ? gettext("%(stream)s, %(asked)s, where %(filter)s") : gettext("%(stream)s, %(asked)s");
+  const team = query.team ? sharedText(store, { team: query.team }) : "";
+  return [filled(words, { stream, asked, filter: where }), INCIDENTS[query.severity], ownerText(query), team].filter(Boolean).join(" \u00b7 ");
+}
+
+function numbered(query) {
+  return filled(gettext("query %(number)s"), { number: query });
+}
+
+function ownerText({ example, mine, owner, shared }) {
+  if (example) return gettext("example");
+  if (mine === false) return filled(gettext("by %(owner)s"), { owner });
+  return shared ? gettext("shared") : "";
+}
+
+function inPairs(number) {
+  return filled(ngettext("objects in the answer, in %(count)s pair", "objects in the answer, in %(count)s pairs", number), { count: count(number) });
+}
+
 function emptyText(stream, told, lasting) {
-  if (lasting !== null) return "No encounter lasts now.";
-  return told === null ? `No object of ${stream} matches now.` : "No pair has been told yet.";
+  if (lasting !== null) return gettext("No encounter lasts now.");
+  return told === null ? filled(gettext("No object of %(stream)s matches now."), { stream }) : gettext("No pair has been told yet.");
 }
 
 /** Give a name to a button that shows only an icon, for the pointer and for screen readers. */
@@ -251,10 +274,10 @@ function countOf(store, { query, plan, status }, element) {
   const text = figures && !plan.aggregate?.group_by ? figureText(figure, plan.aggregate) : count(figures?.groups.size ?? told ?? lasting ?? store.count(query));
   setText(element, status === "running" && store.answered(query) ? text : "");
   element.classList.toggle("raised", Boolean(figures?.raisedBy("").length));
-  if (figures) element.title = plan.aggregate?.group_by ? "groups" : `${figureText(figure, plan.aggregate)} now`;
-  else if (told !== null) element.title = "pairs told since this page shows the query";
-  else if (lasting !== null) element.title = "encounters that last";
-  else element.title = pairs > 0 ? `objects in the answer, in ${count(pairs)} pairs` : "objects in the answer";
+  if (figures) element.title = plan.aggregate?.group_by ? gettext("groups") : filled(gettext("%(count)s now"), { count: figureText(figure, plan.aggregate) });
+  else if (told !== null) element.title = gettext("pairs told since this page shows the query");
+  else if (lasting !== null) element.title = gettext("encounters that last");
+  else element.title = pairs > 0 ? inPairs(pairs) : gettext("objects in the answer");
 }
 
 /** Show the first value of a sketch's answers, with its bound. */

@@ -2,6 +2,7 @@
 
 import { $, coalesced, h, setText } from "./dom.js";
 import { count, number, utcTime } from "./format.js";
+import { filled, gettext, ngettext } from "./i18n.js";
 
 const REFRESH_MS = 250;
 const FAINTEST = 0.03;
@@ -55,7 +56,7 @@ function restyle({ boxes, labels }, { regions }, map, colour) {
     const [south, west, north, east] = inner(boxes[i].getBounds(), view);
     labels[i].setLatLng([(south + north) / 2, (west + east) / 2]);
     const text = labels[i].getElement()?.firstChild;
-    if (text) setText(text, `Region ${region.region}: ${rate(region)}`);
+    if (text) setText(text, filled(gettext("Region %(number)s: %(rate)s"), { number: region.region, rate: rate(region) }));
   });
 }
 
@@ -93,8 +94,12 @@ function list(messages) {
   const changes = messages.flatMap(({ space, changes }) => changes.map((change) => ({ space, ...change })));
   changes.sort((a, b) => b.at_us - a.at_us);
   fill($("region-changes"), changes.map(({ space, at_us: at, why, regions }) => [
-    utcTime(at / 1000), `${several ? `${space}: ` : ""}${why || `${regions} regions at first`}`,
+    utcTime(at / 1000), `${several ? `${space}: ` : ""}${why || firstText(regions)}`,
   ]));
+}
+
+function firstText(regions) {
+  return filled(ngettext("%(count)s region at first", "%(count)s regions at first", regions), { count: regions });
 }
 
 /** Write rows of texts into a table's body; the last cell of a row may be long. Only what differs is written. */

@@ -2,6 +2,7 @@
 
 import { $, debounced, h, setText } from "./dom.js";
 import { title } from "./format.js";
+import { gettext } from "./i18n.js";
 
 const SHOWN = 8;
 const WAIT_MS = 120;
@@ -37,7 +38,7 @@ class Search {
     this.list.replaceChildren(...found.map((slot, i) => createOption(this.store, slot, i)));
     this.list.hidden = found.length === 0;
     this.box.hidden = false;
-    setText($("search-none"), this.list.hidden ? "Nothing on the map has this name. Try a part of it, or zoom out." : "");
+    setText($("search-none"), this.list.hidden ? gettext("Nothing on the map has this name. Try a part of it, or zoom out.") : "");
     this.input.setAttribute("aria-expanded", String(!this.list.hidden));
     this.#mark(0);
   }

@@ -1,12 +1,13 @@
 // Keyboard shortcuts, and the overlay that lists them.
 
 import { $, h } from "./dom.js";
+import { gettext } from "./i18n.js";
 
 /** @param {Array} shortcuts `{key, text, run}`; keys are ignored while typing */
 export function createShortcuts(shortcuts) {
   const dialog = $("help");
   const toggle = () => (dialog.open ? dialog.close() : dialog.showModal());
-  const all = [...shortcuts, { key: "?", text: "This help", run: toggle }];
+  const all = [...shortcuts, { key: "?", text: gettext("This help"), run: toggle }];
   $("shortcut-list").append(...all.flatMap(({ key, text }) => [h("dt", {}, h("kbd", {}, key === "Escape" ? "Esc" : key)), h("dd", {}, text)]));
   $("help-button").addEventListener("click", toggle);
   $("help-close").addEventListener("click", toggle);

@@ -1,6 +1,7 @@
 // The only module that talks to the websocket: connects, reconnects with back-off, matches replies to requests.
 
 import { apart, columnsOf, readFrame } from "./frames.js";
+import { gettext } from "./i18n.js";
 
 const FIRST_WAIT_MS = 500;
 const LONGEST_WAIT_MS = 15_000;
@@ -63,12 +64,12 @@ export class Socket {
 
   /** Send a message and return a promise of the reply; an error of the server rejects it. */
   request(message) {
-    if (!this.open) return Promise.reject(new ServerError({ code: "offline", message: "The connection is down. Try again in a moment." }));
+    if (!this.open) return Promise.reject(new ServerError({ code: "offline", message: gettext("The connection is down. Try again in a moment.") }));
     const id = String(++this.lastId);
     return new Promise((resolve, reject) => {
       const timer = setTimeout(() => {
         this.#settle(id);
-        reject(new ServerError({ code: "timeout", message: "The server did not answer in time." }));
+        reject(new ServerError({ code: "timeout", message: gettext("The server did not answer in time.") }));
       }, REPLY_MS);
       this.pending.set(id, { resolve, reject, timer });
       this.send({ ...message, id });
@@ -96,7 +97,7 @@ export class Socket {
 
   #closed(code) {
     for (const id of [...this.pending.keys()]) {
-      this.#settle(id).reject(new ServerError({ code: "offline", message: "The connection was lost before the server answered." }));
+      this.#settle(id).reject(new ServerError({ code: "offline", message: gettext("The connection was lost before the server answered.") }));
     }
     if (SIGNED_OUT_CODES.includes(code)) return this.parts.onState("signed-out", code);
     this.parts.onState(navigator.onLine === false ? "offline" : "reconnecting");

@@ -1,5 +1,7 @@
 // A small line that shows the recent course of a number. The path is pure; only `createSparkline` touches the page.
 
+import { filled, gettext } from "./i18n.js";
+
 const SVG = "http://www.w3.org/2000/svg";
 const WIDTH = 120;
 const HEIGHT = 28;
@@ -48,8 +50,9 @@ export function createSparkline() {
 /** Say in words what the line shows, for those who cannot see it. */
 export function words(points, ms, text) {
   const values = points.map(([, value]) => value).filter(Number.isFinite);
-  if (values.length === 0) return "No recent value";
-  return `From ${text(Math.min(...values))} to ${text(Math.max(...values))} in the last ${Math.max(1, Math.round(ms / 60_000))} min`;
+  if (values.length === 0) return gettext("No recent value");
+  const texts = { low: text(Math.min(...values)), high: text(Math.max(...values)), minutes: Math.max(1, Math.round(ms / 60_000)) };
+  return filled(gettext("From %(low)s to %(high)s in the last %(minutes)s min"), texts);
 }
 
 function round(value) {

@@ -2,15 +2,16 @@
 
 import { $, setText } from "./dom.js";
 import { age, isUtc, lag, localClock, utcClock } from "./format.js";
+import { gettext } from "./i18n.js";
 
 /** What the badge says, by the state of the connection. */
 export const STATES = {
-  live: "Live",
-  slow: "Slow",
-  reconnecting: "Connection lost",
-  offline: "You are offline",
-  down: "Engine down",
-  "signed-out": "Signed out",
+  live: gettext("Live"),
+  slow: gettext("Slow"),
+  reconnecting: gettext("Connection lost"),
+  offline: gettext("You are offline"),
+  down: gettext("Engine down"),
+  "signed-out": gettext("Signed out"),
 };
 const RESYNC_SHOWN_MS = 4000;
 
@@ -20,10 +21,10 @@ export function createStatusBar(store, now) {
     const state = store.connection(nowMs);
     const resync = nowMs - store.resyncMs < RESYNC_SHOWN_MS;
     $("connection").dataset.state = resync && state === "live" ? "slow" : state;
-    setText($("connection-text"), resync && state === "live" ? "Caught up" : STATES[state]);
+    setText($("connection-text"), resync && state === "live" ? gettext("Caught up") : STATES[state]);
     const lagMs = Number.isFinite(store.engine.lagMs) ? store.engine.lagMs : store.lagMs;
     setText($("connection-lag"), Number.isFinite(lagMs) && (state === "live" || state === "slow") ? lag(lagMs) : "");
-    setText($("data-age"), Number.isFinite(store.dataMs) ? age(nowMs - store.dataMs) : "no data");
+    setText($("data-age"), Number.isFinite(store.dataMs) ? age(nowMs - store.dataMs) : gettext("no data"));
     const clockMs = nowMs + store.clockOffsetMs;
     setText($("utc"), utcClock(clockMs));
     setText($("local"), localClock(clockMs));
@@ -38,8 +39,8 @@ export function createStatusBar(store, now) {
 }
 
 const MESSAGES = {
-  offline: "This computer is offline. What you see is from before; Lookout connects again by itself.",
-  reconnecting: "The connection is lost. What you see is from before; trying again by itself.",
-  down: "The engine does not answer. What you see is from before; it is being restarted.",
-  "signed-out": "You are signed out, or this page may not connect.",
+  offline: gettext("This computer is offline. What you see is from before; Lookout connects again by itself."),
+  reconnecting: gettext("The connection is lost. What you see is from before; trying again by itself."),
+  down: gettext("The engine does not answer. What you see is from before; it is being restarted."),
+  "signed-out": gettext("You are signed out, or this page may not connect."),
 };

@@ -1,6 +1,7 @@
 // The part of the query form that says which reports of two streams a join pairs: the last ones, or those that are close in time.
 
 import { $, offer } from "./dom.js";
+import { gettext } from "./i18n.js";
 import { timesOf } from "./time-joins.js";
 
 const NUMBERS = ["windowS", "slideS", "beforeS", "afterS", "latenessS", "idleS", "forMin", "gapMin", "awayM"];
@@ -37,13 +38,13 @@ export class TimeFields {
   errors() {
     const { when, windowS, slideS, beforeS, afterS, latenessS, idleS, forMin, gapMin, away, awayM } = this.read();
     const errors = {};
-    if (when === "window" && !(windowS > 0)) errors.windowS = "Type how many seconds a window is long.";
-    else if (when === "window" && slideS !== null && !(slideS > 0)) errors.slideS = "Type after how many seconds the next window begins, or nothing.";
-    if (when === "interval" && ![beforeS, afterS].every(Number.isFinite)) errors.beforeS = "Type two numbers of seconds.";
-    else if (when === "interval" && -beforeS > afterS) errors.beforeS = "The interval must not end before it begins.";
-    if (when === "encounter" && !(forMin >= 0 && gapMin > 0)) errors.forMin = "Type two numbers of minutes.";
-    if (when === "encounter" && away && !(awayM >= 0)) errors.away = "Type a distance in metres.";
-    if (when !== "now" && !(latenessS >= 0 && idleS > 0)) errors.latenessS = "Type two numbers of seconds.";
+    if (when === "window" && !(windowS > 0)) errors.windowS = gettext("Type how many seconds a window is long.");
+    else if (when === "window" && slideS !== null && !(slideS > 0)) errors.slideS = gettext("Type after how many seconds the next window begins, or nothing.");
+    if (when === "interval" && ![beforeS, afterS].every(Number.isFinite)) errors.beforeS = gettext("Type two numbers of seconds.");
+    else if (when === "interval" && -beforeS > afterS) errors.beforeS = gettext("The interval must not end before it begins.");
+    if (when === "encounter" && !(forMin >= 0 && gapMin > 0)) errors.forMin = gettext("Type two numbers of minutes.");
+    if (when === "encounter" && away && !(awayM >= 0)) errors.away = gettext("Type a distance in metres.");
+    if (when !== "now" && !(latenessS >= 0 && idleS > 0)) errors.latenessS = gettext("Type two numbers of seconds.");
     return errors;
   }
 

@@ -1,6 +1,7 @@
 // Short messages that need no answer.
 
 import { $, h } from "./dom.js";
+import { gettext } from "./i18n.js";
 
 const SHOWN_MS = { info: 3500, watch: 8000, error: 9000 };
 
@@ -10,7 +11,7 @@ const SHOWN_MS = { info: 3500, watch: 8000, error: 9000 };
  * @param {object} action `text` and `run()` of a button; a message with a button stays longer
  */
 export function toast(text, kind = "info", action = null) {
-  const close = h("button", { class: "quiet icon", type: "button", "aria-label": "Dismiss", onclick: () => box.remove() }, "\u00d7");
+  const close = h("button", { class: "quiet icon", type: "button", "aria-label": gettext("Dismiss"), onclick: () => box.remove() }, "\u00d7");
   const act = () => {
     box.remove();
     action.run();

@@ -1,6 +1,7 @@
 // The choice of units, which the browser remembers.
 
 import { $, h, setText } from "./dom.js";
+import { filled, gettext } from "./i18n.js";
 import { recall, remember } from "./remembered.js";
 import { chooseUnits, SYSTEMS, units, unitsName } from "./units.js";
 
@@ -13,7 +14,8 @@ export function recallUnits() {
 
 /** @param {function} onChange called after other units were chosen */
 export function createUnitsControl(onChange) {
-  const show = () => setText($("units-hint"), `Figures are in ${units().hint}. Filters and thresholds keep the units of the feed.`);
+  const words = gettext("Figures are in %(units)s. Filters and thresholds keep the units of the feed.");
+  const show = () => setText($("units-hint"), filled(words, { units: units().hint }));
   const choose = ({ target }) => {
     chooseUnits(target.value);
     remember(NAME, unitsName());

@@ -1,5 +1,7 @@
 // The units in which figures are shown. Values stay in SI units, in filters, thresholds and messages; only texts change.
 
+import { gettext } from "./i18n.js";
+
 const FEET = ["ft", 0.3048];
 const METRES = ["m", 1];
 const MILE_M = 1609.344;
@@ -12,15 +14,15 @@ const NAUTICAL_MILE_M = 1852;
  */
 export const SYSTEMS = {
   metric: {
-    title: "Metric", hint: "m, km, m/s", short: METRES, long: ["km", 1000], shortM: 1000, radiusM: 10_000,
+    title: gettext("Metric"), hint: "m, km, m/s", short: METRES, long: ["km", 1000], shortM: 1000, radiusM: 10_000,
     speed: ["m/s", 1, 1], altitude: ["m", 1, 0], climb: ["m/s", 1, 1], mass: ["kg", 1, 0], celsius: true,
   },
   nautical: {
-    title: "Nautical", hint: "nm, kn, ft, ft/min", short: METRES, long: ["nm", NAUTICAL_MILE_M], shortM: 0.1 * NAUTICAL_MILE_M, radiusM: 5 * NAUTICAL_MILE_M,
+    title: gettext("Nautical"), hint: "nm, kn, ft, ft/min", short: METRES, long: ["nm", NAUTICAL_MILE_M], shortM: 0.1 * NAUTICAL_MILE_M, radiusM: 5 * NAUTICAL_MILE_M,
     speed: ["kn", NAUTICAL_MILE_M / 3600, 1], altitude: [...FEET, 0], climb: ["ft/min", 0.3048 / 60, 0], mass: ["kg", 1, 0], celsius: true,
   },
   imperial: {
-    title: "Imperial", hint: "ft, mi, mph, ft/min", short: FEET, long: ["mi", MILE_M], shortM: 0.1 * MILE_M, radiusM: 5 * MILE_M,
+    title: gettext("Imperial"), hint: "ft, mi, mph, ft/min", short: FEET, long: ["mi", MILE_M], shortM: 0.1 * MILE_M, radiusM: 5 * MILE_M,
     speed: ["mph", MILE_M / 3600, 1], altitude: [...FEET, 0], climb: ["ft/min", 0.3048 / 60, 0], mass: ["lb", 0.45359237, 0], celsius: false,
   },
 };

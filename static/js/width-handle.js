@@ -1,6 +1,7 @@
 // The handle of a corridor's width. The user drags it, or moves the keyboard focus to it and presses the arrow keys.
 
 import { length } from "./format.js";
+import { filled, gettext } from "./i18n.js";
 import { besideLongest, lineDistance, steppedLength, wholeLength } from "./shapes.js";
 
 const STEPS = { ArrowRight: 1, ArrowUp: 1, ArrowLeft: -1, ArrowDown: -1 };
@@ -26,7 +27,7 @@ export class WidthHandle {
     element.style.setProperty("--accent", colour);
     element.setAttribute("aria-valuenow", corridor.width_m);
     element.setAttribute("aria-valuetext", length(corridor.width_m));
-    this.marker.setTooltipContent(`${length(corridor.width_m)} wide`);
+    this.marker.setTooltipContent(filled(gettext("%(width)s wide"), { width: length(corridor.width_m) }));
   }
 
   remove() {
@@ -42,7 +43,7 @@ export class WidthHandle {
     const element = marker.getElement();
     element.tabIndex = 0;
     element.setAttribute("role", "slider");
-    element.setAttribute("aria-label", "Width of the corridor");
+    element.setAttribute("aria-label", gettext("Width of the corridor"));
     element.setAttribute("aria-valuemin", 1);
     element.addEventListener("pointerdown", (event) => this.#drag(event));
     element.addEventListener("keydown", (event) => this.#key(event));

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
+import { errorField } from "../../static/js/error-field.js";
 import * as format from "../../static/js/format.js";
 import { frameFigures } from "../../static/js/frame-meter.js";
 import { REASONS } from "../../static/js/frames.js";
@@ -54,7 +55,7 @@ test("a thing is called by its name, or else by its key", () => {
 });
 
 test("a server's error finds its field", () => {
-  const field = (message) => format.errorField("plan", message);
+  const field = (message) => errorField("plan", message);
   assert.equal(field("where: the ( at character 5 is not closed"), "where");
   assert.equal(field("where: an operator such as =, < or AND is expected at character 7; got radius"), "where");
   assert.equal(field("compare: longitude: lo must not exceed hi; got 3 > 2"), "box");

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { errorField, planText } from "../../static/js/format.js";
+import { errorField } from "../../static/js/error-field.js";
+import { planText } from "../../static/js/format.js";
 import { ABOUT, boxOf, nameAbout, planOf, reportOf } from "../../static/js/plan.js";
 
 const BOX = { lo: [5, 5], hi: [6, 6] };

@@ -2,7 +2,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { EventGroups, timesText } from "../../static/js/event-groups.js";
-import { errorField, happened, planText, toldText } from "../../static/js/format.js";
+import { errorField } from "../../static/js/error-field.js";
+import { happened, planText, toldText } from "../../static/js/format.js";
 import { drawPairs, screenLine } from "../../static/js/pair-lines.js";
 import { planOf, reportOf } from "../../static/js/plan.js";
 import { createStore } from "../../static/js/store.js";

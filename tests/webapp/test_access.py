@@ -192,6 +192,8 @@ PATHS = {
     "layer-cancel": "/layers/team/cancel",
     "layer-features": "/layers/team/features?version=1",
     "layer-share": "/layers/team/share",
+    "catalogue": "/texts/de/guessed.js",
+    "language": "/language/",
     "layers": "/layers/",
     "login": "/login/",
     "login-once": "/login/once/guessed/",
@@ -221,6 +223,8 @@ FOREIGN = {
     "alarms-forget": {"post": 400},
     "alarms-known": {"post": 400},
     "alarms-test": {"post": 400},
+    "catalogue": {"get": 404},
+    "language": {"post": 302},
     "layer": {"get": 404, "delete": 404},
     "layer-cancel": {"post": 404},
     "layer-features": {"get": 404, "patch": 404},
@@ -256,7 +260,7 @@ def test_no_address_shows_or_changes_anything_of_a_team_to_others(name, harbour,
     anonymous = Client(raise_request_exception=False)
     for method in FOREIGN.get(name, {"get": 200}):
         status = opened(anonymous, name, harbour, method).status_code
-        expected = {PUBLIC: (200, 302, 405, 503), LINK: (410,), USER: (302, 401), STAFF: (302, 401), TOKEN: (401,)}
+        expected = {PUBLIC: (200, 302, 404, 405, 503), LINK: (410,), USER: (302, 401), STAFF: (302, 401), TOKEN: (401,)}
         assert status in expected[URL_RULES[name]], (name, method)
     client.force_login(harbour.users["stranger"])
     before = state()

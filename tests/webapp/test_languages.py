@@ -5,8 +5,12 @@ from pathlib import Path
 
 import django
 import pytest
+from channels.db import database_sync_to_async
 
+from bench.live import PATIENCE_S
+from tests.webapp.conftest import Socket, token_of
 from webapp import languages
+from webapp.asgi import application
 
 pytestmark = pytest.mark.django_db(transaction=True)
 GERMAN = {"HTTP_ACCEPT_LANGUAGE": "de-DE,de;q=0.9"}
@@ -48,3 +52,32 @@ def test_the_texts_of_the_script_come_before_it_and_are_kept_for_ever_but_not_in
     languages.version.cache_clear()
     assert SCRIPT.search(client.get("/login/", **GERMAN).content.decode()).group(1) != address
     assert client.get(address).status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("address", "words"),
+    [
+        ("/login/", ["<h1>Anmelden</h1>", "Benutzername", 'aria-label="Sprache"']),
+        ("/", ["Abfragen", 'aria-label="Wiedergabe"', 'placeholder="Hafeneinfahrt"', "Abmelden"]),
+        ("/alarms/", ["<title>Alarme · Lookout</title>", "In diesem Browser", "Warnung"]),
+        ("/teams/", ["Ihre Teams", "Noch in keinem Team."]),
+        ("/admin/", ["Ströme", "Freigabelinks", "Benutzer", "Betrieb"]),
+        ("/admin/webapp/stream/add/", ["Lebensdauer [s]:", "Steht nach dem Speichern fest."]),
+    ],
+)
+def test_pages_come_in_german(address, words, client, staff):
+    if address != "/login/":
+        client.force_login(staff)
+    page = client.get(address, **GERMAN)
+    assert page.status_code == 200 and page["Content-Language"] == "de"
+    assert [word for word in words if word not in page.content.decode()] == []
+
+
+async def test_a_websocket_refuses_in_the_language_of_its_browser(streams, user):
+    for language, words in (("de", "braucht entweder plan"), ("en", "needs either plan")):
+        headers = [(b"authorization", b"Token " + (await database_sync_to_async(token_of)(user)).encode())]
+        socket = Socket(application, "/ws/monitor/", [*headers, (b"accept-language", language.encode())])
+        assert (await socket.connect(timeout=PATIENCE_S))[0]
+        await socket.tell("sketch.ask", id=1)
+        assert words in (await socket.hear("error", id=1))["message"]
+        await socket.disconnect(timeout=PATIENCE_S)

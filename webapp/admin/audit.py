@@ -2,6 +2,7 @@
 
 from django.contrib import admin
 from django.utils.html import format_html_join
+from django.utils.translation import gettext_lazy as _
 
 from webapp.admin.incidents import ReadOnly
 from webapp.models import AuditEntry
@@ -25,12 +26,12 @@ class AuditEntryAdmin(ReadOnly, admin.ModelAdmin):
         """Rows end with their time only."""
         return False
 
-    @admin.display(description="user", ordering="user_name")
+    @admin.display(description=_("user"), ordering="user_name")
     def who(self, entry):
         """The user; Lookout itself if there is none."""
         return entry.user_name or "Lookout"
 
-    @admin.display(description="changes")
+    @admin.display(description=_("changes"))
     def what(self, entry):
         """Each field with its old and its new value."""
         lines = [(field, _cut(old), _cut(new)) for field, old, new in entry.lines]

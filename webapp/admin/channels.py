@@ -10,6 +10,7 @@ from django.contrib import admin
 from django.core.exceptions import PermissionDenied, ValidationError
 from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed, JsonResponse
 from django.urls import path
+from django.utils.translation import gettext_lazy as _
 
 from streaming.errors import InvalidOptions
 from webapp.admin.options import field_of
@@ -81,7 +82,7 @@ class ChannelForm(forms.ModelForm):
     """Shows the options of the chosen kind. Secrets go in, but never out."""
 
     forget = forms.BooleanField(
-        label="forget saved secrets", required=False, help_text="Those that are not entered here are deleted."
+        label=_("forget saved secrets"), required=False, help_text=_("Those that are not entered here are deleted.")
     )
 
     class Meta:
@@ -191,18 +192,18 @@ class ChannelAdmin(admin.ModelAdmin):
         test = self.admin_site.admin_view(lambda request: answer_trial(self, request))
         return [path("test/", test, name="webapp_channel_test"), *super().get_urls()]
 
-    @admin.display(description="where to")
+    @admin.display(description=_("where to"))
     def where(self, channel):
         """The options of the channel, without its secrets."""
         told = ", ".join(map(str, channel.options.get("to", []))) or channel.options.get("url")
         return told or channel.options.get("host") or "(secret)"
 
-    @admin.display(description="waiting")
+    @admin.display(description=_("waiting"))
     def waiting(self, channel):
         """How many deliveries are not over."""
         return channel.deliveries.filter(state__in=Delivery.OPEN).count()
 
-    @admin.display(description="dead")
+    @admin.display(description=_("dead"))
     def dead(self, channel):
         """How many deliveries have failed for good."""
         return channel.deliveries.filter(state=Delivery.DEAD).count()

@@ -5,6 +5,7 @@ import json
 from django.contrib import admin, messages
 from django.db.models import OuterRef, Subquery
 from django.utils.html import format_html
+from django.utils.translation import gettext_lazy as _
 
 from webapp.delivery.messages import message_of
 from webapp.delivery.tasks import deliver
@@ -65,7 +66,7 @@ class DeliveryAdmin(admin.ModelAdmin):
         """Who may change deliveries may send them again."""
         return request.user.has_perm("webapp.change_delivery")
 
-    @admin.action(description="Send dead deliveries again", permissions=["send"])
+    @admin.action(description=_("Send dead deliveries again"), permissions=["send"])
     def send_again(self, request, queryset):
         """Make dead deliveries due."""
         count = Delivery.objects.filter(pk__in=queryset.values("pk")).send_again()
@@ -74,39 +75,39 @@ class DeliveryAdmin(admin.ModelAdmin):
         words = f"{count} deliveries are sent again; those that are not dead stay as they are"
         self.message_user(request, words, messages.SUCCESS if count else messages.WARNING)
 
-    @admin.display(description="message")
+    @admin.display(description=_("message"))
     def subject(self, delivery):
         """The message in one line."""
         return message_of(delivery.key, delivery.document).subject
 
-    @admin.display(description="text")
+    @admin.display(description=_("text"))
     def text(self, delivery):
         """The message for people."""
         return format_html("<pre>{}</pre>", message_of(delivery.key, delivery.document).text)
 
-    @admin.display(description="receiver")
+    @admin.display(description=_("receiver"))
     def receiver(self, delivery):
         """The user or the team."""
         return delivery.subscription.user or f"{delivery.subscription.team} (team)"
 
-    @admin.display(description="next attempt", ordering="next_attempt")
+    @admin.display(description=_("next attempt"), ordering="next_attempt")
     def next(self, delivery):
         """When it is tried next, while it is not over."""
         return delivery.next_attempt if delivery.state in Delivery.OPEN else None
 
-    @admin.display(description="error of the last attempt")
+    @admin.display(description=_("error of the last attempt"))
     def last_error(self, delivery):
         """The error of the last attempt."""
         return delivery.last_error or "—"
 
-    @admin.display(description="sent within the digest")
+    @admin.display(description=_("sent within the digest"))
     def within(self, delivery):
         """The digest that this one is part of."""
         return delivery.digest and format_html(
             '<a href="../../{}/change/">{}</a>', delivery.digest_id, delivery.digest_id
         )
 
-    @admin.display(description="document")
+    @admin.display(description=_("document"))
     def document_shown(self, delivery):
         """The message for programs."""
         return format_html("<pre>{}</pre>", json.dumps(delivery.document, indent=2, ensure_ascii=False))

@@ -1,6 +1,7 @@
 """User-defined filters in the admin: which installed filters queries may use."""
 
 from django.contrib import admin
+from django.utils.translation import gettext_lazy as _
 
 from streaming.udf import filter_places
 from webapp.models import EnabledFilter
@@ -28,7 +29,7 @@ class EnabledFilterAdmin(admin.ModelAdmin):
         """Nobody deletes filters here: they go with their packages."""
         return False
 
-    @admin.display(description="class")
+    @admin.display(description=_("class"))
     def place(self, switch):
         """The class from which the filter is loaded."""
         return filter_places().get(switch.name, "not installed")

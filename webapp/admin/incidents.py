@@ -1,6 +1,7 @@
 """Incidents in the admin: their list, the actions, and the audit log, which nobody can change."""
 
 from django.contrib import admin, messages
+from django.utils.translation import gettext_lazy as _
 
 from webapp import incidents
 from webapp.models import Incident, IncidentChange
@@ -69,12 +70,12 @@ class IncidentAdmin(ReadOnly, admin.ModelAdmin):
     inlines = (ChangesOfIncident,)
     actions = ("acknowledge", "close")
 
-    @admin.action(description="Acknowledge selected incidents")
+    @admin.action(description=_("Acknowledge selected incidents"))
     def acknowledge(self, request, queryset):
         """Acknowledge incidents."""
         self._each(request, queryset, incidents.acknowledge, "acknowledged")
 
-    @admin.action(description="Close selected incidents")
+    @admin.action(description=_("Close selected incidents"))
     def close(self, request, queryset):
         """Close incidents by hand."""
         self._each(request, queryset, incidents.close, "closed")

@@ -3,6 +3,7 @@
 from django import forms
 from django.contrib import admin, messages
 from django.utils.html import format_html_join
+from django.utils.translation import gettext_lazy as _
 
 from streaming.layers import Wanted
 from webapp.layers.imports import Label, begin_upload, cancel_import, check_label
@@ -18,14 +19,17 @@ class LayerForm(forms.ModelForm):
     """A layer's form. A file starts an import; without a file only the title changes."""
 
     space = forms.ModelChoiceField(
-        Space.objects.all(), required=False, initial=EARTH, help_text="Fixed once saved; earth where none is chosen."
+        Space.objects.all(), required=False, initial=EARTH, help_text=_("Fixed once saved; earth where none is chosen.")
     )
-    file = forms.FileField(required=False, help_text="GeoJSON, GeoPackage, zipped Shapefile, KML, FlatGeobuf, ...")
+    file = forms.FileField(required=False, help_text=_("GeoJSON, GeoPackage, zipped Shapefile, KML, FlatGeobuf, ..."))
     crs = forms.CharField(
-        label="CRS", required=False, max_length=200, help_text="Such as EPSG:3067, where it is not the file's own."
+        label=_("CRS"),
+        required=False,
+        max_length=200,
+        help_text=_("Such as EPSG:3067, where it is not the file's own."),
     )
-    key = forms.CharField(required=False, max_length=200, help_text="The property that names a feature.")
-    table = forms.CharField(required=False, max_length=200, help_text="Which of the file's tables, if several.")
+    key = forms.CharField(required=False, max_length=200, help_text=_("The property that names a feature."))
+    table = forms.CharField(required=False, max_length=200, help_text=_("Which of the file's tables, if several."))
 
     class Meta:
         model = Layer
@@ -37,7 +41,7 @@ class LayerForm(forms.ModelForm):
         if self.instance.pk is not None:
             return cleaned
         if not cleaned.get("file"):
-            self.add_error("file", "a new layer needs a file")
+            self.add_error("file", _("a new layer needs a file"))
         if {"name", "title"} <= cleaned.keys():
             self._check(label_of(cleaned))
         return cleaned
@@ -131,19 +135,19 @@ class LayerAdmin(admin.ModelAdmin):
             return self.response_post_save_add(request, obj)
         return super().response_add(request, obj, post_url_continue)
 
-    @admin.action(description="Cancel the imports of selected layers")
+    @admin.action(description=_("Cancel the imports of selected layers"))
     def cancel(self, request, queryset):
         """Cancel the imports of the selected layers."""
         for layer in queryset:
             cancel_import(request.user, layer.name)
         self.message_user(request, f"imports of {len(queryset)} layers cancelled", messages.SUCCESS)
 
-    @admin.display(description="progress")
+    @admin.display(description=_("progress"))
     def percent(self, layer):
         """The progress of the import in percent."""
         return f"{layer.progress:.0%}"
 
-    @admin.display(description="stored versions")
+    @admin.display(description=_("stored versions"))
     def versions(self, layer):
         """The stored versions, with their features and parts."""
         store = layer_store()
@@ -151,7 +155,7 @@ class LayerAdmin(admin.ModelAdmin):
         rows = [(m.version, f"{m.features:,}", len(m.parts)) for m in manifests]
         return format_html_join("", "<p>{}: {} features in {} parts</p>", rows) or "none"
 
-    @admin.display(description="problems")
+    @admin.display(description=_("problems"))
     def problem_list(self, layer):
         """The first features that were left out, repaired or cut, with the reasons."""
         rows = [(problem["row"], problem["reason"]) for problem in layer.problems]

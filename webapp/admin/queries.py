@@ -2,6 +2,7 @@
 
 from django import forms
 from django.contrib import admin, messages
+from django.utils.translation import gettext_lazy as _
 
 from webapp import queries
 from webapp.incidents import close_of
@@ -61,7 +62,7 @@ class QueryAdmin(admin.ModelAdmin):
     )
     fields = ("name", "plan", "shared", "team", "paused", "severity", *readonly_fields)
 
-    @admin.display(description="asks for")
+    @admin.display(description=_("asks for"))
     def asks(self, query):
         """Say in words what a query asks for."""
         return plan_in_words(query.plan, " m" if query.space.parsed.geographic else "") if query.plan else ""
@@ -100,17 +101,17 @@ class QueryAdmin(admin.ModelAdmin):
         ended = obj is not None and obj.status == Query.CANCELLED
         return super().get_form(request, obj, **kwargs | ({"form": forms.ModelForm} if ended else {}))
 
-    @admin.action(description="Pause selected queries")
+    @admin.action(description=_("Pause selected queries"))
     def pause(self, request, queryset):
         """Stop evaluating queries, but keep them."""
         self._each(request, queryset, lambda query: queries.edit(request.user, query.pk, paused=True), "paused")
 
-    @admin.action(description="Resume selected queries")
+    @admin.action(description=_("Resume selected queries"))
     def resume(self, request, queryset):
         """Evaluate paused queries again."""
         self._each(request, queryset, lambda query: queries.edit(request.user, query.pk, paused=False), "resumed")
 
-    @admin.action(description="End selected queries for good")
+    @admin.action(description=_("End selected queries for good"))
     def cancel(self, request, queryset):
         """End queries for good."""
         self._each(request, queryset, lambda query: queries.cancel(request.user, query.pk), "cancelled")

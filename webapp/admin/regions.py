@@ -10,6 +10,7 @@ from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.template.response import TemplateResponse
+from django.utils.translation import gettext_lazy as _
 
 from streaming.operators.region_map import MOST_REGIONS
 from webapp import regions
@@ -31,7 +32,7 @@ class SplitForm(forms.Form):
     """Split a region."""
 
     title = verb = "Split"
-    words = "Cut a region in two, or in four by a quadtree."
+    words = _("Cut a region in two, or in four by a quadtree.")
     region = forms.TypedChoiceField(coerce=int)
     partitioner = forms.ChoiceField(choices=SPLITTING)
 
@@ -48,8 +49,8 @@ class MergeForm(forms.Form):
     """Merge two regions that were one before."""
 
     title = verb = "Merge"
-    words = "Make one region of two that one cut has made."
-    pair = forms.ChoiceField(label="Two sides of one cut")
+    words = _("Make one region of two that one cut has made.")
+    pair = forms.ChoiceField(label=_("Two sides of one cut"))
 
     def __init__(self, known: Regions, data: Any = None, **options: Any) -> None:
         super().__init__(data, **options)
@@ -65,7 +66,7 @@ class MoveForm(forms.Form):
     """Give a region to another task."""
 
     title = verb = "Move"
-    words = "Give a region to another task, which runs in another process."
+    words = _("Give a region to another task, which runs in another process.")
     region = forms.TypedChoiceField(coerce=int)
     task = forms.TypedChoiceField(coerce=int)
 
@@ -83,12 +84,12 @@ class CutForm(forms.Form):
     """Cut the whole space anew, so that the places of a source are shared evenly."""
 
     title, verb = "Cut anew", "Cut"
-    words = "Cut the whole space, so that each region gets about as many of some places."
+    words = _("Cut the whole space, so that each region gets about as many of some places.")
     partitioner = forms.ChoiceField(choices=PARTITIONERS)
     regions = forms.IntegerField(min_value=1, max_value=MOST_REGIONS)
-    source = forms.ChoiceField(label="Shared evenly")
+    source = forms.ChoiceField(label=_("Shared evenly"))
     area = forms.CharField(
-        required=False, help_text="For an area: draw it on the plan, or give its corners: lo, lo, hi, hi."
+        required=False, help_text=_("For an area: draw it on the plan, or give its corners: lo, lo, hi, hi.")
     )
 
     def __init__(self, known: Regions, data: Any = None, **options: Any) -> None:
@@ -110,7 +111,7 @@ class CutForm(forms.Form):
         """Send the change to the engine; return the map that is to follow."""
         given = self.cleaned_data
         if given["source"] == AREA and not given["area"]:
-            raise Refused("regions", "an area must be drawn on the plan, or given by its corners; got none")
+            raise Refused("regions", _("an area must be drawn on the plan, or given by its corners; got none"))
         in_area = given["source"] == AREA
         places = regions.places_in_area(space, *given["area"]) if in_area else regions.places_of(space, given["source"])
         return regions.cut(space, given["partitioner"], given["regions"], places, who)
@@ -177,7 +178,7 @@ def _ran(form, request, space):
         form.add_error(None, refused.message)
         return False
     except NOT_NOW:
-        form.add_error(None, "Redis does not answer; try again.")
+        form.add_error(None, _("Redis does not answer; try again."))
         return False
     if in_force:
         messages.success(request, f"In force now: {later.why}.")

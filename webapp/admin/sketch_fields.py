@@ -5,6 +5,7 @@ from typing import Any
 
 from django import forms
 from django.core.exceptions import ValidationError
+from django.utils.translation import gettext_lazy as _
 
 from streaming.errors import LookoutError
 from streaming.sketch.settings import MOST_BINS, SketchSettings
@@ -82,25 +83,31 @@ class Seconds(forms.FloatField):
 def sketch_fields() -> dict[str, forms.Field]:
     """Return the form fields of a sketch's settings, in order, by name."""
     fields = {
-        "features": Names(help_text="Properties to summarise, with commas between. Empty: no sketch."),
+        "features": Names(help_text=_("Properties to summarise, with commas between. Empty: no sketch.")),
         "planes": Planes(
             help_text="Features by whose values the sketch tells elements apart, each with its number of bins: "
             "speed_mps 16, altitude_m 8. Needed for sharp histograms and probabilities. Or with an error budget: with "
             "altitude_m 0.5% it makes as many bins as keep 80 % of the values within 0.5 % of their range, "
             f"but at most {MOST_BINS}; with altitude_m 100 0.5% at most 100."
         ),
-        "comoments": Names(help_text="Features of whose pairs correlations and regressions can be asked."),
+        "comoments": Names(help_text=_("Features of whose pairs correlations and regressions can be asked.")),
         "sets": Names(
-            help_text="Properties of whose values it can be asked whether, how often, and how many different ones "
-            "there were; key is the key of the objects."
+            help_text=_(
+                "Properties of whose values it can be asked whether, how often, and how many different ones "
+                "there were; key is the key of the objects."
+            )
         ),
-        "cell_bits": forms.IntegerField(help_text="How fine places are told apart: each bit halves a cell. Empty: 16."),
-        "time_bin_us": Seconds(help_text="How fine times are told apart, in seconds. Empty: 3600."),
+        "cell_bits": forms.IntegerField(
+            help_text=_("How fine places are told apart: each bit halves a cell. Empty: 16.")
+        ),
+        "time_bin_us": Seconds(help_text=_("How fine times are told apart, in seconds. Empty: 3600.")),
         "study_us": Seconds(
-            help_text="Times older than this, in seconds, are kept more and more coarsely. Empty: all are kept alike."
+            help_text=_(
+                "Times older than this, in seconds, are kept more and more coarsely. Empty: all are kept alike."
+            )
         ),
         "most_leaves": forms.IntegerField(
-            help_text="The memory budget: with more leaves than this, everything becomes coarser. Empty: 1000000."
+            help_text=_("The memory budget: with more leaves than this, everything becomes coarser. Empty: 1000000.")
         ),
     }
     for name, field in fields.items():

@@ -4,6 +4,7 @@ import time
 
 from django.contrib import admin
 from django.urls import path
+from django.utils.translation import gettext_lazy as _
 
 from streaming.logs import LogNames
 from streaming.redis_memory import LIVE_SHARE, share_of
@@ -65,42 +66,42 @@ class SpaceAdmin(admin.ModelAdmin):
         """Forbid to delete the built-in space."""
         return super().has_delete_permission(request, obj) and (obj is None or obj.name != EARTH)
 
-    @admin.display(description="dimensions")
+    @admin.display(description=_("dimensions"))
     def dimensions(self, space):
         """The names and units of the dimensions."""
         return ", ".join(f"{d.name} [{d.unit}]" if d.unit else d.name for d in space.parsed.dimensions)
 
-    @admin.display(description="in use by")
+    @admin.display(description=_("in use by"))
     def in_use(self, space):
         """What uses the space, so that its definition cannot change."""
         return space.users() or "nothing"
 
-    @admin.display(description="engine", boolean=True)
+    @admin.display(description=_("engine"), boolean=True)
     def engine(self, space):
         """Whether the engine has reported lately."""
         return engine_of(space.name).get("alive")
 
-    @admin.display(description="second engine", boolean=True)
+    @admin.display(description=_("second engine"), boolean=True)
     def standby(self, space):
         """Whether another engine can take over at once."""
         return engine_of(space.name).get("standby")
 
-    @admin.display(description="batches")
+    @admin.display(description=_("batches"))
     def batch(self, space):
         """The number of the newest micro-batch."""
         return _or_unknown(engine_of(space.name).get("batch"))
 
-    @admin.display(description="blocks not yet committed")
+    @admin.display(description=_("blocks not yet committed"))
     def backlog(self, space):
         """How many blocks the engine has not committed yet."""
         return _or_unknown(engine_of(space.name).get("backlog"))
 
-    @admin.display(description="Redis is full to")
+    @admin.display(description=_("Redis is full to"))
     def memory(self, space):
         """How full Redis is, which all spaces share."""
         return redis_share()
 
-    @admin.display(description="problems of the state")
+    @admin.display(description=_("problems of the state"))
     def state(self, space):
         """What was broken when the engine started last, or why it refuses to start."""
         return engine_of(space.name).get("state") or "none"

@@ -7,6 +7,7 @@ from django.contrib import admin, messages
 from django.urls import path
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import mark_safe
+from django.utils.translation import gettext_lazy as _
 
 from streaming.logs import HEALTH_KEY
 from streaming.spaces import EARTH
@@ -89,12 +90,12 @@ class StreamAdmin(admin.ModelAdmin):
             field.widget = KindSelect(db_field.name)
         return field
 
-    @admin.action(description="Start selected streams")
+    @admin.action(description=_("Start selected streams"))
     def start(self, request, queryset):
         """Switch streams on."""
         self._switch(request, queryset, True)
 
-    @admin.action(description="Stop selected streams")
+    @admin.action(description=_("Stop selected streams"))
     def stop(self, request, queryset):
         """Switch streams off."""
         self._switch(request, queryset, False)
@@ -111,45 +112,45 @@ class StreamAdmin(admin.ModelAdmin):
         kept = [f"The history of {stream.name}: {words}" for stream in objs if (words := extent_in_words(stream))]
         return [*deleted, *kept], *rest
 
-    @admin.display(description="what is stored")
+    @admin.display(description=_("what is stored"))
     def kept(self, stream):
         """What the history stores of the stream on disk."""
         return extent_in_words(stream) or "nothing yet"
 
-    @admin.display(description="what it costs")
+    @admin.display(description=_("what it costs"))
     def sketch_cost(self, stream):
         """How much memory the sketch takes at the most."""
         return cost_in_words(stream.sketch, stream.space.parsed if stream.space_id else EARTH)
 
-    @admin.display(description="state")
+    @admin.display(description=_("state"))
     def state(self, stream):
         """The state of the stream in the gateway, and its error."""
         health = health_of(stream.name)
         error = health.get("error")
         return f"{health.get('state', UNKNOWN)}{f': {error}' if error else ''}"
 
-    @admin.display(description="hint")
+    @admin.display(description=_("hint"))
     def hint(self, stream):
         """What is probably wrong with the stream's definition."""
         return health_of(stream.name).get("hint") or UNKNOWN
 
-    @admin.display(description="elements/s")
+    @admin.display(description=_("elements/s"))
     def rate(self, stream):
         """Elements per second."""
         return health_of(stream.name).get("elements_per_s", UNKNOWN)
 
-    @admin.display(description="malformed")
+    @admin.display(description=_("malformed"))
     def malformed(self, stream):
         """How many pieces of input could not be decoded into elements."""
         return sum(health_of(stream.name).get("malformed", {}).values())
 
-    @admin.display(description="stale")
+    @admin.display(description=_("stale"))
     def stale(self, stream):
         """How many elements were older than the newest known of their object, with a warning sign if they are many."""
         health = health_of(stream.name)
         return f"{health.get('stale', UNKNOWN)}{' ⚠' if stale_hint(health) else ''}"
 
-    @admin.display(description="counters")
+    @admin.display(description=_("counters"))
     def counters(self, stream):
         """The gateway's counters since its start."""
         health = health_of(stream.name)
@@ -167,7 +168,7 @@ class StreamAdmin(admin.ModelAdmin):
         ]
         return format_html("<table>{}</table>", format_html_join("", "<tr><th>{}</th><td>{}</td></tr>", rows))
 
-    @admin.display(description="malformed input")
+    @admin.display(description=_("malformed input"))
     def malformed_input(self, stream):
         """Counts by reason, each with the last offending bytes."""
         health = health_of(stream.name)

@@ -4,6 +4,7 @@ from zoneinfo import available_timezones
 
 from django import forms
 from django.contrib import admin
+from django.utils.translation import gettext_lazy as _
 
 from webapp.access import rights_of
 from webapp.delivery.schedule import DAYS
@@ -16,17 +17,17 @@ class SubscriptionForm(forms.ModelForm):
     changes = forms.MultipleChoiceField(
         choices=IncidentChange.WHAT,
         widget=forms.CheckboxSelectMultiple,
-        help_text="Which changes of incidents are sent.",
+        help_text=_("Which changes of incidents are sent."),
     )
     weekdays = forms.TypedMultipleChoiceField(
-        label="Days",
+        label=_("Days"),
         coerce=int,
         choices=list(enumerate(DAYS)),
         widget=forms.CheckboxSelectMultiple,
-        help_text="What happens on other days, or outside the times below, is not sent.",
+        help_text=_("What happens on other days, or outside the times below, is not sent."),
     )
     time_zone = forms.ChoiceField(
-        choices=lambda: [(name, name) for name in sorted(available_timezones())], help_text="Of days and times."
+        choices=lambda: [(name, name) for name in sorted(available_timezones())], help_text=_("Of days and times.")
     )
 
     class Meta:
@@ -71,22 +72,22 @@ class SubscriptionAdmin(admin.ModelAdmin):
         usual = Subscription()
         return {"user": request.user.pk} | {name: getattr(usual, name) for name in ("changes", "weekdays", "time_zone")}
 
-    @admin.display(description="receiver", ordering="user")
+    @admin.display(description=_("receiver"), ordering="user")
     def receiver(self, subscription):
         """The user or the team."""
         return subscription.user or f"{subscription.team} (team)"
 
-    @admin.display(description="changes")
+    @admin.display(description=_("changes"))
     def what(self, subscription):
         """The changes that are sent."""
         return ", ".join(subscription.changes)
 
-    @admin.display(description="when")
+    @admin.display(description=_("when"))
     def when(self, subscription):
         """The schedule in words."""
         return subscription.schedule
 
-    @admin.display(description="limit")
+    @admin.display(description=_("limit"))
     def most(self, subscription):
         """The limit in words."""
         return f"{subscription.limit} in {subscription.window_s:,} s" if subscription.limit else "none"

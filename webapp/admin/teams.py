@@ -2,6 +2,7 @@
 
 from django.contrib import admin, messages
 from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
 
 from webapp.models import Membership, SavedView, ShareLink, Team
 from webapp.refusals import Refused
@@ -25,12 +26,12 @@ class TeamAdmin(admin.ModelAdmin):
     search_fields = ("name",)
     inlines = (Members,)
 
-    @admin.display(description="members")
+    @admin.display(description=_("members"))
     def count(self, team):
         """The number of members."""
         return team.memberships.count()
 
-    @admin.display(description="admins")
+    @admin.display(description=_("admins"))
     def admins(self, team):
         """The names of the admins."""
         return ", ".join(str(one.user) for one in team.memberships.filter(role="admin").select_related("user"))
@@ -66,14 +67,14 @@ class ShareLinkAdmin(admin.ModelAdmin):
         """The page makes links."""
         return False
 
-    @admin.display(description="state")
+    @admin.display(description=_("state"))
     def state(self, link):
         """Whether the link works."""
         if link.revoked:
             return "revoked"
         return "expired" if link.expires <= timezone.now() else "works"
 
-    @admin.action(description="Revoke selected share links")
+    @admin.action(description=_("Revoke selected share links"))
     def revoke(self, request, queryset):
         """End links and their connections."""
         for link in queryset:

@@ -4,6 +4,7 @@ from datetime import timedelta
 
 from django.db import models
 from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
 
 
 class FixedRow(TypeError):
@@ -50,26 +51,26 @@ class AuditEntry(models.Model):
     WEBSOCKET, HTTP, ADMIN, COMMAND, LOOKOUT = "websocket", "http", "admin", "command", "lookout"
     WAYS = [(way, way) for way in (WEBSOCKET, HTTP, ADMIN, COMMAND, LOOKOUT)]
 
-    at = models.DateTimeField("at", default=timezone.now, db_index=True)
-    user_number = models.BigIntegerField("number of the user", null=True)
-    user_name = models.CharField("user", max_length=150, blank=True, db_index=True)
-    way = models.CharField("by", max_length=10, choices=WAYS)
-    address = models.GenericIPAddressField("address", null=True)
-    action = models.CharField("action", max_length=10, choices=ACTIONS)
-    kind = models.CharField("kind", max_length=40)
-    key = models.CharField("number", max_length=64)
-    name = models.CharField("name", max_length=200)
-    team = models.BigIntegerField("number of the team", null=True, db_index=True)
-    team_name = models.CharField("team", max_length=80, blank=True)
-    former_team = models.BigIntegerField("number of the former team", null=True, db_index=True)
-    changes = models.JSONField("changes", help_text="By field: the old and the new value.")
+    at = models.DateTimeField(_("at"), default=timezone.now, db_index=True)
+    user_number = models.BigIntegerField(_("number of the user"), null=True)
+    user_name = models.CharField(_("user"), max_length=150, blank=True, db_index=True)
+    way = models.CharField(_("by"), max_length=10, choices=WAYS)
+    address = models.GenericIPAddressField(_("address"), null=True)
+    action = models.CharField(_("action"), max_length=10, choices=ACTIONS)
+    kind = models.CharField(_("kind"), max_length=40)
+    key = models.CharField(_("number"), max_length=64)
+    name = models.CharField(_("name"), max_length=200)
+    team = models.BigIntegerField(_("number of the team"), null=True, db_index=True)
+    team_name = models.CharField(_("team"), max_length=80, blank=True)
+    former_team = models.BigIntegerField(_("number of the former team"), null=True, db_index=True)
+    changes = models.JSONField(_("changes"), help_text=_("By field: the old and the new value."))
 
     objects = AuditEntries.as_manager()
 
     class Meta:
         ordering = ["-id"]
-        verbose_name = "change"
-        verbose_name_plural = "audit log"
+        verbose_name = _("change")
+        verbose_name_plural = _("audit log")
         indexes = [models.Index(fields=["kind", "key", "-id"], name="audit_of_an_object")]
 
     def __str__(self) -> str:

@@ -8,6 +8,7 @@ from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.db.models import Q
 from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
 
 from streaming.errors import InvalidOptions
 from webapp.delivery.schedule import DAYS, is_zone
@@ -37,18 +38,18 @@ class Channel(models.Model):
     A channel belongs to a user, or to a team; without either, everybody's subscriptions may use it.
     """
 
-    name = models.CharField("name", max_length=80, unique=True)
-    kind = models.CharField("kind", max_length=40, help_text="How messages are sent: a kind of docs/delivery.md.")
-    options = SoundJSONField("options", default=dict, blank=True)
-    secrets = models.JSONField("secrets", default=dict, blank=True, editable=False)
+    name = models.CharField(_("name"), max_length=80, unique=True)
+    kind = models.CharField(_("kind"), max_length=40, help_text=_("How messages are sent: a kind of docs/delivery.md."))
+    options = SoundJSONField(_("options"), default=dict, blank=True)
+    secrets = models.JSONField(_("secrets"), default=dict, blank=True, editable=False)
     owner = models.ForeignKey(
         settings.AUTH_USER_MODEL,
         models.CASCADE,
         null=True,
         blank=True,
         related_name="channels",
-        verbose_name="owner",
-        help_text="Only subscriptions of this user may use it. Empty: see team.",
+        verbose_name=_("owner"),
+        help_text=_("Only subscriptions of this user may use it. Empty: see team."),
     )
     team = models.ForeignKey(
         Team,
@@ -56,15 +57,17 @@ class Channel(models.Model):
         null=True,
         blank=True,
         related_name="channels",
-        verbose_name="team",
-        help_text="Only subscriptions of this team and of its members may use it. Both empty: all subscriptions.",
+        verbose_name=_("team"),
+        help_text=_("Only subscriptions of this team and of its members may use it. Both empty: all subscriptions."),
     )
-    enabled = models.BooleanField("enabled", default=True, help_text="What is to be sent waits while it is off.")
-    created = models.DateTimeField("created", auto_now_add=True)
+    enabled = models.BooleanField(_("enabled"), default=True, help_text=_("What is to be sent waits while it is off."))
+    created = models.DateTimeField(_("created"), auto_now_add=True)
 
     objects = AuditedQuerySet.as_manager()
 
     class Meta:
+        verbose_name = _("channel")
+        verbose_name_plural = _("channels")
         base_manager_name = "objects"
         ordering = ["name"]
         constraints = [
@@ -118,52 +121,56 @@ class Subscription(models.Model):
         null=True,
         blank=True,
         related_name="subscriptions",
-        verbose_name="user",
+        verbose_name=_("user"),
     )
     team = models.ForeignKey(
-        Team, models.CASCADE, null=True, blank=True, related_name="subscriptions", verbose_name="team"
+        Team, models.CASCADE, null=True, blank=True, related_name="subscriptions", verbose_name=_("team")
     )
-    channel = models.ForeignKey(Channel, models.CASCADE, related_name="subscriptions", verbose_name="channel")
-    enabled = models.BooleanField("enabled", default=True)
+    channel = models.ForeignKey(Channel, models.CASCADE, related_name="subscriptions", verbose_name=_("channel"))
+    enabled = models.BooleanField(_("enabled"), default=True)
     severity = models.CharField(
-        "least severity", max_length=10, choices=Severity, default=Severity.WARNING, help_text="And all above it."
+        _("least severity"), max_length=10, choices=Severity, default=Severity.WARNING, help_text=_("And all above it.")
     )
-    changes = models.JSONField("changes", default=opened_only, help_text="Which changes of incidents are sent.")
+    changes = models.JSONField(_("changes"), default=opened_only, help_text=_("Which changes of incidents are sent."))
     queries = models.ManyToManyField(
         Query,
         blank=True,
         related_name="subscriptions",
-        verbose_name="queries",
-        help_text="Only incidents of these queries. None: of all that the receiver sees.",
+        verbose_name=_("queries"),
+        help_text=_("Only incidents of these queries. None: of all that the receiver sees."),
     )
-    weekdays = models.JSONField("days", default=whole_week, help_text="What happens on other days is not sent.")
-    begins = models.TimeField("from", null=True, blank=True, help_text="Time of day; both empty: the whole day.")
-    ends = models.TimeField("until", null=True, blank=True, help_text="A time before the beginning is on the next day.")
+    weekdays = models.JSONField(_("days"), default=whole_week, help_text=_("What happens on other days is not sent."))
+    begins = models.TimeField(_("from"), null=True, blank=True, help_text=_("Time of day; both empty: the whole day."))
+    ends = models.TimeField(
+        _("until"), null=True, blank=True, help_text=_("A time before the beginning is on the next day.")
+    )
     time_zone = models.CharField(
-        "time zone", max_length=60, default="UTC", help_text="Of days and times, such as Europe/Helsinki."
+        _("time zone"), max_length=60, default="UTC", help_text=_("Of days and times, such as Europe/Helsinki.")
     )
     limit = models.PositiveIntegerField(
-        "most messages",
+        _("most messages"),
         null=True,
         blank=True,
         validators=[MinValueValidator(1)],
-        help_text="In each window; what is more waits and comes as one digest. Empty: no limit.",
+        help_text=_("In each window; what is more waits and comes as one digest. Empty: no limit."),
     )
     window_s = models.PositiveIntegerField(
-        "window [s]", default=3_600, validators=[MinValueValidator(1), MaxValueValidator(30 * 86_400)]
+        _("window [s]"), default=3_600, validators=[MinValueValidator(1), MaxValueValidator(30 * 86_400)]
     )
-    created = models.DateTimeField("created", auto_now_add=True)
+    created = models.DateTimeField(_("created"), auto_now_add=True)
 
     objects = AuditedQuerySet.as_manager()
 
     class Meta:
+        verbose_name = _("subscription")
+        verbose_name_plural = _("subscriptions")
         base_manager_name = "objects"
         ordering = ["-id"]
         constraints = [
             models.CheckConstraint(
                 condition=Q(user=None, team__isnull=False) | Q(user__isnull=False, team=None),
                 name="subscription_of_a_user_or_a_team",
-                violation_error_message="a subscription must be of a user or of a team",
+                violation_error_message=_("a subscription must be of a user or of a team"),
             )
         ]
 
@@ -238,31 +245,34 @@ class Delivery(models.Model):
     OPEN, OVER = (PENDING, FAILED), (SENT, DEAD, DIGESTED)
 
     change = models.ForeignKey(
-        IncidentChange, models.SET_NULL, null=True, related_name="deliveries", verbose_name="change"
+        IncidentChange, models.SET_NULL, null=True, related_name="deliveries", verbose_name=_("change")
     )
     subscription = models.ForeignKey(
-        Subscription, models.CASCADE, related_name="deliveries", verbose_name="subscription"
+        Subscription, models.CASCADE, related_name="deliveries", verbose_name=_("subscription")
     )
-    channel = models.ForeignKey(Channel, models.CASCADE, related_name="deliveries", verbose_name="channel")
-    key = models.CharField("idempotency key", max_length=32, unique=True, default=new_key, editable=False)
-    document = models.JSONField("message")
-    state = models.CharField("state", max_length=10, choices=STATES, default=PENDING)
-    attempts = models.PositiveIntegerField("attempts", default=0)
-    created = models.DateTimeField("created", default=timezone.now)
-    next_attempt = models.DateTimeField("next attempt", default=timezone.now)
-    lease = models.CharField("lease", max_length=32, blank=True, editable=False)
-    released = models.DateTimeField("released", null=True, help_text="When the limit of the subscription let it pass.")
-    held = models.BooleanField("held by the limit", default=False)
-    settled = models.DateTimeField("over since", null=True)
+    channel = models.ForeignKey(Channel, models.CASCADE, related_name="deliveries", verbose_name=_("channel"))
+    key = models.CharField(_("idempotency key"), max_length=32, unique=True, default=new_key, editable=False)
+    document = models.JSONField(_("message"))
+    state = models.CharField(_("state"), max_length=10, choices=STATES, default=PENDING)
+    attempts = models.PositiveIntegerField(_("attempts"), default=0)
+    created = models.DateTimeField(_("created"), default=timezone.now)
+    next_attempt = models.DateTimeField(_("next attempt"), default=timezone.now)
+    lease = models.CharField(_("lease"), max_length=32, blank=True, editable=False)
+    released = models.DateTimeField(
+        _("released"), null=True, help_text=_("When the limit of the subscription let it pass.")
+    )
+    held = models.BooleanField(_("held by the limit"), default=False)
+    settled = models.DateTimeField(_("over since"), null=True)
     digest = models.ForeignKey(
-        "self", models.SET_NULL, null=True, related_name="digested", verbose_name="sent within the digest"
+        "self", models.SET_NULL, null=True, related_name="digested", verbose_name=_("sent within the digest")
     )
 
     objects = Deliveries.as_manager()
 
     class Meta:
+        verbose_name = _("delivery")
         ordering = ["-id"]
-        verbose_name_plural = "deliveries"
+        verbose_name_plural = _("deliveries")
         constraints = [
             models.UniqueConstraint(fields=["change", "subscription"], name="one_delivery_of_a_change_and_subscription")
         ]
@@ -294,14 +304,18 @@ class DeliveryAttempt(models.Model):
     SENT, FAILED, INTERRUPTED = "sent", "failed", "interrupted"
     OUTCOMES = [(outcome, outcome) for outcome in (SENT, FAILED, INTERRUPTED)]
 
-    delivery = models.ForeignKey(Delivery, models.CASCADE, related_name="log", verbose_name="delivery")
-    at = models.DateTimeField("at", default=timezone.now)
-    outcome = models.CharField("outcome", max_length=12, choices=OUTCOMES)
-    status = models.IntegerField("status", null=True, help_text="The status code of the receiver, if it gave one.")
-    took_ms = models.PositiveIntegerField("took [ms]", null=True)
-    error = models.TextField("error", blank=True)
+    delivery = models.ForeignKey(Delivery, models.CASCADE, related_name="log", verbose_name=_("delivery"))
+    at = models.DateTimeField(_("at"), default=timezone.now)
+    outcome = models.CharField(_("outcome"), max_length=12, choices=OUTCOMES)
+    status = models.IntegerField(
+        _("status"), null=True, help_text=_("The status code of the receiver, if it gave one.")
+    )
+    took_ms = models.PositiveIntegerField(_("took [ms]"), null=True)
+    error = models.TextField(_("error"), blank=True)
 
     class Meta:
+        verbose_name = _("delivery attempt")
+        verbose_name_plural = _("delivery attempts")
         ordering = ["id"]
 
     def __str__(self) -> str:

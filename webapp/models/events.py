@@ -1,6 +1,7 @@
 """Events: entries to and exits from the answers of saved queries, and how far their log has been recorded."""
 
 from django.db import models
+from django.utils.translation import gettext_lazy as _
 
 from webapp.models.queries import Query
 
@@ -13,30 +14,32 @@ class Event(models.Model):
     place is where the object was when the two were nearest, and the properties are `since`, `until` and `distance`.
     """
 
-    query = models.ForeignKey(Query, models.CASCADE, related_name="events", verbose_name="query")
-    batch = models.PositiveBigIntegerField("batch")
-    key = models.CharField("object", max_length=200, db_index=True)
-    sign = models.CharField("sign", max_length=1, choices=[("+", "+ entered"), ("-", "- left")])
-    reason = models.CharField("reason", max_length=20)
-    time = models.DateTimeField("event time")
-    lon = models.FloatField("longitude [deg]", null=True)
-    lat = models.FloatField("latitude [deg]", null=True)
-    bounds = models.JSONField("bounds", default=list)
-    properties = models.JSONField("properties", default=dict)
+    query = models.ForeignKey(Query, models.CASCADE, related_name="events", verbose_name=_("query"))
+    batch = models.PositiveBigIntegerField(_("batch"))
+    key = models.CharField(_("object"), max_length=200, db_index=True)
+    sign = models.CharField(_("sign"), max_length=1, choices=[("+", "+ entered"), ("-", "- left")])
+    reason = models.CharField(_("reason"), max_length=20)
+    time = models.DateTimeField(_("event time"))
+    lon = models.FloatField(_("longitude [deg]"), null=True)
+    lat = models.FloatField(_("latitude [deg]"), null=True)
+    bounds = models.JSONField(_("bounds"), default=list)
+    properties = models.JSONField(_("properties"), default=dict)
     partner = models.CharField(
-        "partner",
+        _("partner"),
         max_length=200,
         blank=True,
-        help_text="For a join: the key of the feature. For an aggregate: the threshold.",
+        help_text=_("For a join: the key of the feature. For an aggregate: the threshold."),
     )
 
     heard = models.DateTimeField(
-        "heard", null=True, help_text="When the gateway got the newest report of the batch that told the event."
+        _("heard"), null=True, help_text=_("When the gateway got the newest report of the batch that told the event.")
     )
-    told = models.DateTimeField("told", null=True, help_text="When the engine told the event.")
-    recorded = models.DateTimeField("recorded", null=True, help_text="When the event was stored here.")
+    told = models.DateTimeField(_("told"), null=True, help_text=_("When the engine told the event."))
+    recorded = models.DateTimeField(_("recorded"), null=True, help_text=_("When the event was stored here."))
 
     class Meta:
+        verbose_name = _("event")
+        verbose_name_plural = _("events")
         ordering = ["-id"]
         indexes = [models.Index(fields=["query", "-id"])]
 

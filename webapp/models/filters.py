@@ -1,6 +1,7 @@
 """User-defined filters: which installed filters queries may use."""
 
 from django.db import models
+from django.utils.translation import gettext_lazy as _
 
 from streaming.udf import BUILT_IN, filter_names
 from webapp.models.audited import AuditedQuerySet
@@ -9,15 +10,16 @@ from webapp.models.audited import AuditedQuerySet
 class EnabledFilter(models.Model):
     """Whether a user-defined filter is enabled. A filter without a row is enabled if it is built in."""
 
-    name = models.CharField("name", max_length=200, unique=True)
-    enabled = models.BooleanField("enabled", default=False, help_text="Queries may use it.")
+    name = models.CharField(_("name"), max_length=200, unique=True)
+    enabled = models.BooleanField(_("enabled"), default=False, help_text=_("Queries may use it."))
 
     objects = AuditedQuerySet.as_manager()
 
     class Meta:
+        verbose_name_plural = _("filters")
         base_manager_name = "objects"
         ordering = ["name"]
-        verbose_name = "filter"
+        verbose_name = _("filter")
 
     def __str__(self) -> str:
         return self.name

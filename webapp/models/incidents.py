@@ -3,6 +3,7 @@
 from django.conf import settings
 from django.db import models
 from django.db.models import Q
+from django.utils.translation import gettext_lazy as _
 
 from webapp.models.queries import Query, Severity
 
@@ -15,39 +16,48 @@ class Incident(models.Model):
     until the object leaves and enters again.
     """
 
-    query = models.ForeignKey(Query, models.CASCADE, related_name="incidents", verbose_name="query")
-    key = models.CharField("object", max_length=200, db_index=True)
-    partner = models.CharField("partner", max_length=200, blank=True)
-    severity = models.CharField("severity", max_length=10, choices=Severity)
-    opened = models.DateTimeField("opened", help_text="When the object entered, in event time.")
-    closed = models.DateTimeField("closed", null=True, blank=True)
+    query = models.ForeignKey(Query, models.CASCADE, related_name="incidents", verbose_name=_("query"))
+    key = models.CharField(_("object"), max_length=200, db_index=True)
+    partner = models.CharField(_("partner"), max_length=200, blank=True)
+    severity = models.CharField(_("severity"), max_length=10, choices=Severity)
+    opened = models.DateTimeField(_("opened"), help_text=_("When the object entered, in event time."))
+    closed = models.DateTimeField(_("closed"), null=True, blank=True)
     left = models.DateTimeField(
-        "left",
+        _("left"),
         null=True,
         blank=True,
-        help_text="When the object left the answer. Until then it opens no other incident, also if this one is closed.",
+        help_text=_(
+            "When the object left the answer. Until then it opens no other incident, also if this one is closed."
+        ),
     )
-    lon = models.FloatField("longitude [deg]", null=True)
-    lat = models.FloatField("latitude [deg]", null=True)
-    properties = models.JSONField("properties", default=dict)
-    acknowledged = models.DateTimeField("acknowledged", null=True, blank=True)
+    lon = models.FloatField(_("longitude [deg]"), null=True)
+    lat = models.FloatField(_("latitude [deg]"), null=True)
+    properties = models.JSONField(_("properties"), default=dict)
+    acknowledged = models.DateTimeField(_("acknowledged"), null=True, blank=True)
     acknowledged_by = models.ForeignKey(
         settings.AUTH_USER_MODEL,
         models.SET_NULL,
         null=True,
         blank=True,
         related_name="+",
-        verbose_name="acknowledged by",
+        verbose_name=_("acknowledged by"),
     )
     assigned_to = models.ForeignKey(
-        settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="+", verbose_name="assigned to"
+        settings.AUTH_USER_MODEL,
+        models.SET_NULL,
+        null=True,
+        blank=True,
+        related_name="+",
+        verbose_name=_("assigned to"),
     )
-    snoozed_until = models.DateTimeField("snoozed until", null=True, blank=True)
+    snoozed_until = models.DateTimeField(_("snoozed until"), null=True, blank=True)
     closed_by = models.ForeignKey(
-        settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="+", verbose_name="closed by"
+        settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="+", verbose_name=_("closed by")
     )
 
     class Meta:
+        verbose_name = _("incident")
+        verbose_name_plural = _("incidents")
         ordering = ["-id"]
         indexes = [
             models.Index(fields=["query", "-id"]),
@@ -104,15 +114,17 @@ class IncidentChange(models.Model):
     COMMENTED, SNOOZED, WOKEN = "commented", "snoozed", "woken"
     WHAT = [(what, what) for what in (OPENED, CLOSED, ACKNOWLEDGED, ASSIGNED, COMMENTED, SNOOZED, WOKEN)]
 
-    incident = models.ForeignKey(Incident, models.CASCADE, related_name="changes", verbose_name="incident")
-    at = models.DateTimeField("at", auto_now_add=True)
+    incident = models.ForeignKey(Incident, models.CASCADE, related_name="changes", verbose_name=_("incident"))
+    at = models.DateTimeField(_("at"), auto_now_add=True)
     user = models.ForeignKey(
-        settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="+", verbose_name="user"
+        settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="+", verbose_name=_("user")
     )
-    what = models.CharField("what", max_length=12, choices=WHAT)
-    text = models.TextField("text", blank=True, help_text="The comment, or to whom or until when.")
+    what = models.CharField(_("what"), max_length=12, choices=WHAT)
+    text = models.TextField(_("text"), blank=True, help_text=_("The comment, or to whom or until when."))
 
     class Meta:
+        verbose_name = _("incident change")
+        verbose_name_plural = _("incident changes")
         ordering = ["id"]
 
     def __str__(self) -> str:

@@ -6,6 +6,7 @@ from datetime import timedelta
 from django.conf import settings
 from django.db import models
 from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
 
 from streaming.layers import Summary
 from webapp.models.audited import AuditedQuerySet
@@ -25,11 +26,13 @@ class Layer(models.Model):
     IMPORTING, READY, FAILED, CANCELLED = "importing", "ready", "failed", "cancelled"
     STATUSES = [(status, status) for status in (IMPORTING, READY, FAILED, CANCELLED)]
 
-    name = models.SlugField("name", max_length=40, unique=True, validators=[NAME_RULE], help_text="Fixed once saved.")
-    title = models.CharField("title", max_length=80, blank=True)
-    space = models.ForeignKey(Space, models.PROTECT, related_name="layers", verbose_name="space")
+    name = models.SlugField(
+        _("name"), max_length=40, unique=True, validators=[NAME_RULE], help_text=_("Fixed once saved.")
+    )
+    title = models.CharField(_("title"), max_length=80, blank=True)
+    space = models.ForeignKey(Space, models.PROTECT, related_name="layers", verbose_name=_("space"))
     owner = models.ForeignKey(
-        settings.AUTH_USER_MODEL, models.SET_NULL, null=True, related_name="layers", verbose_name="owner"
+        settings.AUTH_USER_MODEL, models.SET_NULL, null=True, related_name="layers", verbose_name=_("owner")
     )
     team = models.ForeignKey(
         "webapp.Team",
@@ -37,30 +40,32 @@ class Layer(models.Model):
         null=True,
         blank=True,
         related_name="layers",
-        verbose_name="team",
-        help_text="Only its members see it, and its analysts change it. Empty: everybody sees it.",
+        verbose_name=_("team"),
+        help_text=_("Only its members see it, and its analysts change it. Empty: everybody sees it."),
     )
-    version = models.PositiveBigIntegerField("version", null=True, editable=False)
-    features = models.PositiveBigIntegerField("features", default=0, editable=False)
-    bounds = models.JSONField("bounds", null=True, editable=False)
-    geometry_types = models.JSONField("geometry types", default=list, editable=False)
-    status = models.CharField("status", max_length=10, choices=STATUSES, default=IMPORTING, db_index=True)
-    progress = models.FloatField("progress", default=0.0, editable=False)
-    error = models.TextField("error", blank=True)
-    problems = models.JSONField("problems", default=list, editable=False)
-    problem_count = models.PositiveBigIntegerField("problems", default=0, editable=False)
+    version = models.PositiveBigIntegerField(_("version"), null=True, editable=False)
+    features = models.PositiveBigIntegerField(_("features"), default=0, editable=False)
+    bounds = models.JSONField(_("bounds"), null=True, editable=False)
+    geometry_types = models.JSONField(_("geometry types"), default=list, editable=False)
+    status = models.CharField(_("status"), max_length=10, choices=STATUSES, default=IMPORTING, db_index=True)
+    progress = models.FloatField(_("progress"), default=0.0, editable=False)
+    error = models.TextField(_("error"), blank=True)
+    problems = models.JSONField(_("problems"), default=list, editable=False)
+    problem_count = models.PositiveBigIntegerField(_("problems"), default=0, editable=False)
     importer = models.ForeignKey(
         settings.AUTH_USER_MODEL, models.SET_NULL, null=True, related_name="imports", editable=False
     )
     next_title = models.CharField(max_length=80, blank=True, editable=False)
     run = models.UUIDField(default=uuid.uuid4, editable=False)
     heartbeat = models.DateTimeField(null=True, editable=False)
-    created = models.DateTimeField("created", auto_now_add=True)
-    updated = models.DateTimeField("updated", auto_now=True)
+    created = models.DateTimeField(_("created"), auto_now_add=True)
+    updated = models.DateTimeField(_("updated"), auto_now=True)
 
     objects = AuditedQuerySet.as_manager()
 
     class Meta:
+        verbose_name = _("layer")
+        verbose_name_plural = _("layers")
         base_manager_name = "objects"
         ordering = ["name"]
 
@@ -102,15 +107,17 @@ class RefusedImport(models.Model):
     MOST_OF_A_USER = 100
 
     owner = models.ForeignKey(
-        settings.AUTH_USER_MODEL, models.CASCADE, related_name="refused_imports", verbose_name="owner"
+        settings.AUTH_USER_MODEL, models.CASCADE, related_name="refused_imports", verbose_name=_("owner")
     )
-    name = models.SlugField("name", max_length=40)
-    title = models.CharField("title", max_length=80, blank=True)
-    space = models.CharField("space", max_length=40)
-    reason = models.TextField("reason")
-    refused = models.DateTimeField("refused", default=timezone.now)
+    name = models.SlugField(_("name"), max_length=40)
+    title = models.CharField(_("title"), max_length=80, blank=True)
+    space = models.CharField(_("space"), max_length=40)
+    reason = models.TextField(_("reason"))
+    refused = models.DateTimeField(_("refused"), default=timezone.now)
 
     class Meta:
+        verbose_name = _("refused import")
+        verbose_name_plural = _("refused imports")
         ordering = ["-refused"]
         constraints = [models.UniqueConstraint(fields=["owner", "name"], name="one_refusal_of_a_name")]
 

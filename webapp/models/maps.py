@@ -7,6 +7,7 @@ from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.core.validators import MaxValueValidator
 from django.db import models
+from django.utils.translation import gettext_lazy as _
 
 from webapp.models.audited import AuditedQuerySet
 from webapp.tiles import BrokenMap, map_format
@@ -22,28 +23,36 @@ class BaseMap(models.Model):
     XYZ, WMS, FILE = "xyz", "wms", "file"
     KINDS = [(XYZ, "tile server (XYZ)"), (WMS, "WMS"), (FILE, "MBTiles or PMTiles file")]
 
-    name = models.CharField("name", max_length=60, unique=True)
-    kind = models.CharField("kind", max_length=4, choices=KINDS, default=XYZ)
+    name = models.CharField(_("name"), max_length=60, unique=True)
+    kind = models.CharField(_("kind"), max_length=4, choices=KINDS, default=XYZ)
     address = models.CharField(
-        "address",
+        _("address"),
         max_length=500,
-        help_text="Of tiles: https://tile.example.org/{z}/{x}/{y}.png. Of a WMS: its address, without a question. "
-        "Of a file: its name in the folder maps of the state folder, such as town.mbtiles.",
+        help_text=_(
+            "Of tiles: https://tile.example.org/{z}/{x}/{y}.png. Of a WMS: its address, without a question. "
+            "Of a file: its name in the folder maps of the state folder, such as town.mbtiles."
+        ),
     )
-    layers = models.CharField("layers", max_length=500, blank=True, help_text="Of a WMS: their names, with commas.")
-    attribution = models.CharField("attribution", max_length=300, blank=True, help_text="Shown on the map, as text.")
-    min_zoom = models.PositiveSmallIntegerField("least zoom", default=0, validators=[MaxValueValidator(MOST_ZOOM)])
+    layers = models.CharField(
+        _("layers"), max_length=500, blank=True, help_text=_("Of a WMS: their names, with commas.")
+    )
+    attribution = models.CharField(
+        _("attribution"), max_length=300, blank=True, help_text=_("Shown on the map, as text.")
+    )
+    min_zoom = models.PositiveSmallIntegerField(_("least zoom"), default=0, validators=[MaxValueValidator(MOST_ZOOM)])
     max_zoom = models.PositiveSmallIntegerField(
-        "largest zoom",
+        _("largest zoom"),
         default=18,
         validators=[MaxValueValidator(MOST_ZOOM)],
-        help_text="Beyond it, tiles are enlarged.",
+        help_text=_("Beyond it, tiles are enlarged."),
     )
-    default = models.BooleanField("default", default=False, help_text="Shown until a user chooses another one.")
+    default = models.BooleanField(_("default"), default=False, help_text=_("Shown until a user chooses another one."))
 
     objects = AuditedQuerySet.as_manager()
 
     class Meta:
+        verbose_name = _("base map")
+        verbose_name_plural = _("base maps")
         base_manager_name = "objects"
         ordering = ["name"]
 
@@ -65,7 +74,7 @@ class BaseMap(models.Model):
         if self.kind == self.XYZ and not all(part in self.address for part in ("{z}", "{x}", "{y}")):
             raise ValidationError({"address": f"must have {{z}}, {{x}} and {{y}} in it; got {self.address!r}"})
         if self.kind == self.WMS and not self.layers:
-            raise ValidationError({"layers": "a WMS needs the names of its layers"})
+            raise ValidationError({"layers": _("a WMS needs the names of its layers")})
 
     def _check_file(self):
         try:

@@ -5,6 +5,7 @@ import time
 from django.conf import settings
 from django.db import models
 from django.db.models import Q
+from django.utils.translation import gettext_lazy as _
 
 from webapp.models.audited import AuditedQuerySet
 from webapp.models.spaces import EARTH, Space
@@ -17,9 +18,9 @@ LAYER_KEYS = ("join", "away_from")
 class Severity(models.TextChoices):
     """How urgent incidents are, from the least to the most urgent."""
 
-    INFO = "info", "info"
-    WARNING = "warning", "warning"
-    CRITICAL = "critical", "critical"
+    INFO = "info", _("info")
+    WARNING = "warning", _("warning")
+    CRITICAL = "critical", _("critical")
 
 
 class QuerySet(AuditedQuerySet):
@@ -63,48 +64,49 @@ class Query(models.Model):
         models.CASCADE,
         null=True,
         related_name="queries",
-        verbose_name="owner",
-        help_text="Nobody owns the examples of the demonstration.",
+        verbose_name=_("owner"),
+        help_text=_("Nobody owns the examples of the demonstration."),
     )
-    name = models.CharField("name", max_length=120)
-    stream = models.CharField("stream", max_length=40, db_index=True, editable=False)
+    name = models.CharField(_("name"), max_length=120)
+    stream = models.CharField(_("stream"), max_length=40, db_index=True, editable=False)
     space = models.ForeignKey(
-        Space, models.PROTECT, default=EARTH, related_name="queries", verbose_name="space", editable=False
+        Space, models.PROTECT, default=EARTH, related_name="queries", verbose_name=_("space"), editable=False
     )
-    plan = SoundJSONField("plan")
-    status = models.CharField("status", max_length=10, choices=STATUSES, default=PENDING, db_index=True)
-    error = models.TextField("error", blank=True)
-    warning = models.TextField("warning", blank=True, help_text="What does not work although the query runs.")
-    shared = models.BooleanField("shared", default=False, help_text="Everybody sees it.")
+    plan = SoundJSONField(_("plan"))
+    status = models.CharField(_("status"), max_length=10, choices=STATUSES, default=PENDING, db_index=True)
+    error = models.TextField(_("error"), blank=True)
+    warning = models.TextField(_("warning"), blank=True, help_text=_("What does not work although the query runs."))
+    shared = models.BooleanField(_("shared"), default=False, help_text=_("Everybody sees it."))
     team = models.ForeignKey(
         "webapp.Team",
         models.SET_NULL,
         null=True,
         blank=True,
         related_name="queries",
-        verbose_name="team",
-        help_text="Its members see it, and its analysts change it.",
+        verbose_name=_("team"),
+        help_text=_("Its members see it, and its analysts change it."),
     )
-    paused = models.BooleanField("paused", default=False)
+    paused = models.BooleanField(_("paused"), default=False)
     severity = models.CharField(
-        "severity",
+        _("severity"),
         max_length=10,
         blank=True,
         choices=Severity,
-        help_text="Objects that enter the answer open incidents of this severity; none if it is empty.",
+        help_text=_("Objects that enter the answer open incidents of this severity; none if it is empty."),
     )
-    revision = models.PositiveBigIntegerField("revision", default=1)
-    acknowledged = models.PositiveBigIntegerField("acknowledged revision", default=0)
-    epoch = models.CharField("epoch", max_length=80, blank=True)
-    created = models.DateTimeField("created", auto_now_add=True)
-    updated = models.DateTimeField("updated", auto_now=True)
+    revision = models.PositiveBigIntegerField(_("revision"), default=1)
+    acknowledged = models.PositiveBigIntegerField(_("acknowledged revision"), default=0)
+    epoch = models.CharField(_("epoch"), max_length=80, blank=True)
+    created = models.DateTimeField(_("created"), auto_now_add=True)
+    updated = models.DateTimeField(_("updated"), auto_now=True)
 
     objects = QuerySet.as_manager()
 
     class Meta:
+        verbose_name = _("query")
         base_manager_name = "objects"
         ordering = ["-id"]
-        verbose_name_plural = "queries"
+        verbose_name_plural = _("queries")
 
     def __str__(self) -> str:
         return f"{self.name} ({self.pk})"
@@ -181,7 +183,8 @@ class DeletedQuery(models.Model):
     revision = models.PositiveBigIntegerField(default=clock_revision)
 
     class Meta:
-        verbose_name_plural = "deleted queries"
+        verbose_name = _("deleted query")
+        verbose_name_plural = _("deleted queries")
 
     def __str__(self) -> str:
         return str(self.number)
@@ -200,8 +203,9 @@ class RemovedExamples(models.Model):
     objects = AuditedQuerySet.as_manager()
 
     class Meta:
+        verbose_name = _("removed examples")
         base_manager_name = "objects"
-        verbose_name_plural = "removed examples"
+        verbose_name_plural = _("removed examples")
 
     def __str__(self) -> str:
         return f"examples removed by {self.user}"

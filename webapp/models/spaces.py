@@ -2,6 +2,7 @@
 
 from django.core.exceptions import ValidationError
 from django.db import models
+from django.utils.translation import gettext_lazy as _
 
 from streaming import spaces
 from streaming.errors import InvalidSpace
@@ -25,25 +26,27 @@ class Space(models.Model):
     """
 
     name = models.CharField(
-        "name", max_length=spaces.MAX_NAME_CHARACTERS, primary_key=True, help_text="Fixed once saved."
+        _("name"), max_length=spaces.MAX_NAME_CHARACTERS, primary_key=True, help_text=_("Fixed once saved.")
     )
-    title = models.CharField("title", max_length=80, blank=True)
+    title = models.CharField(_("title"), max_length=80, blank=True)
     definition = SoundJSONField(
         "definition",
-        help_text='For instance {"dimensions": [{"name": "price", "unit": "USD", "lo": 0, "hi": 10000}]}.',
+        help_text=_('For instance {"dimensions": [{"name": "price", "unit": "USD", "lo": 0, "hi": 10000}]}.'),
     )
     partitioner = models.CharField(
-        "partitioner",
+        _("partitioner"),
         max_length=20,
         blank=True,
         choices=PARTITIONERS,
-        help_text="What cuts the regions of the space. Empty: what the engine's setting says.",
+        help_text=_("What cuts the regions of the space. Empty: what the engine's setting says."),
     )
-    created = models.DateTimeField("created", auto_now_add=True)
+    created = models.DateTimeField(_("created"), auto_now_add=True)
 
     objects = AuditedQuerySet.as_manager()
 
     class Meta:
+        verbose_name = _("space")
+        verbose_name_plural = _("spaces")
         base_manager_name = "objects"
         ordering = ["name"]
 

@@ -4,6 +4,7 @@ from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.core.validators import MaxValueValidator, MinValueValidator, RegexValidator
 from django.db import models
+from django.utils.translation import gettext_lazy as _
 
 from streaming.errors import InvalidOptions
 from streaming.gateway.clock import MAX_AHEAD_S
@@ -17,7 +18,7 @@ from webapp.text import SoundJSONField
 MAX_RETENTION_S = 1000 * 366 * 86_400
 # The origin of elements by transport; elements of other transports may be live.
 ORIGINS = {"simulator": "simulated", "file": "recorded"}
-NAME_RULE = RegexValidator(r"^[a-z][a-z0-9_-]*$", "use lower case letters, digits, - and _, a letter first")
+NAME_RULE = RegexValidator(r"^[a-z][a-z0-9_-]*$", _("use lower case letters, digits, - and _, a letter first"))
 
 
 class Stream(models.Model):
@@ -26,63 +27,71 @@ class Stream(models.Model):
     Saving one publishes its definition to the gateway (`webapp.definitions`).
     """
 
-    name = models.SlugField("name", max_length=40, unique=True, validators=[NAME_RULE], help_text="Fixed once saved.")
-    title = models.CharField("title", max_length=80)
+    name = models.SlugField(
+        _("name"), max_length=40, unique=True, validators=[NAME_RULE], help_text=_("Fixed once saved.")
+    )
+    title = models.CharField(_("title"), max_length=80)
     icon = models.CharField(
-        "icon", max_length=20, default="dot", help_text="Shape on the map, such as ship, aircraft, bus, dot."
+        _("icon"), max_length=20, default="dot", help_text=_("Shape on the map, such as ship, aircraft, bus, dot.")
     )
     space = models.ForeignKey(
         Space,
         models.PROTECT,
         default=EARTH,
         related_name="streams",
-        verbose_name="space",
-        help_text="Fixed once saved.",
+        verbose_name=_("space"),
+        help_text=_("Fixed once saved."),
     )
-    enabled = models.BooleanField("enabled", default=True)
+    enabled = models.BooleanField(_("enabled"), default=True)
     ttl_s = models.FloatField(
-        "time to live [s]",
+        _("time to live [s]"),
         null=True,
         blank=True,
         validators=[MinValueValidator(1)],
-        help_text="An object without a report for this many seconds leaves every answer. Empty: never.",
+        help_text=_("An object without a report for this many seconds leaves every answer. Empty: never."),
     )
     max_ahead_s = models.FloatField(
-        "most ahead of the clock [s]",
+        _("most ahead of the clock [s]"),
         default=MAX_AHEAD_S,
         blank=True,
         validators=[MinValueValidator(1)],
-        help_text="Elements whose time is further in the future are malformed; one would hide its object. Empty: 300.",
+        help_text=_(
+            "Elements whose time is further in the future are malformed; one would hide its object. Empty: 300."
+        ),
     )
     stored = models.BooleanField(
-        "store elements",
+        _("store elements"),
         default=False,
-        help_text="Store every element in the history. Otherwise only the newest one of each object is kept.",
+        help_text=_("Store every element in the history. Otherwise only the newest one of each object is kept."),
     )
     retention_s = models.FloatField(
-        "retention [s]",
+        _("retention [s]"),
         null=True,
         blank=True,
         validators=[MinValueValidator(60), MaxValueValidator(MAX_RETENTION_S)],
-        help_text="Stored elements older than this are deleted, a file at a time. Empty: never. A day is 86400.",
+        help_text=_("Stored elements older than this are deleted, a file at a time. Empty: never. A day is 86400."),
     )
     sketch = SoundJSONField(
         "sketch",
         null=True,
         blank=True,
-        help_text="Summarise what has passed, to be asked later without keeping the elements. Empty: no sketch.",
+        help_text=_("Summarise what has passed, to be asked later without keeping the elements. Empty: no sketch."),
     )
     transport = models.CharField(
-        "transport", max_length=40, help_text="How bytes arrive: a kind of docs/transports.md."
+        _("transport"), max_length=40, help_text=_("How bytes arrive: a kind of docs/transports.md.")
     )
-    transport_options = SoundJSONField("transport options", default=dict, blank=True)
-    decoder = models.CharField("decoder", max_length=40, help_text="How bytes are read: a kind of docs/decoders.md.")
-    decoder_options = SoundJSONField("decoder options", default=dict, blank=True)
-    created = models.DateTimeField("created", auto_now_add=True)
+    transport_options = SoundJSONField(_("transport options"), default=dict, blank=True)
+    decoder = models.CharField(
+        _("decoder"), max_length=40, help_text=_("How bytes are read: a kind of docs/decoders.md.")
+    )
+    decoder_options = SoundJSONField(_("decoder options"), default=dict, blank=True)
+    created = models.DateTimeField(_("created"), auto_now_add=True)
 
     objects = AuditedQuerySet.as_manager()
 
     class Meta:
+        verbose_name = _("stream")
+        verbose_name_plural = _("streams")
         base_manager_name = "objects"
         ordering = ["name"]
 

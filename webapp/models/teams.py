@@ -6,6 +6,7 @@ from django.conf import settings
 from django.core.validators import MaxLengthValidator
 from django.db import models
 from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
 
 from webapp.models.audited import AuditedQuerySet
 from webapp.models.queries import Query
@@ -19,9 +20,9 @@ MOST_SHOWN = 100
 class Role(models.TextChoices):
     """What a member may do in a team; each role may do what those before it may."""
 
-    VIEWER = "viewer", "viewer: sees what the team has"
-    ANALYST = "analyst", "analyst: also creates and edits it, and acts on incidents"
-    ADMIN = "admin", "admin: also manages members, share links, channels and subscriptions"
+    VIEWER = "viewer", _("viewer: sees what the team has")
+    ANALYST = "analyst", _("analyst: also creates and edits it, and acts on incidents")
+    ADMIN = "admin", _("admin: also manages members, share links, channels and subscriptions")
 
     @classmethod
     def at_least(cls, role: str) -> list[str]:
@@ -32,12 +33,14 @@ class Role(models.TextChoices):
 class Team(models.Model):
     """A group of users who share queries, layers, rules and views."""
 
-    name = models.CharField("name", max_length=80, unique=True)
-    created = models.DateTimeField("created", auto_now_add=True)
+    name = models.CharField(_("name"), max_length=80, unique=True)
+    created = models.DateTimeField(_("created"), auto_now_add=True)
 
     objects = AuditedQuerySet.as_manager()
 
     class Meta:
+        verbose_name = _("team")
+        verbose_name_plural = _("teams")
         base_manager_name = "objects"
         ordering = ["name"]
 
@@ -48,14 +51,18 @@ class Team(models.Model):
 class Membership(models.Model):
     """A user's place in a team."""
 
-    team = models.ForeignKey(Team, models.CASCADE, related_name="memberships", verbose_name="team")
-    user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="memberships", verbose_name="user")
-    role = models.CharField("role", max_length=10, choices=Role, default=Role.VIEWER)
-    created = models.DateTimeField("since", auto_now_add=True)
+    team = models.ForeignKey(Team, models.CASCADE, related_name="memberships", verbose_name=_("team"))
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.CASCADE, related_name="memberships", verbose_name=_("user")
+    )
+    role = models.CharField(_("role"), max_length=10, choices=Role, default=Role.VIEWER)
+    created = models.DateTimeField(_("since"), auto_now_add=True)
 
     objects = AuditedQuerySet.as_manager()
 
     class Meta:
+        verbose_name = _("membership")
+        verbose_name_plural = _("memberships")
         base_manager_name = "objects"
         ordering = ["team", "user__username"]
         constraints = [models.UniqueConstraint(fields=["team", "user"], name="one_membership_of_a_user_in_a_team")]
@@ -71,21 +78,23 @@ class SavedView(models.Model):
     """
 
     owner = models.ForeignKey(
-        settings.AUTH_USER_MODEL, models.CASCADE, related_name="saved_views", verbose_name="owner"
+        settings.AUTH_USER_MODEL, models.CASCADE, related_name="saved_views", verbose_name=_("owner")
     )
     team = models.ForeignKey(
-        Team, models.SET_NULL, null=True, blank=True, related_name="saved_views", verbose_name="team"
+        Team, models.SET_NULL, null=True, blank=True, related_name="saved_views", verbose_name=_("team")
     )
-    name = models.CharField("name", max_length=120)
-    address = models.TextField("address", validators=[MaxLengthValidator(MAX_ADDRESS_CHARACTERS)])
-    queries = models.JSONField("queries", default=list, help_text="Numbers of the queries that it shows.")
-    layers = models.JSONField("layers", default=list, help_text="Names of the layers that it shows.")
-    created = models.DateTimeField("created", auto_now_add=True)
-    updated = models.DateTimeField("updated", auto_now=True)
+    name = models.CharField(_("name"), max_length=120)
+    address = models.TextField(_("address"), validators=[MaxLengthValidator(MAX_ADDRESS_CHARACTERS)])
+    queries = models.JSONField(_("queries"), default=list, help_text=_("Numbers of the queries that it shows."))
+    layers = models.JSONField(_("layers"), default=list, help_text=_("Names of the layers that it shows."))
+    created = models.DateTimeField(_("created"), auto_now_add=True)
+    updated = models.DateTimeField(_("updated"), auto_now=True)
 
     objects = AuditedQuerySet.as_manager()
 
     class Meta:
+        verbose_name = _("saved view")
+        verbose_name_plural = _("saved views")
         base_manager_name = "objects"
         ordering = ["name", "id"]
 
@@ -112,23 +121,25 @@ class ShareLink(models.Model):
     owner only. A query that is not theirs any more is not shown any more.
     """
 
-    name = models.CharField("name", max_length=120)
+    name = models.CharField(_("name"), max_length=120)
     owner = models.ForeignKey(
-        settings.AUTH_USER_MODEL, models.CASCADE, related_name="share_links", verbose_name="made by"
+        settings.AUTH_USER_MODEL, models.CASCADE, related_name="share_links", verbose_name=_("made by")
     )
     team = models.ForeignKey(
-        Team, models.CASCADE, null=True, blank=True, related_name="share_links", verbose_name="team"
+        Team, models.CASCADE, null=True, blank=True, related_name="share_links", verbose_name=_("team")
     )
-    queries = models.ManyToManyField(Query, related_name="share_links", verbose_name="queries")
-    address = models.TextField("address", blank=True, validators=[MaxLengthValidator(MAX_ADDRESS_CHARACTERS)])
+    queries = models.ManyToManyField(Query, related_name="share_links", verbose_name=_("queries"))
+    address = models.TextField(_("address"), blank=True, validators=[MaxLengthValidator(MAX_ADDRESS_CHARACTERS)])
     digest = models.CharField(max_length=64, unique=True, editable=False)
-    expires = models.DateTimeField("expires")
-    revoked = models.DateTimeField("revoked", null=True, blank=True, editable=False)
-    created = models.DateTimeField("created", auto_now_add=True)
+    expires = models.DateTimeField(_("expires"))
+    revoked = models.DateTimeField(_("revoked"), null=True, blank=True, editable=False)
+    created = models.DateTimeField(_("created"), auto_now_add=True)
 
     objects = AuditedQuerySet.as_manager()
 
     class Meta:
+        verbose_name = _("share link")
+        verbose_name_plural = _("share links")
         base_manager_name = "objects"
         ordering = ["-id"]
 

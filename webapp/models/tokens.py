@@ -7,6 +7,7 @@ from datetime import timedelta
 from django.conf import settings
 from django.db import models
 from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
 
 from webapp.models.audited import AuditedQuerySet
 
@@ -23,18 +24,21 @@ def hashed(secret: str) -> str:
 class ApiToken(models.Model):
     """A token with which a program acts as a user."""
 
-    user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="api_tokens", verbose_name="user")
-    name = models.CharField("name", max_length=80, help_text="What it is for.")
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.CASCADE, related_name="api_tokens", verbose_name=_("user")
+    )
+    name = models.CharField(_("name"), max_length=80, help_text=_("What it is for."))
     digest = models.CharField(max_length=64, unique=True, editable=False)
-    created = models.DateTimeField("created", auto_now_add=True)
-    last_used = models.DateTimeField("last used", null=True, editable=False)
+    created = models.DateTimeField(_("created"), auto_now_add=True)
+    last_used = models.DateTimeField(_("last used"), null=True, editable=False)
 
     objects = AuditedQuerySet.as_manager()
 
     class Meta:
+        verbose_name_plural = _("API tokens")
         base_manager_name = "objects"
         ordering = ["-id"]
-        verbose_name = "API token"
+        verbose_name = _("API token")
 
     def __str__(self) -> str:
         return self.name

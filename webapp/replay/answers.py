@@ -6,6 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 from django.conf import settings
+from django.utils.translation import gettext_lazy as _
 
 from streaming.errors import LookoutError
 from streaming.kinds.base import Evaluation
@@ -123,10 +124,12 @@ def _check(document, space, streams):
     plan = parse_plan(document, space)
     kind = kind_of(plan)
     if kind.evaluation(plan) is Evaluation.SKETCH:
-        raise Refused("query", "a question to a sketch is not about stored elements")
+        raise Refused("query", _("a question to a sketch is not about stored elements"))
     sources = kind.sources(plan)
     if any(source.type == "stored" for source in sources):
-        raise Refused("query", "partners of former times are not known, so a join with stored elements is not played")
+        raise Refused(
+            "query", _("partners of former times are not known, so a join with stored elements is not played")
+        )
     for name in [plan.stream, *(source.name for source in sources if source.type == "stream")]:
         if name and name not in streams:
             raise Refused("stream", f"the elements of {name} are not stored")

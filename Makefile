@@ -9,7 +9,11 @@ NODE ?= $(shell command -v node || ls $(VENV)/lib/python3*/site-packages/playwri
 # Only for its recorded flights, so without what it depends on.
 FLIGHTS := traffic==2.13
 
-.PHONY: live test test-live test-servers test-steps check bench bench-place chaos soak fuzz bundle install lock clean
+# What holds no strings of ours; without places, so that a moved line changes no file.
+MESSAGES := --no-location --no-obsolete --no-wrap --ignore .venv --ignore node_modules --ignore build --ignore var \
+	--ignore static/bundle --ignore static/vendor --ignore tests --ignore bench --ignore docs --ignore streaming
+
+.PHONY: live test test-live test-servers test-steps check bench bench-place chaos soak fuzz bundle messages install lock clean
 
 live: $(INSTALLED)
 	$(BIN)/python manage.py live
@@ -60,6 +64,12 @@ fuzz: $(INSTALLED)
 # After a change of static/js: the one file of its modules that browsers load.
 bundle: $(INSTALLED)
 	$(BIN)/python manage.py bundle_modules
+
+# After a change of visible strings: the files of translations, and what they compile to (docs/translating.md).
+messages: $(INSTALLED)
+	$(BIN)/python manage.py makemessages --all $(MESSAGES)
+	$(BIN)/python manage.py makemessages --all --domain djangojs $(MESSAGES)
+	$(BIN)/python manage.py compilemessages --ignore .venv
 
 install: $(INSTALLED)
 

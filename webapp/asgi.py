@@ -17,10 +17,11 @@ pages = get_asgi_application()
 from channels.auth import AuthMiddlewareStack  # noqa: E402
 
 from webapp.consumers import Access, Direct, Monitor, SharedMonitor  # noqa: E402
+from webapp.languages import Language  # noqa: E402
 from webapp.sockets import SHARED_PATH, SOCKET_PATH  # noqa: E402
 from webapp.uploads import BoundedBody  # noqa: E402
 
 sockets = URLRouter([path(SOCKET_PATH, Monitor.as_asgi()), path(SHARED_PATH, SharedMonitor.as_asgi())])
 application = ProtocolTypeRouter(
-    {"http": BoundedBody(pages), "websocket": Direct(AuthMiddlewareStack(Access(sockets)))}
+    {"http": BoundedBody(pages), "websocket": Direct(AuthMiddlewareStack(Access(Language(sockets))))}
 )

@@ -11,6 +11,7 @@ from typing import Any
 import orjson
 from django.conf import settings
 from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from streaming.errors import LookoutError
 from streaming.kinds.base import Evaluation
@@ -97,7 +98,7 @@ def _span(document):
     except LookoutError as error:
         raise Refused("fields", str(error)) from None
     if start is None:
-        raise Refused("fields", gettext("span must have a beginning, from; got none"))
+        raise Refused("fields", _("span must have a beginning, from; got none"))
     stop = min(stop or time.time_ns() // 1_000, time.time_ns() // 1_000)
     longest_us = settings.BACKTEST_DAYS * 86_400 * US
     if not 0 < stop - start <= longest_us:

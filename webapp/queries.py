@@ -6,6 +6,7 @@ from typing import Any
 from django.conf import settings
 from django.db import transaction
 from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from streaming.errors import InvalidPlan, LookoutError
 from streaming.kinds.base import Evaluation, Plan
@@ -176,7 +177,7 @@ def question(plan: Any = None, text: str | None = None) -> tuple[str, dict[str, 
         Where there is not one of the two, or it breaks a rule.
     """
     if (plan is None) == (text is None):
-        raise Refused("fields", gettext("sketch.ask needs either plan, an object, or text"))
+        raise Refused("fields", _("sketch.ask needs either plan, an object, or text"))
     try:
         document = document_of(text) if plan is None else plan
     except InvalidPlan as error:

@@ -13,5 +13,6 @@ class Refused(Exception):
     """
 
     def __init__(self, code: str, message: str) -> None:
+        message = str(message)  # in the language of whoever asks now, if it is a text to be translated
         super().__init__(message)
         self.code, self.message = code, message

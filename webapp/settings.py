@@ -123,8 +123,7 @@ TEMPLATES = [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
-                "django.template.context_processors.i18n",
-                "webapp.language.page_strings",
+                "webapp.languages.texts",
             ],
         },
     }
@@ -217,8 +216,10 @@ SECURE_HSTS_SECONDS = 365 * 24 * 3600
 SECURE_REFERRER_POLICY = "strict-origin-when-cross-origin"
 
 LANGUAGE_CODE = "en"
+# Each under its own name. A further one is a folder of translations and a line here (docs/translating.md).
 LANGUAGES = [("en", "English"), ("de", "Deutsch")]
 LOCALE_PATHS = [BASE_DIR / "webapp" / "locale"]
+LANGUAGE_COOKIE_NAME = "lookout_language"
 LANGUAGE_COOKIE_AGE = 365 * 24 * 3600
 LANGUAGE_COOKIE_HTTPONLY = True
 LANGUAGE_COOKIE_SAMESITE = "Lax"

@@ -5,7 +5,7 @@ from django.contrib.auth import views as auth
 from django.urls import path
 from django.views.i18n import set_language
 
-from webapp import language, maps, views
+from webapp import languages, maps, views
 from webapp.delivery import views as alarms
 from webapp.layers import views as layers
 from webapp.operations import views as operations
@@ -18,12 +18,12 @@ urlpatterns = [
     path("plans/schema.json", views.schema_of_plans, name="plan-schema"),
     path("healthz", views.health, name="health"),
     path("livez", views.alive, name="alive"),
-    path("language/", set_language, name="set_language"),
-    path("strings/<str:language>/<str:version>.js", language.catalogue, name="page-strings"),
     path("login/", auth.LoginView.as_view(redirect_authenticated_user=True), name="login"),
     path("logout/", auth.LogoutView.as_view(), name="logout"),
     path("login/once/<str:secret>/", views.login_once, name="login-once"),
     path("password/", auth.PasswordChangeView.as_view(success_url="/"), name="password"),
+    path("language/", set_language, name="language"),
+    path("texts/<str:language>/<str:hashed>.js", languages.catalogue, name="catalogue"),
     path("layers/", layers.layers, name="layers"),
     path("layers/<slug:name>", layers.layer, name="layer"),
     path("layers/<slug:name>/cancel", layers.cancel, name="layer-cancel"),

@@ -42,7 +42,7 @@ class LayerForm(forms.ModelForm):
         if self.instance.pk is not None:
             return cleaned
         if not cleaned.get("file"):
-            self.add_error("file", gettext("a new layer needs a file"))
+            self.add_error("file", _("a new layer needs a file"))
         if {"name", "title"} <= cleaned.keys():
             self._check(label_of(cleaned))
         return cleaned

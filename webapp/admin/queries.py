@@ -108,17 +108,32 @@ class QueryAdmin(admin.ModelAdmin):
     @admin.action(description=_("Pause selected queries"))
     def pause(self, request, queryset):
         """Stop evaluating queries, but keep them."""
-        self._each(request, queryset, lambda query: queries.edit(request.user, query.pk, paused=True), gettext("%(count)s queries paused"))
+        self._each(
+            request,
+            queryset,
+            lambda query: queries.edit(request.user, query.pk, paused=True),
+            gettext("%(count)s queries paused"),
+        )
 
     @admin.action(description=_("Resume selected queries"))
     def resume(self, request, queryset):
         """Evaluate paused queries again."""
-        self._each(request, queryset, lambda query: queries.edit(request.user, query.pk, paused=False), gettext("%(count)s queries resumed"))
+        self._each(
+            request,
+            queryset,
+            lambda query: queries.edit(request.user, query.pk, paused=False),
+            gettext("%(count)s queries resumed"),
+        )
 
     @admin.action(description=_("End selected queries for good"))
     def cancel(self, request, queryset):
         """End queries for good."""
-        self._each(request, queryset, lambda query: queries.cancel(request.user, query.pk), gettext("%(count)s queries cancelled"))
+        self._each(
+            request,
+            queryset,
+            lambda query: queries.cancel(request.user, query.pk),
+            gettext("%(count)s queries cancelled"),
+        )
 
     def _each(self, request, queryset, action, done):
         count = 0

@@ -33,7 +33,7 @@ class SplitForm(forms.Form):
     """Split a region."""
 
     title = verb = "Split"
-    words = "Cut a region in two, or in four by a quadtree."
+    words = _("Cut a region in two, or in four by a quadtree.")
     region = forms.TypedChoiceField(coerce=int)
     partitioner = forms.ChoiceField(choices=SPLITTING)
 
@@ -50,7 +50,7 @@ class MergeForm(forms.Form):
     """Merge two regions that were one before."""
 
     title = verb = "Merge"
-    words = "Make one region of two that one cut has made."
+    words = _("Make one region of two that one cut has made.")
     pair = forms.ChoiceField(label=_("Two sides of one cut"))
 
     def __init__(self, known: Regions, data: Any = None, **options: Any) -> None:
@@ -67,7 +67,7 @@ class MoveForm(forms.Form):
     """Give a region to another task."""
 
     title = verb = "Move"
-    words = "Give a region to another task, which runs in another process."
+    words = _("Give a region to another task, which runs in another process.")
     region = forms.TypedChoiceField(coerce=int)
     task = forms.TypedChoiceField(coerce=int)
 
@@ -85,7 +85,7 @@ class CutForm(forms.Form):
     """Cut the whole space anew, so that the places of a source are shared evenly."""
 
     title, verb = "Cut anew", "Cut"
-    words = "Cut the whole space, so that each region gets about as many of some places."
+    words = _("Cut the whole space, so that each region gets about as many of some places.")
     partitioner = forms.ChoiceField(choices=PARTITIONERS)
     regions = forms.IntegerField(min_value=1, max_value=MOST_REGIONS)
     source = forms.ChoiceField(label=_("Shared evenly"))
@@ -117,7 +117,7 @@ class CutForm(forms.Form):
         """Send the change to the engine; return the map that is to follow."""
         given = self.cleaned_data
         if given["source"] == AREA and not given["area"]:
-            raise Refused("regions", gettext("an area must be drawn on the plan, or given by its corners; got none"))
+            raise Refused("regions", _("an area must be drawn on the plan, or given by its corners; got none"))
         in_area = given["source"] == AREA
         places = regions.places_in_area(space, *given["area"]) if in_area else regions.places_of(space, given["source"])
         return regions.cut(space, given["partitioner"], given["regions"], places, who)
@@ -184,7 +184,7 @@ def _ran(form, request, space):
         form.add_error(None, refused.message)
         return False
     except NOT_NOW:
-        form.add_error(None, gettext("Redis does not answer; try again."))
+        form.add_error(None, _("Redis does not answer; try again."))
         return False
     if in_force:
         messages.success(request, gettext("In force now: %(why)s.") % {"why": later.why})

@@ -6,6 +6,7 @@ from typing import Any
 from django import forms
 from django.core.exceptions import ValidationError
 from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from streaming.errors import LookoutError
 from streaming.sketch.settings import MOST_BINS, SketchSettings
@@ -86,7 +87,7 @@ class Seconds(forms.FloatField):
 def sketch_fields() -> dict[str, forms.Field]:
     """Return the form fields of a sketch's settings, in order, by name."""
     fields = {
-        "features": Names(help_text=gettext("Properties to summarise, with commas between. Empty: no sketch.")),
+        "features": Names(help_text=_("Properties to summarise, with commas between. Empty: no sketch.")),
         "planes": Planes(
             help_text=gettext(
                 "Features by whose values the sketch tells elements apart, each with its number of bins: "
@@ -97,26 +98,24 @@ def sketch_fields() -> dict[str, forms.Field]:
             )
             % {"most_bins": MOST_BINS}
         ),
-        "comoments": Names(help_text=gettext("Features of whose pairs correlations and regressions can be asked.")),
+        "comoments": Names(help_text=_("Features of whose pairs correlations and regressions can be asked.")),
         "sets": Names(
-            help_text=gettext(
+            help_text=_(
                 "Properties of whose values it can be asked whether, how often, and how many different ones "
                 "there were; key is the key of the objects."
             )
         ),
         "cell_bits": forms.IntegerField(
-            help_text=gettext("How fine places are told apart: each bit halves a cell. Empty: 16.")
+            help_text=_("How fine places are told apart: each bit halves a cell. Empty: 16.")
         ),
-        "time_bin_us": Seconds(help_text=gettext("How fine times are told apart, in seconds. Empty: 3600.")),
+        "time_bin_us": Seconds(help_text=_("How fine times are told apart, in seconds. Empty: 3600.")),
         "study_us": Seconds(
-            help_text=gettext(
+            help_text=_(
                 "Times older than this, in seconds, are kept more and more coarsely. Empty: all are kept alike."
             )
         ),
         "most_leaves": forms.IntegerField(
-            help_text=gettext(
-                "The memory budget: with more leaves than this, everything becomes coarser. Empty: 1000000."
-            )
+            help_text=_("The memory budget: with more leaves than this, everything becomes coarser. Empty: 1000000.")
         ),
     }
     for name, field in fields.items():

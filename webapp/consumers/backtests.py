@@ -6,7 +6,7 @@ import logging
 from contextlib import aclosing
 
 from channels.db import database_sync_to_async
-from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from webapp import backtests
 from webapp.consumers.limits import FLOODED
@@ -30,7 +30,7 @@ class Backtests:
     async def on_backtest_start(self, reference, plan, span):
         """Try a plan on what is stored: send how it goes, then what it would have told."""
         if self.backtest is not None and not self.backtest.done():
-            raise Refused("limit", gettext("a connection may have one back-test at once; got one more"))
+            raise Refused("limit", _("a connection may have one back-test at once; got one more"))
         asked = await database_sync_to_async(backtests.question)(self.user, plan, span)
         self.backtest = asyncio.create_task(self._try(reference, asked))
 

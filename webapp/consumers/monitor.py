@@ -15,7 +15,7 @@ import orjson
 from channels.db import database_sync_to_async
 from channels.generic.websocket import AsyncWebsocketConsumer
 from django.conf import settings
-from django.utils.translation import gettext, override
+from django.utils.translation import gettext
 
 from streaming.spaces import EARTH, space_document
 from webapp import history, queries
@@ -35,7 +35,6 @@ from webapp.consumers.viewports import Viewport
 from webapp.consumers.why import Why
 from webapp.filter_check import check_filter_text
 from webapp.hub import ResumePoint, Subscription
-from webapp.language import of_scope
 from webapp.models import AuditEntry, Query, RemovedExamples, Space, Stream
 from webapp.notify import DEFINITIONS_GROUP, LAYERS_GROUP, SHARED_GROUP, user_group
 from webapp.queries import visible, visible_among
@@ -57,8 +56,6 @@ class Monitor(Backtests, Incidents, Why, Sharing, AsyncWebsocketConsumer):
     Attributes
     ----------
     user : User or Guest
-    language : str
-        In which errors are told.
     rights : Rights
         Of the user, as they were at the last ``rights.changed``; subscriptions read them anew.
     """
@@ -80,7 +77,6 @@ class Monitor(Backtests, Incidents, Why, Sharing, AsyncWebsocketConsumer):
         self.user = await self.admitted()
         if self.user is None:
             return
-        self.language = of_scope(self.scope)
         now = time.monotonic()
         self.bucket = TokenBucket(settings.MESSAGES_PER_SECOND, settings.MESSAGES_BURST, now)
         self.refusals = TokenBucket(1, REFUSALS_BURST, now)
@@ -136,7 +132,7 @@ class Monitor(Backtests, Incidents, Why, Sharing, AsyncWebsocketConsumer):
             kind, fields = read_fields(document)
             check_allowed(kind, self.user)
             address = (self.scope.get("client") or ("",))[0]
-            with override(self.language), acting(self.user, AuditEntry.WEBSOCKET, address):
+            with acting(self.user, AuditEntry.WEBSOCKET, address):
                 await getattr(self, f"on_{kind.replace('.', '_')}")(reference, **fields)
         except Refused as refused:
             self.say({"type": "error", "id": reference, "code": refused.code, "message": refused.message})

@@ -13,6 +13,7 @@ from django.db.models import Q
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
 from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
@@ -64,7 +65,7 @@ def answers_json(view: Callable) -> Callable:
         try:
             document = read_json(request.body.decode())
             if not isinstance(document, dict):
-                raise Refused("alarms", gettext("a request must be a JSON object"))
+                raise Refused("alarms", _("a request must be a JSON object"))
             return JsonResponse(view(request.user, document))
         except ValueError as error:
             return JsonResponse({"error": str(error)}, status=400)
@@ -126,11 +127,11 @@ def trial(user, document):
 
     channel = _channels(user, document).first()
     if channel is None:
-        raise Refused("alarms", gettext("this browser gets no alarms yet"))
+        raise Refused("alarms", _("this browser gets no alarms yet"))
     if not _TRIALS.acquire(blocking=False):
-        raise Refused("alarms", gettext("two tests run already; try again in some seconds"))
+        raise Refused("alarms", _("two tests run already; try again in some seconds"))
     try:
-        _, took_s = send_now(channel, message_of(new_key(), trial_document("notifications in this browser")))
+        _status, took_s = send_now(channel, message_of(new_key(), trial_document("notifications in this browser")))
     except NotDelivered as error:
         # What a server answers is for staff: the address came from the user.
         words = str(error) if user.is_staff else f"the push service refused it; status {error.status or 'unknown'}"
@@ -144,7 +145,7 @@ def _subscription(document):
     """Return the subscription of a browser as text, and its endpoint."""
     told = document.get("subscription")
     if not isinstance(told, dict) or not isinstance(told.get("endpoint"), str):
-        raise Refused("alarms", gettext("subscription must be an object with an endpoint"))
+        raise Refused("alarms", _("subscription must be an object with an endpoint"))
     return json.dumps(told), told["endpoint"]
 
 

@@ -10,6 +10,7 @@ from django.db import transaction
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.http.multipartparser import MultiPartParserError
 from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 from django.views.decorators.cache import never_cache
 
 from streaming.layers import Wanted
@@ -64,7 +65,7 @@ def _upload(request):
         )
     upload = request.FILES.get("file")
     if upload is None:
-        raise Refused("file", gettext("file must be the file to import, as multipart/form-data; got none"))
+        raise Refused("file", _("file must be the file to import, as multipart/form-data; got none"))
     form = {field: request.POST.get(field, "").strip() for field in ("name", "title", "space", "crs", "key", "table")}
     _check_sound(form)
     team = _team(request.POST.get("team") or None)

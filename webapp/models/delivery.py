@@ -8,7 +8,6 @@ from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.db.models import Q
 from django.utils import timezone
-from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from streaming.errors import InvalidOptions
@@ -67,6 +66,8 @@ class Channel(models.Model):
     objects = AuditedQuerySet.as_manager()
 
     class Meta:
+        verbose_name = _("channel")
+        verbose_name_plural = _("channels")
         base_manager_name = "objects"
         ordering = ["name"]
         constraints = [
@@ -81,7 +82,7 @@ class Channel(models.Model):
         super().clean()
         errors = {}
         if self.owner_id and self.team_id:
-            errors["team"] = gettext("a channel must belong to a user or to a team, not to both")
+            errors["team"] = "a channel must belong to a user or to a team, not to both"
         if self.kind:
             errors |= self._option_errors()
         if errors:
@@ -91,14 +92,9 @@ class Channel(models.Model):
         from webapp.delivery.channels import channel_kinds, make_channel  # late: it loads the libraries of all kinds
 
         if not isinstance(self.options, dict):
-            return {
-                "options": gettext("options must be a JSON object; got %(options)s") % {"options": f"{self.options!r}"}
-            }
+            return {"options": f"options must be a JSON object; got {self.options!r}"}
         if self.kind not in channel_kinds():
-            return {
-                "kind": gettext("kind must be one of %(channel_kinds)s; got %(kind)s")
-                % {"channel_kinds": ", ".join(channel_kinds()), "kind": f"{self.kind!r}"}
-            }
+            return {"kind": f"kind must be one of {', '.join(channel_kinds())}; got {self.kind!r}"}
         try:
             make_channel(self.kind, self.options, self.secrets)
         except InvalidOptions as error:
@@ -166,13 +162,15 @@ class Subscription(models.Model):
     objects = AuditedQuerySet.as_manager()
 
     class Meta:
+        verbose_name = _("subscription")
+        verbose_name_plural = _("subscriptions")
         base_manager_name = "objects"
         ordering = ["-id"]
         constraints = [
             models.CheckConstraint(
                 condition=Q(user=None, team__isnull=False) | Q(user__isnull=False, team=None),
                 name="subscription_of_a_user_or_a_team",
-                violation_error_message="a subscription must be of a user or of a team",
+                violation_error_message=_("a subscription must be of a user or of a team"),
             )
         ]
 
@@ -193,18 +191,14 @@ class Subscription(models.Model):
         super().clean()
         errors = {}
         if not is_zone(self.time_zone):
-            errors["time_zone"] = gettext("the time zone must be a name such as Europe/Helsinki; got %(time_zone)s") % {
-                "time_zone": f"{self.time_zone!r}"
-            }
+            errors["time_zone"] = f"the time zone must be a name such as Europe/Helsinki; got {self.time_zone!r}"
         if (self.begins is None) != (self.ends is None):
-            errors["begins" if self.begins is None else "ends"] = gettext("give both times of day, or neither")
+            errors["begins" if self.begins is None else "ends"] = "give both times of day, or neither"
         errors |= _choice_errors("weekdays", self.weekdays, WHOLE_WEEK)
         errors |= _choice_errors("changes", self.changes, CHANGES)
         someone = bool(self.user_id) != bool(self.team_id)
         if someone and self.channel_id and not self.channel.usable_by(self):
-            errors["channel"] = gettext("the channel %(channel)s belongs to another user or team") % {
-                "channel": self.channel
-            }
+            errors["channel"] = f"the channel {self.channel} belongs to another user or team"
         if errors:
             raise ValidationError(errors)
 
@@ -212,10 +206,7 @@ class Subscription(models.Model):
 def _choice_errors(field, chosen, choices):
     if isinstance(chosen, list) and chosen and all(choice in choices for choice in chosen):
         return {}
-    return {
-        field: gettext("choose at least one of %(map)s; got %(chosen)s")
-        % {"map": ", ".join(map(str, choices)), "chosen": f"{chosen!r}"}
-    }
+    return {field: f"choose at least one of {', '.join(map(str, choices))}; got {chosen!r}"}
 
 
 class Deliveries(models.QuerySet):
@@ -279,6 +270,7 @@ class Delivery(models.Model):
     objects = Deliveries.as_manager()
 
     class Meta:
+        verbose_name = _("delivery")
         ordering = ["-id"]
         verbose_name_plural = _("deliveries")
         constraints = [
@@ -322,6 +314,8 @@ class DeliveryAttempt(models.Model):
     error = models.TextField(_("error"), blank=True)
 
     class Meta:
+        verbose_name = _("delivery attempt")
+        verbose_name_plural = _("delivery attempts")
         ordering = ["id"]
 
     def __str__(self) -> str:

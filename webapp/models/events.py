@@ -38,6 +38,8 @@ class Event(models.Model):
     recorded = models.DateTimeField(_("recorded"), null=True, help_text=_("When the event was stored here."))
 
     class Meta:
+        verbose_name = _("event")
+        verbose_name_plural = _("events")
         ordering = ["-id"]
         indexes = [models.Index(fields=["query", "-id"])]
 

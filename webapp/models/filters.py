@@ -16,6 +16,7 @@ class EnabledFilter(models.Model):
     objects = AuditedQuerySet.as_manager()
 
     class Meta:
+        verbose_name_plural = _("filters")
         base_manager_name = "objects"
         ordering = ["name"]
         verbose_name = _("filter")

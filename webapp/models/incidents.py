@@ -56,6 +56,8 @@ class Incident(models.Model):
     )
 
     class Meta:
+        verbose_name = _("incident")
+        verbose_name_plural = _("incidents")
         ordering = ["-id"]
         indexes = [
             models.Index(fields=["query", "-id"]),
@@ -121,6 +123,8 @@ class IncidentChange(models.Model):
     text = models.TextField(_("text"), blank=True, help_text=_("The comment, or to whom or until when."))
 
     class Meta:
+        verbose_name = _("incident change")
+        verbose_name_plural = _("incident changes")
         ordering = ["id"]
 
     def __str__(self) -> str:

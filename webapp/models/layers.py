@@ -64,6 +64,8 @@ class Layer(models.Model):
     objects = AuditedQuerySet.as_manager()
 
     class Meta:
+        verbose_name = _("layer")
+        verbose_name_plural = _("layers")
         base_manager_name = "objects"
         ordering = ["name"]
 
@@ -114,6 +116,8 @@ class RefusedImport(models.Model):
     refused = models.DateTimeField(_("refused"), default=timezone.now)
 
     class Meta:
+        verbose_name = _("refused import")
+        verbose_name_plural = _("refused imports")
         ordering = ["-refused"]
         constraints = [models.UniqueConstraint(fields=["owner", "name"], name="one_refusal_of_a_name")]
 

@@ -7,7 +7,6 @@ from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.core.validators import MaxValueValidator
 from django.db import models
-from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from webapp.models.audited import AuditedQuerySet
@@ -52,6 +51,8 @@ class BaseMap(models.Model):
     objects = AuditedQuerySet.as_manager()
 
     class Meta:
+        verbose_name = _("base map")
+        verbose_name_plural = _("base maps")
         base_manager_name = "objects"
         ordering = ["name"]
 
@@ -62,31 +63,18 @@ class BaseMap(models.Model):
         """Check the zooms and the address; for a file, also its content."""
         if self.min_zoom is not None and self.max_zoom is not None and self.min_zoom > self.max_zoom:
             raise ValidationError(
-                {
-                    "max_zoom": gettext("must be at least the least zoom, %(min_zoom)s; got %(max_zoom)s")
-                    % {"min_zoom": self.min_zoom, "max_zoom": self.max_zoom}
-                }
+                {"max_zoom": f"must be at least the least zoom, {self.min_zoom}; got {self.max_zoom}"}
             )
         if self.kind == self.FILE:
             self._check_file()
             return
         parts = urlsplit(self.address)
         if parts.scheme not in ("http", "https") or not HOST.fullmatch(parts.netloc) or re.search(r"\s", self.address):
-            raise ValidationError(
-                {
-                    "address": gettext("must begin with http:// or https:// and a host; got %(address)s")
-                    % {"address": f"{self.address!r}"}
-                }
-            )
+            raise ValidationError({"address": f"must begin with http:// or https:// and a host; got {self.address!r}"})
         if self.kind == self.XYZ and not all(part in self.address for part in ("{z}", "{x}", "{y}")):
-            raise ValidationError(
-                {
-                    "address": gettext("must have {z}, {x} and {y} in it; got %(address)s")
-                    % {"address": f"{self.address!r}"}
-                }
-            )
+            raise ValidationError({"address": f"must have {{z}}, {{x}} and {{y}} in it; got {self.address!r}"})
         if self.kind == self.WMS and not self.layers:
-            raise ValidationError({"layers": gettext("a WMS needs the names of its layers")})
+            raise ValidationError({"layers": _("a WMS needs the names of its layers")})
 
     def _check_file(self):
         try:

@@ -103,6 +103,7 @@ class Query(models.Model):
     objects = QuerySet.as_manager()
 
     class Meta:
+        verbose_name = _("query")
         base_manager_name = "objects"
         ordering = ["-id"]
         verbose_name_plural = _("queries")
@@ -182,6 +183,7 @@ class DeletedQuery(models.Model):
     revision = models.PositiveBigIntegerField(default=clock_revision)
 
     class Meta:
+        verbose_name = _("deleted query")
         verbose_name_plural = _("deleted queries")
 
     def __str__(self) -> str:
@@ -201,6 +203,7 @@ class RemovedExamples(models.Model):
     objects = AuditedQuerySet.as_manager()
 
     class Meta:
+        verbose_name = _("removed examples")
         base_manager_name = "objects"
         verbose_name_plural = _("removed examples")
 

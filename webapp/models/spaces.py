@@ -2,7 +2,6 @@
 
 from django.core.exceptions import ValidationError
 from django.db import models
-from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from streaming import spaces
@@ -31,7 +30,7 @@ class Space(models.Model):
     )
     title = models.CharField(_("title"), max_length=80, blank=True)
     definition = SoundJSONField(
-        _("definition"),
+        "definition",
         help_text=_('For instance {"dimensions": [{"name": "price", "unit": "USD", "lo": 0, "hi": 10000}]}.'),
     )
     partitioner = models.CharField(
@@ -46,6 +45,8 @@ class Space(models.Model):
     objects = AuditedQuerySet.as_manager()
 
     class Meta:
+        verbose_name = _("space")
+        verbose_name_plural = _("spaces")
         base_manager_name = "objects"
         ordering = ["name"]
 
@@ -75,17 +76,10 @@ class Space(models.Model):
         except InvalidSpace as error:
             raise ValidationError(str(error)) from None
         if self.name == EARTH and parsed != spaces.EARTH:
-            raise ValidationError(
-                {"definition": gettext("%(earth)s is built in; its definition cannot change") % {"earth": EARTH}}
-            )
+            raise ValidationError({"definition": f"{EARTH} is built in; its definition cannot change"})
         kept = Space.objects.filter(pk=self.name).first()
         if kept is not None and kept.parsed != parsed and (users := kept.users()):
-            raise ValidationError(
-                {
-                    "definition": gettext("a space that is in use cannot change; %(name)s has %(users)s")
-                    % {"name": self.name, "users": users}
-                }
-            )
+            raise ValidationError({"definition": f"a space that is in use cannot change; {self.name} has {users}"})
 
     def users(self) -> str:
         """Return in words how many streams, layers and queries lie in this space; empty if there are none."""

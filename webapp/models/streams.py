@@ -4,7 +4,6 @@ from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.core.validators import MaxValueValidator, MinValueValidator, RegexValidator
 from django.db import models
-from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from streaming.errors import InvalidOptions
@@ -19,7 +18,7 @@ from webapp.text import SoundJSONField
 MAX_RETENTION_S = 1000 * 366 * 86_400
 # The origin of elements by transport; elements of other transports may be live.
 ORIGINS = {"simulator": "simulated", "file": "recorded"}
-NAME_RULE = RegexValidator(r"^[a-z][a-z0-9_-]*$", "use lower case letters, digits, - and _, a letter first")
+NAME_RULE = RegexValidator(r"^[a-z][a-z0-9_-]*$", _("use lower case letters, digits, - and _, a letter first"))
 
 
 class Stream(models.Model):
@@ -73,7 +72,7 @@ class Stream(models.Model):
         help_text=_("Stored elements older than this are deleted, a file at a time. Empty: never. A day is 86400."),
     )
     sketch = SoundJSONField(
-        _("sketch"),
+        "sketch",
         null=True,
         blank=True,
         help_text=_("Summarise what has passed, to be asked later without keeping the elements. Empty: no sketch."),
@@ -91,6 +90,8 @@ class Stream(models.Model):
     objects = AuditedQuerySet.as_manager()
 
     class Meta:
+        verbose_name = _("stream")
+        verbose_name_plural = _("streams")
         base_manager_name = "objects"
         ordering = ["name"]
 
@@ -110,10 +111,7 @@ class Stream(models.Model):
         if kept := Stream.objects.filter(pk=self.pk).first():
             for field, fixed in (("name", kept.name), ("space", kept.space_id)):
                 if getattr(self, Stream._meta.get_field(field).attname) != fixed:
-                    errors[field] = gettext("the %(field)s of a stream cannot change; it is %(fixed)s") % {
-                        "field": field,
-                        "fixed": f"{fixed!r}",
-                    }
+                    errors[field] = f"the {field} of a stream cannot change; it is {fixed!r}"
         if errors:
             raise ValidationError(errors)
 
@@ -153,21 +151,12 @@ class Stream(models.Model):
         """Return the validation errors of the transport's or the decoder's kind and options, by field."""
         kind, options = getattr(self, field), getattr(self, f"{field}_options")
         if not isinstance(options, dict):
-            return {
-                f"{field}_options": gettext("options must be a JSON object; got %(options)s")
-                % {"options": f"{options!r}"}
-            }
+            return {f"{field}_options": f"options must be a JSON object; got {options!r}"}
         if "kind" in options:
-            return {
-                f"{field}_options": gettext("the kind has its own field; got %(options)s among the options")
-                % {"options": f"{options['kind']!r}"}
-            }
+            return {f"{field}_options": f"the kind has its own field; got {options['kind']!r} among the options"}
         _, make = _makers(field)
         if kind not in kinds_of(field):
-            return {
-                field: gettext("%(field)s must be one of %(kinds_of)s; got %(kind)s")
-                % {"field": field, "kinds_of": ", ".join(kinds_of(field)), "kind": f"{kind!r}"}
-            }
+            return {field: f"{field} must be one of {', '.join(kinds_of(field))}; got {kind!r}"}
         space = Space.objects.filter(pk=self.space_id).first()
         if space is None:
             return {}  # the error of the field `space` says so already

@@ -39,6 +39,8 @@ class Team(models.Model):
     objects = AuditedQuerySet.as_manager()
 
     class Meta:
+        verbose_name = _("team")
+        verbose_name_plural = _("teams")
         base_manager_name = "objects"
         ordering = ["name"]
 
@@ -59,6 +61,8 @@ class Membership(models.Model):
     objects = AuditedQuerySet.as_manager()
 
     class Meta:
+        verbose_name = _("membership")
+        verbose_name_plural = _("memberships")
         base_manager_name = "objects"
         ordering = ["team", "user__username"]
         constraints = [models.UniqueConstraint(fields=["team", "user"], name="one_membership_of_a_user_in_a_team")]
@@ -89,6 +93,8 @@ class SavedView(models.Model):
     objects = AuditedQuerySet.as_manager()
 
     class Meta:
+        verbose_name = _("saved view")
+        verbose_name_plural = _("saved views")
         base_manager_name = "objects"
         ordering = ["name", "id"]
 
@@ -132,6 +138,8 @@ class ShareLink(models.Model):
     objects = AuditedQuerySet.as_manager()
 
     class Meta:
+        verbose_name = _("share link")
+        verbose_name_plural = _("share links")
         base_manager_name = "objects"
         ordering = ["-id"]
 

@@ -35,6 +35,7 @@ class ApiToken(models.Model):
     objects = AuditedQuerySet.as_manager()
 
     class Meta:
+        verbose_name_plural = _("API tokens")
         base_manager_name = "objects"
         ordering = ["-id"]
         verbose_name = _("API token")

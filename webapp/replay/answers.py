@@ -7,6 +7,7 @@ from typing import Any
 import pyarrow as pa
 from django.conf import settings
 from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from streaming.errors import LookoutError
 from streaming.kinds.base import Evaluation
@@ -140,11 +141,11 @@ def _check(document, space, streams):
     plan = parse_plan(document, space)
     kind = kind_of(plan)
     if kind.evaluation(plan) is Evaluation.SKETCH:
-        raise Refused("query", gettext("a question to a sketch is not about stored elements"))
+        raise Refused("query", _("a question to a sketch is not about stored elements"))
     sources = kind.sources(plan)
     if any(source.type == "stored" for source in sources):
         raise Refused(
-            "query", gettext("partners of former times are not known, so a join with stored elements is not played")
+            "query", _("partners of former times are not known, so a join with stored elements is not played")
         )
     for name in [plan.stream, *(source.name for source in sources if source.type == "stream")]:
         if name and name not in streams:

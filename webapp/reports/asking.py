@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 import shapely
 from django.conf import settings
 from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from streaming.errors import LookoutError
 from streaming.kinds.area_documents import parse_area_value, shape_of
@@ -100,7 +101,7 @@ def question(user, name: str, given: Mapping[str, str]) -> Question:
     stream = _stream(name)
     report, form = _choice(given, "report", REPORTS), _choice(given, "format", FORMATS)
     if report == "way" and not given.get("key"):
-        raise Refused("fields", gettext("the report way needs key, the key of an object; got none"))
+        raise Refused("fields", _("the report way needs key, the key of an object; got none"))
     try:
         terms = Terms(
             _span(given),

@@ -1,0 +1,74 @@
+"""The user's language: of pages, of the page's JavaScript, and of what a websocket is told.
+
+A browser says its language by the cookie that `set_language` sets, else by its header ``Accept-Language``.
+"""
+
+import hashlib
+from functools import lru_cache
+from pathlib import Path
+
+from django.conf import settings
+from django.http import Http404, HttpRequest, HttpResponse
+from django.urls import reverse
+from django.utils import translation
+from django.views.decorators.gzip import gzip_page
+from django.views.i18n import JavaScriptCatalog
+
+DOMAIN = "djangojs"
+YEAR_S = 365 * 24 * 3600
+_catalogue = JavaScriptCatalog.as_view(domain=DOMAIN, packages=["webapp"])
+
+
+@lru_cache
+def version(language: str) -> str | None:
+    """Return a hash of the texts for the page's JavaScript in a language; None if there are none, as for English."""
+    if language not in dict(settings.LANGUAGES):
+        return None
+    compiled = Path(settings.LOCALE_PATHS[0], translation.to_locale(language), "LC_MESSAGES", f"{DOMAIN}.mo")
+    return hashlib.sha256(compiled.read_bytes()).hexdigest()[:12] if compiled.is_file() else None
+
+
+@gzip_page
+def catalogue(request: HttpRequest, language: str, hashed: str) -> HttpResponse:
+    """Respond with the texts for the page's JavaScript. The address names their version, so they are kept for ever."""
+    if hashed != version(language):
+        raise Http404(f"the catalogue must be one of the present texts; got {language} {hashed}")
+    with translation.override(language):
+        response = _catalogue(request)
+    response.headers["Cache-Control"] = f"public, max-age={YEAR_S}, immutable"
+    return response
+
+
+def texts(request: HttpRequest) -> dict[str, str]:
+    """Return, for all templates, the address of the texts for the page's JavaScript; nothing in English."""
+    language = translation.get_language() or settings.LANGUAGE_CODE
+    hashed = version(language)
+    return {"catalogue": reverse("catalogue", args=[language, hashed]) if hashed else ""}
+
+
+class Language:
+    """ASGI middleware that speaks the language of a connection's browser in all that the connection does."""
+
+    def __init__(self, app) -> None:
+        self.app = app
+
+    async def __call__(self, scope, receive, send):
+        """Pass a connection on."""
+        with translation.override(language_of(scope)):
+            return await self.app(scope, receive, send)
+
+
+def language_of(scope: dict) -> str:
+    """Return the language that a browser asks for, by the cookie of its choice or by its header.
+
+    Examples
+    --------
+    >>> language_of({"headers": [(b"accept-language", b"de-AT,en;q=0.5")]})
+    'de'
+    >>> language_of({"headers": [(b"accept-language", b"de")], "cookies": {settings.LANGUAGE_COOKIE_NAME: "en"}})
+    'en'
+    """
+    request = HttpRequest()
+    request.COOKIES = scope.get("cookies", {})
+    request.META["HTTP_ACCEPT_LANGUAGE"] = dict(scope["headers"]).get(b"accept-language", b"").decode("latin-1")
+    return translation.get_language_from_request(request)

@@ -96,6 +96,11 @@ class Advance:
     doubted: np.ndarray
     late: np.ndarray
 
+    @property
+    def are_new(self) -> np.ndarray:
+        """Whether each object had no fix before the micro-batch, bool of shape (T,)."""
+        return self.legs.before[self.first] < 0
+
 
 @dataclass(frozen=True)
 class _Part:

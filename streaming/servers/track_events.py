@@ -37,17 +37,6 @@ class Events(NamedTuple):
         broad = np.broadcast_to(np.asarray(reason, dtype=np.int8), len(query))
         return cls(query, source, np.full(len(query), sign, dtype=np.int8), broad, none, none)
 
-    def rows(self, space: Space) -> pa.Table:
-        """Return them as result tuples."""
-        rows, schema = len(self.query), result_schema(space)
-        columns = {name: self.source[name] for name in SOURCE}
-        columns |= {"query": self.query, "sign": self.sign, "reason": self.reason}
-        columns["partner_hash"] = np.zeros(rows, dtype=np.int64)
-        for name in ("from_us", "to_us"):
-            told = getattr(self, name)
-            columns[name] = pa.array(told, mask=told < 0)
-        return pa.table([columns.get(one.name, pa.nulls(rows, one.type)) for one in schema], schema=schema)
-
 
 @dataclass
 class Pairs:
@@ -65,6 +54,18 @@ class Pairs:
     def place(self, query: np.ndarray, key: np.ndarray) -> np.ndarray:
         """Return the positions of pairs, all of which are here."""
         return np.searchsorted(self.name, names_of(query, key))
+
+
+def event_rows(events: Events, space: Space) -> pa.Table:
+    """Return events as result tuples."""
+    rows, schema = len(events.query), result_schema(space)
+    columns = {name: events.source[name] for name in SOURCE}
+    columns |= {"query": events.query, "sign": events.sign, "reason": events.reason}
+    columns["partner_hash"] = np.zeros(rows, dtype=np.int64)
+    for name in ("from_us", "to_us"):
+        told = getattr(events, name)
+        columns[name] = pa.array(told, mask=told < 0)
+    return pa.table([columns.get(one.name, pa.nulls(rows, one.type)) for one in schema], schema=schema)
 
 
 def source_of(members: Mapping[str, Column], space: Space, rows: np.ndarray | None = None) -> pa.Table:

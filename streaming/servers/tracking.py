@@ -41,7 +41,7 @@ from streaming.servers.control.border import LeftOut
 from streaming.servers.control.step import ControlStep
 from streaming.servers.fixes import advanced, columns_of, elements_of, group_number, no_fixes, reports_of, without
 from streaming.servers.sorted_runs import Column, SortedRuns
-from streaming.servers.track_events import SOURCE, Events, Pairs, source_of
+from streaming.servers.track_events import SOURCE, Events, Pairs, event_rows, source_of
 from streaming.spaces import Space
 
 
@@ -141,9 +141,9 @@ class _Step:
         fixes = self._was.fixes
         if control.before.tracks is not self._queries:
             fixes, _ = without(fixes, lambda columns: ~np.isin(columns["group"], self._numbers))
-        begun, reports = self._registered(fixes)
         advance = advanced(fixes, elements, self._queries.groups, self._space)
         fixes, gone, names = self._silent(advance.fixes)
+        begun, reports = self._registered(fixes, advance)
         touched = self._touched(advance, begun, gone)
         part, row = self._was.members.rows(touched)
         members = self._was.members.take(part, row)
@@ -161,13 +161,18 @@ class _Step:
         state = Tracking(fixes.settled(), table.settled(), waiting, self._was.left_out)
         return state, Tracked(told, snapshots, self._failures, *self._left_out(advance))
 
-    def _registered(self, fixes):
-        """Return the pairs of queries that begin and of objects that are in their answers, and the objects' reports."""
+    def _registered(self, fixes, advance):
+        """Return the pairs of queries that begin and of objects that are in their answers, and the objects' reports.
+
+        A query begins with the newest fixes. Objects that had none before the micro-batch are followed from their first
+        report on.
+        """
         none = np.empty(0, dtype=np.int64)
         if not len(self._begun):
             return (none, none, none), reports_of(no_fixes(self._space), self._space)
         groups = self._numbers[self._queries.group[self._begun]]
-        part, row = fixes.select(lambda run: np.isin(run.columns["group"], groups))
+        new = np.sort(advance.name[advance.are_new])
+        part, row = fixes.select(lambda run: np.isin(run.columns["group"], groups) & ~find(new, run.key)[1])
         columns = fixes.take(part, row)
         table = reports_of(columns, self._space)
         elements = elements_of(table)
@@ -278,6 +283,8 @@ class _Step:
         """Follow the legs of objects, and tell where they enter and leave."""
         rows, of = self._among(pairs, np.flatnonzero(self._running(pairs)), advance.name)
         position, _ = self._queries.positions(pairs.query)
+        follows = advance.are_new[of] | ~np.isin(position[rows], self._begun)
+        rows, of = rows[follows], of[follows]
         pair, leg = expand(advance.first[of], advance.count[of])
         pair = rows[pair]
         if not len(pair):
@@ -332,7 +339,7 @@ class _Step:
             return
         newest = advance.legs.row[advance.first[of] + advance.count[of] - 1]
         # One that has entered at this very report was told with it.
-        told = pa.concat_tables([events.rows(self._space) for events in self._events])
+        told = pa.concat_tables([event_rows(events, self._space) for events in self._events])
         entered = told.filter(pa.array((told["sign"].to_numpy() == ENTERED) & ~told["from_us"].is_valid().to_numpy()))
         name, time_us = names_of(entered["query"].to_numpy(), entered["key_hash"].to_numpy()), entered["time_us"]
         moments = np.sort(names_of(name, time_us.to_numpy()))
@@ -343,7 +350,7 @@ class _Step:
 
     def _told(self):
         """Return the tuples that are told now, and those that wait."""
-        new = pa.concat_tables([events.rows(self._space) for events in self._events])
+        new = pa.concat_tables([event_rows(events, self._space) for events in self._events])
         waiting = self._was.waiting
         kept = find(self._kept, waiting["query"].to_numpy())[1]
         names = distinct(names_of(new["query"].to_numpy(), new["key_hash"].to_numpy()))
@@ -394,7 +401,8 @@ class _Step:
             return result_schema(self._space).empty_table()
         part, row = table.select(lambda run: (run.columns["told"] == 1) & find(asked, run.columns["query"])[1])
         found = table.take(part, row)
-        return Events.of(found["query"], source_of(found, self._space), ENTERED, SNAPSHOT).rows(self._space)
+        events = Events.of(found["query"], source_of(found, self._space), ENTERED, SNAPSHOT)
+        return event_rows(events, self._space)
 
     def _left_out(self, advance):
         """Note the reports that are not believed; return how many they are, and how many came too late."""

@@ -1,6 +1,7 @@
 // Writes figures, times and places as text. Pure except for the chosen units; the clock and the zone are passed in.
 
 import { kindOf } from "./kinds.js";
+import { noiseText } from "./noise.js";
 import { formOf, polygonsOf } from "./shapes.js";
 import { timesOf } from "./time-joins.js";
 import { LENGTHS_M, units } from "./units.js";
@@ -361,6 +362,7 @@ function membersText(plan, titleOf, focus) {
   const shape = shapeText(plan?.area);
   const within = shape && ` ${shape}`;
   if (plan?.kind === "approach") return `${shapeText(plan.target) || "inside a rectangle"} within ${number(plan.within_s / 60, 1)} min`;
+  if (plan?.kind === "track") return `${shape || "inside a rectangle"}${noiseText(plan)}`;
   if (plan?.kind === "knn") return `${count(plan.k)} nearest to ${focusText(plan.around, focus)}${atMost(plan.max_distance)}${within}`;
   if (plan?.around) return aroundText(plan.around, focusText(plan.around, focus)) + within;
   if (kindOf(plan).report !== "join") return shape && !plan.compare ? shape : `${plan?.report ?? "inside"} a rectangle${within}`;

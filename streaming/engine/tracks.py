@@ -44,7 +44,7 @@ def followed(
         "lost": sorted(border.lost),
         "warnings": list(tracked.failures.errors.items()),
         "seconds": list(tracked.failures.seconds.items()),
-        "counters": {"doubted": tracked.doubted, "late": tracked.late},
+        "counters": {"doubted": tracked.doubted, "late": tracked.late, "waiting": found.waiting.num_rows},
     }
     found = replace(found, left_out=border.left_out) if len(control.after.tracks) else None
     return replace(state, tracking=found), dict(zip(TABLES, tables, strict=True)), {"tracks": head}

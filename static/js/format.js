@@ -1,7 +1,8 @@
 // Writes figures, times and places as text. Pure except for the chosen units; the clock and the zone are passed in.
 
+import { filled, gettext } from "./i18n.js";
 import { kindOf } from "./kinds.js";
-import { noiseText } from "./noise.js";
+import { GAP_S } from "./noise.js";
 import { formOf, polygonsOf } from "./shapes.js";
 import { timesOf } from "./time-joins.js";
 import { LENGTHS_M, units } from "./units.js";
@@ -372,6 +373,16 @@ function membersText(plan, titleOf, focus) {
   const partner = source === "stored" ? `where ${name} have been` : name;
   const near = predicate === "dwithin" ? `within ${length(distance)} of` : (PREDICATES.find(([name]) => name === predicate)?.[1] ?? predicate);
   return `${near} ${partner}${timesText(plan)}${awayText(plan, titleOf)}${within}`;
+}
+
+/** Say what a plan takes into account: ", accurate to 10 m, at most 50 m/s, with crossings between reports". */
+function noiseText({ accuracy = 0, fastest_m_s: most, gap_s: gapS = GAP_S }) {
+  const parts = [];
+  if (typeof accuracy === "object") parts.push(filled(gettext("accuracy by %(property)s"), { property: accuracy.property }));
+  else if (accuracy) parts.push(filled(gettext("accurate to %(distance)s"), { distance: length(accuracy) }));
+  if (most) parts.push(filled(gettext("at most %(speed)s m/s"), { speed: number(most, 1) }));
+  if (gapS) parts.push(gettext("with crossings between reports"));
+  return parts.map((part) => `, ${part}`).join("");
 }
 
 /** Say what an area with a shape is: "in a circle of 5 km", "in a polygon"; nothing for a box. */

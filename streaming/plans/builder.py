@@ -204,10 +204,9 @@ class QueryPlanBuilder:
             Between reports that are at most so many seconds apart, the object moved along the straight line.
         """
         told = {"fastest_m_s": fastest_m_s, "gap_s": gap_s}
-        given = {name: value for name, value in told.items() if value is not None}
-        return self._with(
-            kind="track", accuracy=accuracy if isinstance(accuracy, float | int) else dict(accuracy), **given
-        )
+        told = {name: value for name, value in told.items() if value is not None}
+        how = accuracy if isinstance(accuracy, float | int) else dict(accuracy)
+        return self._with(kind="track", accuracy=how, **told)
 
     def nearest(self, k: int, max_distance: float | None = None, alpha: float | None = None) -> "QueryPlanBuilder":
         """Report the `k` elements that are nearest to the focus (kNN), and no farther than `max_distance`.

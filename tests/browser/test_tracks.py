@@ -44,7 +44,7 @@ def test_a_ship_that_crosses_an_area_between_two_reports_is_two_events_that_say_
     feed.put(anna=BEHIND)
     screen.tab("Events")
     event = screen.events().first
-    expect(event).to_contain_text("Roads")
+    expect(event).to_contain_text("in and out once")
     event.click()
     singles = page.locator(".event-single")
     expect(singles).to_have_count(2)

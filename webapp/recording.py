@@ -272,7 +272,8 @@ def _store(step: _Step, events: list[Event], crossings: list[Event], cursor: Eve
 def event_of(query: int, batch: int, row: dict, crossing: bool) -> Event:
     """Return the event of a result tuple; `crossing` says that it is of an aggregate's threshold.
 
-    The time of an encounter is its beginning, or its end; its properties are both, and the least distance.
+    The time of an encounter is its beginning, or its end; its properties are both, and the least distance. An entry or
+    exit of a track between two reports has `interpolated` among its properties, and the times of these reports.
     """
     partner = row.get("partner", {})
     time_us, properties = row["time_us"], partner["properties"] if crossing else row["properties"]
@@ -281,6 +282,9 @@ def event_of(query: int, batch: int, row: dict, crossing: bool) -> Event:
         time_us = times["until"] or (since_us if row["sign"] == "+" else time_us)
         told = {name: None if at_us is None else _time(at_us).isoformat() for name, at_us in times.items()}
         properties = told | {"distance": partner["distance"]}
+    if row.get("interpolated"):
+        reports = {name: _time(row[f"{name}_us"]).isoformat() for name in ("from", "to")}
+        properties = properties | {"interpolated": True} | {f"interpolated_{name}": at for name, at in reports.items()}
     return Event(
         query_id=query,
         batch=batch,

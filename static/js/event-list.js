@@ -138,7 +138,7 @@ export class EventList {
     const sign = h("span", { class: "sign", "data-sign": event.sign, "aria-label": signWord(event) }, SIGNS[event.sign]);
     sign.style.setProperty("--colour", `var(--q${event.colour})`);
     const text = h("span", { class: "event-text" }, head, h("span", { class: "event-about" }, about));
-    const hint = `${utcTime(event.timeMs)}\n${place(event.lon, event.lat)}`;
+    const hint = `${utcTime(event.timeMs)}\n${place(event.lon, event.lat)}${between(event)}`;
     const time = h("time", { datetime: isoTime(event.timeMs) }, utcClock(event.timeMs));
     const more = "aria-expanded" in attributes ? icon("down") : null;
     return h("button", { type: "button", class: "event quiet", title: hint, ...attributes }, sign, text, time, more);
@@ -160,7 +160,13 @@ export class EventList {
 /** Say why there is an event; for a told pair, how close in time its reports were; for an encounter, from when until when. */
 function why(event) {
   if (event.met) return spanText(event);
+  if (event.interpolated) return filled(gettext("%(why)s, interpolated"), { why: reason(event.reason, event.sign) });
   return event.told ? toldText(event) : reason(event.reason, event.sign);
+}
+
+/** Say between which reports an event was interpolated, on a line of its own; nothing for an event at a report. */
+function between({ interpolated, fromMs, toMs }) {
+  return interpolated ? `\n${filled(gettext("between reports at %(from)s and %(to)s"), { from: utcClock(fromMs), to: utcClock(toMs) })}` : "";
 }
 
 /** Return the head of an event's row: what happened to which object. */

@@ -3,6 +3,7 @@
 import { fieldText, inSentence } from "./field-words.js";
 import { filled, gettext, LOCALE, ngettext, pgettext } from "./i18n.js";
 import { kindOf } from "./kinds.js";
+import { GAP_S } from "./noise.js";
 import { formOf, polygonsOf } from "./shapes.js";
 import { timesOf } from "./time-joins.js";
 import { LENGTHS_M, units } from "./units.js";
@@ -410,6 +411,7 @@ function membersText(plan, titleOf, focus) {
     const where = shapeText(plan.target) || RECTANGLE_WORDS.inside;
     return filled(gettext("%(where)s within %(minutes)s min"), { where, minutes: number(plan.within_s / 60, 1) });
   }
+  if (plan?.kind === "track") return `${shape || RECTANGLE_WORDS.inside}${noiseText(plan)}`;
   if (plan?.kind === "knn") return joined(nearestText(plan, focusText(plan.around, focus)), shape);
   if (plan?.around) return joined(aroundText(plan.around, focusText(plan.around, focus)), shape);
   if (kindOf(plan).report !== "join") return shape && !plan.compare ? shape : joined(RECTANGLE_WORDS[plan?.report ?? "inside"], shape);
@@ -420,6 +422,16 @@ function membersText(plan, titleOf, focus) {
   const words = predicate === "dwithin" ? NEAR : (PREDICATES.find(([name]) => name === predicate)?.[1] ?? `${predicate} %(partner)s`);
   const near = filled(words, { partner, distance: length(distance) });
   return joined(withAway(withTimes(near, plan), plan, titleOf), shape);
+}
+
+/** Say what a plan takes into account: ", accurate to 10 m, at most 50 m/s, with crossings between reports". */
+function noiseText({ accuracy = 0, fastest_m_s: most, gap_s: gapS = GAP_S }) {
+  const parts = [];
+  if (typeof accuracy === "object") parts.push(filled(gettext("accuracy by %(property)s"), { property: accuracy.property }));
+  else if (accuracy) parts.push(filled(gettext("accurate to %(distance)s"), { distance: length(accuracy) }));
+  if (most) parts.push(filled(gettext("at most %(speed)s m/s"), { speed: number(most, 1) }));
+  if (gapS) parts.push(gettext("with crossings between reports"));
+  return parts.map((part) => `, ${part}`).join("");
 }
 
 /** Say what an area with a shape is: "in a circle of 5 km", "in a polygon"; nothing for a box. */

@@ -27,7 +27,7 @@ export function apart(message) {
  * `{length, sign, reason, keys, timeMs, lon, lat, alt, properties, partners, ranks, distances}`. If no row has a partner,
  * `partners` is null; otherwise it holds `{key, properties, distance}`, or null, for each row; in a join over event time also
  * `{timeMs, lon, lat}` of the partner's report, and `{windowMs, sinceMs, untilMs}` of the window or the encounter, or null. It is the same with `ranks`
- * (0 for none) and `distances` (NaN for none). A joined frame has `changes`, a list of `{query, rows}`, in place of `rows`.
+ * (0 for none), `distances` (NaN for none), and `fromMs` and `toMs`, the times of the reports between which an entry or exit was. A joined frame has `changes`, a list of `{query, rows}`, in place of `rows`.
  */
 export function readFrame(Arrow, buffer) {
   const table = Arrow.tableFromIPC(new Uint8Array(buffer));
@@ -72,6 +72,8 @@ export function columnsOf(rows) {
     partners: rows.some((row) => row.partner) ? rows.map(jsonPartner) : null,
     ranks: given(rows, "rank") ? Int32Array.from(rows, (row) => row.rank ?? 0) : null,
     distances: given(rows, "distance") ? column((row) => row.distance ?? NaN) : null,
+    fromMs: given(rows, "from_us") ? column((row) => inMs(row.from_us) ?? NaN) : null,
+    toMs: given(rows, "to_us") ? column((row) => inMs(row.to_us) ?? NaN) : null,
   };
 }
 
@@ -92,6 +94,8 @@ export function batchColumns(batch) {
     partners: partnersOf(batch),
     ranks: optional(batch, "rank", Int32Array, 0),
     distances: optional(batch, "distance", Float64Array, NaN),
+    fromMs: times(batch, "from_us"),
+    toMs: times(batch, "to_us"),
   };
 }
 
@@ -113,6 +117,13 @@ function optional(batch, name, Type, missing) {
   const vector = batch.getChild(name);
   if (!vector || vector.nullCount === batch.numRows) return null;
   return Type.from({ length: batch.numRows }, (_, row) => vector.get(row) ?? missing);
+}
+
+/** Return a column of times, in ms, NaN where a row has none; null if no row has one. */
+function times(batch, name) {
+  const vector = batch.getChild(name);
+  if (!vector || vector.nullCount === batch.numRows) return null;
+  return Float64Array.from({ length: batch.numRows }, (_, row) => inMs(vector.get(row)) ?? NaN);
 }
 
 function jsonPartner({ partner, ...row }) {
@@ -190,5 +201,7 @@ function joined(parts) {
     partners: some("partners") ? parts.flatMap((part) => part.partners ?? new Array(part.length).fill(null)) : null,
     ranks: some("ranks") ? numbers("ranks", Int32Array) : null,
     distances: some("distances") ? numbers("distances", Float64Array, NaN) : null,
+    fromMs: some("fromMs") ? numbers("fromMs", Float64Array, NaN) : null,
+    toMs: some("toMs") ? numbers("toMs", Float64Array, NaN) : null,
   };
 }

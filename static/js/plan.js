@@ -3,6 +3,7 @@
 import { length } from "./format.js";
 import { filled, gettext } from "./i18n.js";
 import { kindOf } from "./kinds.js";
+import { noiseless, tracked } from "./noise.js";
 import { boxAround, formOf } from "./shapes.js";
 import { timed, timeless } from "./time-joins.js";
 import { units } from "./units.js";
@@ -67,9 +68,14 @@ export function reportOf(plan) {
  * @param {object} fields `stream`, `report` as `reportOf` returns it, `where`, `box` or null, `shape`, an area that is no box, or
  *   null; for a join `join`, its partners
  *   `{source, name, predicate, distance, where}` and, with a stream, `times` as `timesOf` returns them; with a focus `around`;
- *   for nearest neighbours `k`, and `max_distance` or null; for predicted entries `within`, in seconds; for ranges `aggregate` or null
+ *   for nearest neighbours `k`, and `max_distance` or null; for predicted entries `within`, in seconds; for ranges `aggregate` or null, and `noise` or null
  */
 export function planOf(before, fields) {
+  const plan = withoutNoise(noiseless(before), fields);
+  return fields.noise && fields.report === "inside" ? tracked(plan, fields.noise) : plan;
+}
+
+function withoutNoise(before, fields) {
   return { join: joinOf, around: aroundOf, nearest: nearestOf, approach: approachOf }[fields.report]?.(before, fields) ?? rangeOf(before, fields);
 }
 

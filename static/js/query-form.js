@@ -10,13 +10,14 @@ import { plainly } from "./filter-words.js";
 import { normalisedBox, rectangleOf, roundedBox } from "./geometry.js";
 import { filled, gettext } from "./i18n.js";
 import { JoinFields } from "./join-fields.js";
+import { NoiseFields } from "./noise-fields.js";
 import { areaIn, boxOf, planOf, reportOf, shapedArea } from "./plan.js";
 import { mayShare } from "./teams/rights.js";
 import { chosenTeam, showTeams } from "./teams/team-fields.js";
 
-const FIELDS = ["name", "stream", "partner", "distance", "windowS", "slideS", "beforeS", "forMin", "away", "latenessS", "withinMin", "partnerWhere", "focus", "shape", "k", "maxDistance", "aggregate", "thresholds", "box", "where", "plan", "form"];
+const FIELDS = ["name", "stream", "partner", "distance", "windowS", "slideS", "beforeS", "forMin", "away", "latenessS", "withinMin", "partnerWhere", "focus", "shape", "k", "maxDistance", "aggregate", "thresholds", "noise", "box", "where", "plan", "form"];
 // The form element that gets the focus after an error, where it does not have the name of the error's field.
-const FIRST_OF = { focus: "focusKey", aggregate: "function", thresholds: "function" };
+const FIRST_OF = { focus: "focusKey", aggregate: "function", thresholds: "function", noise: "accuracyM" };
 const NOT_OF_PLAN = ["name", "shared", "team", "severity", "plan"]; // the plan is read when it is edited, not written again
 const NO_STREAM = gettext("No stream is switched on. An administrator can add one or switch one on.");
 const SIDES = ["west", "south", "east", "north"];
@@ -49,6 +50,7 @@ export class QueryForm {
     this.around = new AroundFields({ store: this.store, form: this.form, center: this.center });
     this.area = this.areas({ form: this.form, onChange: () => this.#areaChanged(), onError: (text) => this.#error("box", text) });
     this.aggregate = new AggregateFields({ store: this.store, form: this.form, dimensions: this.dimensions });
+    this.noise = new NoiseFields({ form: this.form });
     const [list, offered, line] = ["where-choices", "where-offered", "where-check"].map($);
     const texts = () => this.store.objects.textsOf(this.form.elements.stream.value);
     this.filter = new FilterField({ input: this.form.elements.where, list, offered, line, texts, check: this.check });
@@ -138,6 +140,7 @@ export class QueryForm {
     this.join.start(plan);
     this.around.start(plan);
     this.aggregate.start(plan.aggregate);
+    this.noise.start(plan);
     const saved = this.query && !this.query.plan.around ? this.query.plan : null;
     elements.withinMin.value = (plan.within_s ?? 600) / 60;
     this.area.start(plan.around ? null : areaIn(plan), shapedArea(saved) ?? (saved && boxOf(saved)));
@@ -152,7 +155,8 @@ export class QueryForm {
     $("around-fields").hidden = !this.focused;
     $("box-fields").hidden = !this.bounded;
     $("approach-fields").hidden = !this.predicts;
-    $("aggregate-fields").hidden = this.joins || this.predicts || this.form.elements.report.value === "nearest";
+    this.noise.show(this.form.elements.report.value === "inside" && !this.aggregate.read());
+    $("aggregate-fields").hidden = this.joins || this.predicts || this.form.elements.report.value === "nearest" || Boolean(this.#noise());
     const { elements } = this.form;
     const outside = elements.report.value === "outside";
     if (outside) elements.areaForm.value = "rectangle"; // what lies outside of a shape is not asked for
@@ -182,6 +186,11 @@ export class QueryForm {
   /** Whether the query has a focus. */
   get focused() {
     return ["around", "nearest"].includes(this.form.elements.report.value);
+  }
+
+  /** What the fields say of noise; null if they do not show. */
+  #noise() {
+    return $("noise-fields").hidden ? null : this.noise.read();
   }
 
   /** Whether a rectangle belongs to the query. */
@@ -244,6 +253,8 @@ export class QueryForm {
     if (this.joins) return planOf(this.base, { ...fields, join: this.join.read() });
     if (report === "nearest") return planOf(this.base, { ...fields, around: this.around.around(true), ...this.around.neighbours() });
     if (this.predicts) return planOf(this.base, { ...fields, within: elements.withinMin.valueAsNumber * 60 });
+    const noise = this.#noise();
+    if (noise) return planOf(this.base, { ...fields, noise });
     const aggregate = this.aggregate.read();
     return planOf(this.base, this.focused ? { ...fields, around: this.around.around(false), aggregate } : { ...fields, aggregate });
   }
@@ -289,6 +300,7 @@ export class QueryForm {
       if (this.joins) Object.assign(errors, this.join.errors());
       if (this.predicts && !elements.withinMin.validity.valid) errors.withinMin = gettext("Minutes must be more than 0, and 60 at most.");
       if (this.focused) Object.assign(errors, this.around.errors(elements.report.value === "nearest"));
+      if (this.#noise()) Object.assign(errors, this.noise.errors());
       if (!$("aggregate-fields").hidden) Object.assign(errors, this.aggregate.errors());
     }
     return errors;

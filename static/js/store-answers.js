@@ -8,7 +8,7 @@ import { kindOf } from "./kinds.js";
 import { heard, hold } from "./store-clocks.js";
 import { recolourPartner, recolourStream } from "./store-colours.js";
 import { changeOfEncounters, snapshotOfEncounters } from "./store-encounters.js";
-import { record, recordCrossing, recordTold } from "./store-events.js";
+import { passageOf, record, recordCrossing, recordTold } from "./store-events.js";
 import { join, leave, take } from "./store-members.js";
 import { takeDocuments } from "./store-sketches.js";
 
@@ -105,7 +105,7 @@ const change = {
     const { gone, object } = answer.delete(slot, partner);
     if (!gone) return;
     store.objects.update(slot, rows, row);
-    record(store, query, -1, rows.reason[row], slot, partner, nowMs);
+    record(store, query, -1, rows.reason[row], slot, partner, nowMs, passageOf(rows, row));
     if (object) leave(store, slot, query);
     if (partner) recolourPartner(store, query, partner);
   },
@@ -118,7 +118,7 @@ const change = {
     if (object) join(store, slot, query);
     if (answer) setRank(answer, slot, rows, row);
     if (answer && fresh && partner) recolourPartner(store, query, partner);
-    if (fresh) record(store, query, 1, rows.reason[row], slot, partner, nowMs);
+    if (fresh) record(store, query, 1, rows.reason[row], slot, partner, nowMs, passageOf(rows, row));
   },
 };
 

@@ -5,7 +5,7 @@ import { parsed, title } from "./format.js";
 export const EVENTS_KEPT = 2000;
 
 /** Record an event of a user's query; views have no events. */
-export function record(store, query, sign, reason, slot, partner, nowMs) {
+export function record(store, query, sign, reason, slot, partner, nowMs, passage = null) {
   const { objects } = store;
   push(store, query, nowMs, {
     sign,
@@ -19,7 +19,15 @@ export function record(store, query, sign, reason, slot, partner, nowMs) {
     timeMs: objects.timeMs[slot],
     lon: objects.lon[slot],
     lat: objects.lat[slot],
+    ...passage,
   });
+}
+
+/** Return when and where an entry or exit between two reports was, and the times `fromMs` and `toMs` of these; null for one at a report. */
+export function passageOf(rows, row) {
+  const fromMs = rows.fromMs?.[row] ?? NaN;
+  if (!Number.isFinite(fromMs)) return null;
+  return { interpolated: true, fromMs, toMs: rows.toMs[row], timeMs: rows.timeMs[row], lon: rows.lon[row], lat: rows.lat[row] };
 }
 
 /** Record a pair that a join over event time told. The row says where its objects were then; both may be elsewhere by now. */

@@ -20,7 +20,7 @@ from streaming.results.netting import net
 from streaming.servers.elements import no_elements
 
 # What is told of encounters and of joins over event time may depend on the clock alone.
-CLOCKED = (Evaluation.TIME_JOIN, Evaluation.ENCOUNTER)
+CLOCKED = (Evaluation.TIME_JOIN, Evaluation.ENCOUNTER, Evaluation.TRACK)
 
 
 @dataclass(frozen=True)

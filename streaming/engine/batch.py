@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from streaming.elements import bounds_of, from_ipc, stream_number
+from streaming.engine import tracks
 from streaming.engine.admission import Sample
 from streaming.engine.assembling import Told, assembled
 from streaming.engine.fragments import costs_of, failures_of, refusals_of
@@ -48,10 +49,10 @@ from streaming.servers.runs_codec import first_number
 
 TABLES = (
     *("arrivals", "departures", "passing", "copies", "removed_copies", "superseded_copies", "focals"),
-    *("reports", "released"),
+    *("reports", "released", "tracked", "tracked_snapshots"),
 )
 # The tables whose columns are not those of `tracked_schema`.
-OF_REPORTS = ("reports", "released")
+OF_REPORTS = ("reports", "released", "tracked", "tracked_snapshots")
 # The tables with the newest elements of objects.
 OF_OBJECTS = ("arrivals", "departures", "copies", "removed_copies")
 
@@ -254,6 +255,9 @@ def home_step(
     if rescaling := layout.rescaling(batch, after):
         was = rescaling.home(was, partition, layout.partitions)
     state, outbox = home.step(was, elements, control)
+    tables, told_of_tracks = {}, {}
+    if was.tracking is not None or len(after.tracks):
+        state, tables, told_of_tracks = tracks.followed(state, elements, control, batch)
     store.leave(f"home/{partition}", batch, state)
     if saving:
         _save_home(store, partition, batch, state, saving, blocks)
@@ -268,8 +272,10 @@ def home_step(
         told = [[*name, *known.progress] for name, known in state.orderings.ordered.items()]
         common |= {"turn": state.orderings.turn, "orderings": told}
         head["late"] = [[*name, *late] for name, late in outbox.late.items()]
+    head |= told_of_tracks
+    routed = {name: getattr(outbox, name, None) or tables.get(name) for name in TABLES}
     regions = range(after.region_map.regions)
-    return [_region_input(number, outbox, common | (head if number == 0 else {})) for number in regions]
+    return [_region_input(number, routed, common | (head if number == 0 else {})) for number in regions]
 
 
 def region_task(
@@ -329,11 +335,13 @@ def region_task(
     if before.orderings or after.orderings:
         times = _event_times(layout, batch, inputs)
         results = results.plus(_encounters(layout, number, attempt, inputs, border, times))
+    if len(before.tracks) or len(after.tracks):
+        results = results.plus(tracks.told(inputs, border, store.space))
     distributed = bool(len(before.distributed_ids) or len(after.distributed_ids))
-    tracks = None
+    followed = None
     if distributed:
-        tracks = _tracks(layout, batch, control, tables["focals"])
-        results = results.plus(_participate(layout, number, attempt, changed, border, tracks))
+        followed = _tracks(layout, batch, control, tables["focals"])
+        results = results.plus(_participate(layout, number, attempt, changed, border, followed))
     ruled = concern_rules(before, after, applied)
     heard = Heard(changed.known, [tables[name] for name in OF_OBJECTS])
     _watch(layout, number, attempt, results, control, ruled, changed.was.now_us, heard)
@@ -369,7 +377,7 @@ def region_task(
     if saving and store.ended(batch, layout.shape):
         assembling = store.attempt(batch, "assembler", saving.since)
         if has_assembler:
-            told = Told(tracks, times, due, ruled)
+            told = Told(followed, times, due, ruled)
             fragments.append(assembled(layout, assembling, control, told, began, results.seconds))
         _keep_answers(assembling, after, asked, ruled)
         store.commit(batch, layout.shape, assembling)
@@ -539,11 +547,11 @@ def _tracked(blocks, space):
 
 
 def _region_input(number, outbox, head):
-    """Return the input of one region."""
+    """Return the input of one region, given what is sent to all."""
     tables = {}
-    for name in TABLES:
-        table = getattr(outbox, name).to(number)
-        if table.num_rows:
+    for name, sent in outbox.items():
+        table = sent.to(number) if sent else None
+        if table is not None and table.num_rows:
             tables[name] = table
     return RegionInput(number, head, tables)
 

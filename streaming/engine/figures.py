@@ -124,7 +124,7 @@ class TaskFigures:
         self.queries, self._longest, self._lag = QueryFigures(), Peak(), Peak()
         self._seconds = dict.fromkeys(STAGES, 0.0) | before.get("seconds", {})
         self._batches, self._elements = before.get("batches", 0), before.get("elements", 0)
-        self._late, self._unjoined = before.get("late", 0), 0
+        self._late, self._unjoined, self._doubted = before.get("late", 0), 0, before.get("doubted", 0)
         self._written_before = before.get("written_bytes", 0)
         self._batch_s, self._oldest_us = 0.0, 0
 
@@ -149,6 +149,7 @@ class TaskFigures:
         """Count a batch whose results, these fragments, are published."""
         self._batches += 1
         self._late += sum(fragment.counters.get("late", 0) for fragment in fragments)
+        self._doubted += sum(fragment.counters.get("doubted", 0) for fragment in fragments)
         self._unjoined = sum(fragment.counters.get("unjoined", 0) for fragment in fragments)
         self._longest.add(self._batch_s)
         if self._oldest_us:
@@ -162,6 +163,7 @@ class TaskFigures:
             "batches": self._batches,
             "elements": self._elements,
             "late": self._late,
+            "doubted": self._doubted,
             "unjoined": self._unjoined,
             "seconds": {name: round(seconds, 4) for name, seconds in self._seconds.items()},
             "longest_s": None if longest_s is None else round(longest_s, 4),

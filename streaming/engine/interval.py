@@ -196,7 +196,7 @@ class Interval:
             self._log.publish(fragments)
             self._traces.publish(fragments, began_ns)
             self._log.report_read(self._read, batch)
-        if any(fragment.counters.get("unjoined") for fragment in fragments):
+        if any(fragment.counters.get(left) for fragment in fragments for left in ("unjoined", "waiting")):
             # Without an entry there would be no further batch while nothing comes.
             self._log.send("proceed")
         figures.end_batch(fragments)

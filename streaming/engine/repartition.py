@@ -25,7 +25,7 @@ from streaming.engine.store import Store
 from streaming.history import HistoryWriter
 from streaming.logs import Log
 from streaming.operators.watermarks import slowest
-from streaming.servers import ordering
+from streaming.servers import ordering, tracking
 from streaming.servers.home import COLUMNS, Home, no_columns
 from streaming.servers.sorted_runs import SortedRuns
 from streaming.settings import EngineSettings
@@ -148,4 +148,8 @@ def divided(homes: Sequence[Home], partitions: int) -> Iterator[Home]:
         mine = of == number
         found = {name: column[mine] for name, column in columns.items()}
         empty = SortedRuns(no_columns(), following=following)
-        yield Home(empty.put(key[mine], found, key[:0], int(mine.sum())).settled(), *times, progress, ordered)
+        entries = empty.put(key[mine], found, key[:0], int(mine.sum())).settled()
+        tracked = [home.tracking for home in homes if home.tracking is not None]
+        runs = max((max(one.fixes.following, one.members.following) for one in tracked), default=0)
+        known = tracking.divided(tracked, partitions, number, runs) if tracked else None
+        yield Home(entries, *times, progress, ordered, known)

@@ -9,6 +9,7 @@ from streaming.explaining.known import Known
 from streaming.explaining.places import compared_term
 from streaming.explaining.subject import Subject
 from streaming.explaining.terms import Term, every
+from streaming.explaining.tracks import track_term
 from streaming.kinds.base import Evaluation, Plan
 from streaming.kinds.registry import kind_of
 
@@ -76,5 +77,6 @@ _BY_EVALUATION: Mapping[Evaluation, Callable[..., Term]] = {
     Evaluation.NEAREST: moving.nearest_term,
     Evaluation.AGGREGATE: _aggregate,
     Evaluation.SKETCH: _sketch,
+    Evaluation.TRACK: track_term,
     Evaluation.RULE: rules.rule_term,
 }

@@ -40,6 +40,10 @@ class Known:
         For a rule, explanations of the queries that it names.
     names : mapping of int to str
         For a rule, the names of these queries.
+    fix : Subject or None
+        For a query about tracks, the last believed report of the element.
+    member : bool or None
+        For such a query, whether the element is in the answer.
     now_us : int or None
         The time at which it is explained; by default, that of the element.
     """
@@ -53,4 +57,6 @@ class Known:
     clock: RuleClock | None = None
     answers: Mapping[int, Term] = field(default_factory=dict)
     names: Mapping[int, str] = field(default_factory=dict)
+    fix: Subject | None = None
+    member: bool | None = None
     now_us: int | None = None

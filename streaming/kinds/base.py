@@ -65,6 +65,7 @@ class Evaluation(Enum):
     AGGREGATE = "the assembler merges what the regions computed"
     ENCOUNTER = "the assembler joins the spans of time in which the regions found pairs near"
     SKETCH = "the assembler merges what the regions' sketches answered"
+    TRACK = "each home server follows the tracks of its own objects"
     RULE = "the assembler compares the answers of other queries, in time"
 
     @property

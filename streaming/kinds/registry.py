@@ -14,6 +14,7 @@ from streaming.kinds.parts import Box, parse_choice
 from streaming.kinds.range.kind import RangeKind
 from streaming.kinds.rule.kind import RuleKind
 from streaming.kinds.sketch.kind import SketchKind
+from streaming.kinds.track.kind import TrackKind
 from streaming.kinds.window_join.kind import WindowJoinKind
 
 # A later kind may claim documents that an earlier one would claim, too.
@@ -29,6 +30,7 @@ KINDS: tuple[Kind[Any], ...] = (
     SketchKind(),
     RuleKind(),
     ApproachKind(),
+    TrackKind(),
 )
 
 

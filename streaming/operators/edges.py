@@ -365,6 +365,18 @@ def _nearest(one, other, edge, facing, pair):
     return edge, facing, pair[near], share, across
 
 
+def nearest_shares(one: Edges, other: Edges) -> np.ndarray:
+    """Return where edges are nearest to others, a pair a row: shares of the ways of `one`, float64 of shape (P,).
+
+    Parameters
+    ----------
+    one, other : Edges
+        Of P geometries with an edge each.
+    """
+    pair = np.arange(len(one.count))
+    return _nearest(one, other, pair, pair, pair)[3] if len(pair) else np.empty(0)
+
+
 def _facing(one, other):
     """Return all pairs of edges to compare, and the pair of geometries that each belongs to."""
     if one.pointed:

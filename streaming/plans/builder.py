@@ -186,6 +186,28 @@ class QueryPlanBuilder:
         """
         return self._with(kind="approach", target=dict(target), within_s=within_s)
 
+    def along_tracks(
+        self,
+        accuracy: float | Mapping[str, Any] = 0.0,
+        fastest_m_s: float | None = None,
+        gap_s: float | None = None,
+    ) -> "QueryPlanBuilder":
+        """Find the objects whose track is in the area, although their reported places are noisy.
+
+        Parameters
+        ----------
+        accuracy : float or mapping
+            How far a reported place may be from the true one, in metres, or the property that says so, as JSON.
+        fastest_m_s : float, optional
+            Reports for which an object must have been faster are not believed.
+        gap_s : float, optional
+            Between reports that are at most so many seconds apart, the object moved along the straight line.
+        """
+        told = {"fastest_m_s": fastest_m_s, "gap_s": gap_s}
+        told = {name: value for name, value in told.items() if value is not None}
+        how = accuracy if isinstance(accuracy, float | int) else dict(accuracy)
+        return self._with(kind="track", accuracy=how, **told)
+
     def nearest(self, k: int, max_distance: float | None = None, alpha: float | None = None) -> "QueryPlanBuilder":
         """Report the `k` elements that are nearest to the focus (kNN), and no farther than `max_distance`.
 

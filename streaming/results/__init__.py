@@ -40,10 +40,10 @@ VIEW_NUMBERS = 2**40
 # Numbers from here on belong to answers, which several queries with equal plans may share.
 ANSWER_NUMBERS = 2**62
 
-# Columns that only joins, encounters, nearest neighbours and thresholds have.
+# Columns that only joins, encounters, nearest neighbours, thresholds and tracks have.
 SOMETIMES = (
     *("partner", "partner_properties", "distance", "rank", "partner_time_us", "partner_bounds", "window_us"),
-    *("since_us", "until_us"),
+    *("since_us", "until_us", "from_us", "to_us"),
 )
 
 FRAME_METADATA = b"lookout"
@@ -72,7 +72,9 @@ def result_schema(space: Space) -> pa.Schema:
         partner_time_us, partner_bounds : int64 and boxes, for joins over event time, of the partner's report; in
         encounters, both reports are those of which the distance is the least so far;
         window_us : int64, for window joins, the beginning of the window in microseconds since 1970 UTC;
-        since_us, until_us : int64, for encounters, the beginning, and the end, null while it lasts.
+        since_us, until_us : int64, for encounters, the beginning, and the end, null while it lasts;
+        from_us, to_us : int64, for tracks, the times of the two reports between which an entry or exit was
+        interpolated; null if it was at a report.
     """
     return pa.schema(
         [
@@ -94,6 +96,8 @@ def result_schema(space: Space) -> pa.Schema:
             pa.field("window_us", pa.int64()),
             pa.field("since_us", pa.int64()),
             pa.field("until_us", pa.int64()),
+            pa.field("from_us", pa.int64()),
+            pa.field("to_us", pa.int64()),
         ]
     )
 
@@ -247,7 +251,8 @@ def json_rows(rows: pa.Table, space: Space = EARTH) -> tuple[list[dict[str, Any]
         thresholds add `partner`, an object with its `key`, `properties` and `distance` (null except in a join by
         distance); joins over event time and encounters also tell the `time_us` and the `bounds` of the partner's
         report; window joins tell the beginning of the window, `window_us`; encounters tell `since_us` and, in ``-``,
-        `until_us`; kNN adds `distance` and `rank`, but not in ``-``; the sign "@" adds `distance`.
+        `until_us`; kNN adds `distance` and `rank`, but not in ``-``; the sign "@" adds `distance`. An entry
+        or exit of a track that is interpolated has `interpolated`, true, `from_us` and `to_us`.
     unread : dict of int to str
         The errors, by position. Properties that cannot be read as JSON appear as empty, so that one element does not
         hold back the others.
@@ -315,6 +320,8 @@ def _further(rows, unread):
         for name in ("window_us", "since_us", "until_us"):
             if (time_us := rows[name][row].as_py()) is not None:
                 told[row][name] = time_us
+    for row in np.flatnonzero(rows["from_us"].is_valid().to_numpy()).tolist():
+        told[row] |= {"interpolated": True} | {name: rows[name][row].as_py() for name in ("from_us", "to_us")}
     return told
 
 

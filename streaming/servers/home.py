@@ -23,6 +23,7 @@ from streaming.servers.ordering import Late, Orderings
 from streaming.servers.region.reports import reports_schema
 from streaming.servers.region_bits import EVERYWHERE, bits_of, regions_of
 from streaming.servers.sorted_runs import SortedRuns
+from streaming.servers.tracking import Tracking
 
 # An expired object is forgotten, and its version with it, once it has been silent for this long as well. The server
 # looks for such objects each time a hundredth of this has passed.
@@ -51,6 +52,8 @@ class Home:
         How far the server is with each stream that is joined over event time, by number.
     orderings : Orderings
         The reports of streams that need them in the order of event time.
+    tracking : Tracking or None
+        What the server knows for queries about tracks; None while there are none. `tracking.step` changes it.
     """
 
     entries: SortedRuns
@@ -58,6 +61,7 @@ class Home:
     forgotten_us: int = 0
     progress: Mapping[int, Progress] = field(default_factory=dict)
     orderings: Orderings = field(default_factory=Orderings)
+    tracking: Tracking | None = None
 
     @classmethod
     def empty(cls, following: int = 0) -> "Home":
@@ -186,6 +190,16 @@ def step(home: Home, elements: pa.Table, control: ControlStep) -> tuple[Home, Ho
     return _settled(replace(home, entries=entries, progress=progress, orderings=orderings), control), outbox
 
 
+def routed(home: Home, rows: pa.Table) -> Routed:
+    """Return result tuples of objects for the regions of these; of objects that are not known, for the first region."""
+    key = np.unique(rows["key_hash"].to_numpy())
+    part, row = home.entries.find(key)
+    region = np.zeros(len(key), dtype=np.int64)
+    known = part >= 0
+    region[known] = home.entries.take(part[known], row[known], ("region",))["region"]
+    return Routed(rows, np.arange(rows.num_rows), region[np.searchsorted(key, rows["key_hash"].to_numpy())])
+
+
 def _reports(known, elements, control):
     """Return the reports for joins over event time, and how far each stream is after them."""
     reach, region_map = control.after.report_reach, control.after.region_map
@@ -299,7 +313,7 @@ def _settled(home, control):
     if now_us - forgotten_us >= FORGET_EVERY_US:
         entries = _without_entries(entries, lambda run: _long_silent(run.columns, now_us, control.after))
         forgotten_us = now_us
-    return Home(entries.settled(), now_us, forgotten_us, home.progress, home.orderings)
+    return replace(home, entries=entries.settled(), now_us=now_us, forgotten_us=forgotten_us)
 
 
 def _long_silent(columns, now_us, registry):

@@ -1,11 +1,14 @@
-"""How the state of a home server is stored: its entries as sorted runs, and the reports that it holds."""
+"""How the state of a home server is stored: its entries as sorted runs, the reports that it holds, and tracks."""
 
 from streaming.operators.encounters import Ordering
 from streaming.operators.watermarks import Progress
+from streaming.servers.control.border import left_out_of_rows, left_out_rows
+from streaming.servers.fixes import no_fixes
 from streaming.servers.home import Home, no_columns
 from streaming.servers.ordering import Ordered, Orderings, no_last
 from streaming.servers.report_queue import ReportQueue, waiting_schema
 from streaming.servers.runs_codec import first_number, heads_of, parts_of, table_of
+from streaming.servers.tracking import Tracking, no_members
 from streaming.spaces import Space
 from streaming.state.codec import HEAD, NOTHING, Codec, Tables, head_of, with_head
 
@@ -14,12 +17,13 @@ def home_codec(space: Space) -> Codec:
     """Return the codec of `Home` in a space."""
 
     def decode(parts):
-        (table,) = parts[HEAD].tables()
+        table, *_ = parts[HEAD].tables()
         head = head_of(table)
         progress = {stream: Progress(*told) for stream, *told in head.get("progress", ())}
         entries = table_of("entries", no_columns(), head, parts)
         orderings = _orderings(head.get("orderings", ()), head, parts, space)
-        return Home(entries, head["now_us"], head["forgotten_us"], progress, orderings)
+        tracking = _tracking(head, parts, space) if "tracking" in head else None
+        return Home(entries, head["now_us"], head["forgotten_us"], progress, orderings, tracking)
 
     return Codec(lambda batch: Home.empty(first_number(batch)), _encode, decode)
 
@@ -28,6 +32,8 @@ def _encode(home):
     orderings, names = home.orderings, {name: _name(name) for name in home.orderings.ordered}
     last = {f"last-{names[name]}": known.last for name, known in orderings.ordered.items()}
     tables = {"entries": home.entries} | last
+    if home.tracking is not None:
+        tables |= {"fixes": home.tracking.fixes, "members": home.tracking.members}
     progress = [[stream, *told] for stream, told in home.progress.items()]
     held = [
         [*name, known.queue.head(), *known.progress[:2], known.since_us, known.forgotten_us]
@@ -39,7 +45,19 @@ def _encode(home):
     parts = parts_of(tables)
     for queue in queues:
         parts |= queue
-    return {HEAD: Tables([with_head(NOTHING, head)])} | parts
+    told = []
+    if home.tracking is not None:
+        head["tracking"], told = left_out_rows(home.tracking.left_out), [home.tracking.waiting]
+    return {HEAD: Tables([with_head(NOTHING, head), *told])} | parts
+
+
+def _tracking(head, parts, space):
+    _, waiting = parts[HEAD].tables()
+    fixes, members = (
+        table_of("fixes", no_fixes(space), head, parts),
+        table_of("members", no_members(space), head, parts),
+    )
+    return Tracking(fixes, members, waiting, left_out_of_rows(head["tracking"]))
 
 
 def _orderings(held, head, parts, space):

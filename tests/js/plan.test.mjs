@@ -144,3 +144,28 @@ test("a predicted entry keeps the area that objects will enter, and the form sho
   const circle = { circle: { center: [24.5, 59.7], radius_m: 500 } };
   assert.deepEqual(planOf(plan, { ...fields, box: null, shape: circle }).target, circle);
 });
+
+test("a range with noise is about tracks, keeps its area, and is a range again without it", () => {
+  const box = { lo: [24.2, 59.6], hi: [24.8, 59.8] };
+  const fields = { stream: "ships", report: "inside", where: "a = 1", box, shape: null, aggregate: null };
+  const noise = { accuracy: { property: "acc", else_m: 10 }, fastest_m_s: 50, gap_s: 0 };
+  const plan = planOf({ kind: "range", compare: box, report: "inside", transform: [], emit: "changes" }, { ...fields, noise });
+  assert.deepEqual(plan, { stream: "ships", kind: "track", where: "a = 1", area: box, ...noise, emit: "changes" });
+  assert.equal(reportOf(plan), "inside");
+  assert.deepEqual(boxOf(plan), box);
+  const high = { ...plan, area: { lo: [...box.lo, 0], hi: [...box.hi, 900] } };
+  assert.deepEqual(planOf(high, { ...fields, noise }).area, high.area);
+  const range = planOf(plan, { ...fields, noise: null });
+  assert.deepEqual([range.kind, range.compare, range.area, range.accuracy, range.gap_s], ["range", box, undefined, undefined, undefined]);
+  const circle = { circle: { center: [24.5, 59.7], radius_m: 500 } };
+  assert.deepEqual(planOf(plan, { ...fields, box: null, shape: circle, noise }).area, circle);
+  assert.equal(planOf(plan, { ...fields, report: "approach", within: 600 }).kind, "approach");
+});
+
+test("a card says what a query about tracks takes into account", () => {
+  const told = (plan) => planText({ kind: "track", ...plan }, (_, name) => name, "");
+  assert.equal(told({ area: { lo: [0, 0], hi: [1, 1] } }), "inside a rectangle, with crossings between reports");
+  const circle = { circle: { center: [24.5, 59.7], radius_m: 500 } };
+  assert.equal(told({ area: circle, accuracy: 10, fastest_m_s: 50, gap_s: 0 }), "in a circle of 500 m, accurate to 10 m, at most 50 m/s");
+  assert.equal(told({ area: circle, accuracy: { property: "acc", else_m: 10 }, gap_s: 0 }), "in a circle of 500 m, accuracy by acc");
+});

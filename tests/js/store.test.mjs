@@ -261,3 +261,15 @@ test("a page without a network says that it is offline, and nothing of the engin
   store.apply({ type: "engine.status", alive: false }, NOW);
   assert.equal(store.connection(NOW + 60_000), "offline");
 });
+
+test("an entry between two reports is an event at its own time and place, with the times of the reports", () => {
+  const store = opened(status(7), VIEW, snapshot(90, row("+", "a", 9, 9)));
+  const passage = { time_us: NOW * 1000 - 5_000_000, interpolated: true, from_us: NOW * 1000 - 9_000_000, to_us: NOW * 1000 };
+  store.apply(change(7, row("+", "a", 3, 4, passage)), NOW);
+  const [event] = store.events;
+  assert.deepEqual([event.interpolated, event.timeMs, event.lon, event.lat], [true, NOW - 5000, 3, 4]);
+  assert.deepEqual([event.fromMs, event.toMs], [NOW - 9000, NOW]);
+  assert.equal(store.objects.lon[store.objects.slot("ships", "a")], 9); // where the newer report says that it is
+  store.apply(change(7, row("-", "a", 5, 5)), NOW);
+  assert.equal(store.events[1].interpolated, undefined);
+});

@@ -62,6 +62,9 @@ def called(document):
         away = document.get("away_from")
         layer = away and (away["layer"], away["distance"])
         builder = builder.near_for_at_least(document["for_s"], document.get("gap_s"), layer)
+    if document.get("kind") == "track":
+        fastest_m_s = document.get("fastest_m_s")
+        builder = builder.along_tracks(document.get("accuracy", 0), fastest_m_s, document.get("gap_s"))
     builder = builder.wait_for_reports(document.get("lateness_s"), document.get("idle_s"))
     if "mirrored" in document:
         builder = builder.mirrored(document["mirrored"])

@@ -37,8 +37,8 @@ def another(known, rng):
     return known.split(region, axis, low + (high - low) * rng.uniform(0.1, 0.9), rng.randrange(3))
 
 
-# Failures that users cause: their filters, and reports that are late.
-_USERS = re.compile("^the filter|came too late")
+# Failures that users cause: their filters, and reports that are late, or not believed.
+_USERS = re.compile("^the filter|came too late|not believed")
 
 
 class Engine:

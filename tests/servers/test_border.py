@@ -10,6 +10,7 @@ from streaming.layers.features import feature_table
 from streaming.operators import conditions
 from streaming.plans import parse_plan
 from streaming.results import FAILED, LEFT
+from streaming.servers import tracking
 from streaming.servers.answers import tuples
 from streaming.servers.assembler import aggregation, all_regions, encounters, nearest
 from streaming.servers.assembler import server as assembler
@@ -46,6 +47,7 @@ KINDS = {
         "idle_s": 1,
     },
     "approach": {"kind": "approach", "target": {"lo": [0, 0], "hi": [2.5, 2.5]}, "within_s": 3_600},
+    "track": {"kind": "track", "area": AREA, "gap_s": 0},
     "moving range": {"around": {"key": "focal", "radius": 250_000}},
     "quiet range": {"around": {"key": "focal", "half_widths": [200_000, 200_000]}, "emit": "membership"},
     "knn": {"kind": "knn", "around": {"key": "focal"}, "k": 2},
@@ -58,11 +60,11 @@ STAGES = {
     "evaluating": [(conditions, "_passing")],
     "netting": [
         *((module, "compared") for module in (regional, stream_join, participant)),
-        *((nearest, "_ranks"), (aggregation, "merged"), (encounters, "joined_spans")),
+        *((nearest, "_ranks"), (aggregation, "merged"), (encounters, "joined_spans"), (tracking, "in_turn")),
     ],
     "encoding": [
         *((module, "result_rows") for module in (tuples, stream_join, all_regions)),
-        *((assembler, "group_rows"), (pairing, "pair_rows"), (encounters, "_result_rows")),
+        *((assembler, "group_rows"), (pairing, "pair_rows"), (encounters, "_result_rows"), (tracking, "event_rows")),
     ],
 }
 

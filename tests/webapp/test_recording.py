@@ -343,3 +343,18 @@ def test_of_an_encounter_beginning_and_end_are_events_with_their_times(log, redi
     ]
     times = {"since": "1970-01-01T00:01:00+00:00", "until": "1970-01-01T00:01:30+00:00"}
     assert (begun.properties, ended.properties) == (times | {"until": None, "distance": 5.5}, times | {"distance": 5.5})
+
+
+def test_an_entry_between_two_reports_says_so_and_between_which(log, redis_client, user):
+    query = made(user).pk
+    told = fragment(0, 1, [(query, "a", ENTERED, MOVED)])
+    changes = told.changes
+    for name, value in {"from_us": 60_000_000, "to_us": 90_000_000}.items():
+        at = changes.schema.get_field_index(name)
+        changes = changes.set_column(at, changes.schema.field(name), pa.array([value]))
+    log.publish([fragment(0, 0), replace(told, changes=changes)])
+    assert recording.record_events(redis_client, EARTH) == 1
+    properties = Event.objects.get().properties
+    assert properties["interpolated"] is True
+    assert properties["interpolated_from"] == "1970-01-01T00:01:00+00:00"
+    assert properties["interpolated_to"] == "1970-01-01T00:01:30+00:00"

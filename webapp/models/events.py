@@ -12,6 +12,8 @@ class Event(models.Model):
     For an aggregate, the object is the group, and the partner is the threshold that the group's value crossed (`+`) or
     no longer crosses (`-`). The properties hold the value. For an encounter, the time is its beginning or its end, the
     place is where the object was when the two were nearest, and the properties are `since`, `until` and `distance`.
+    If an entry or exit was interpolated between two reports, the properties also have `interpolated`, and the times of
+    these, `interpolated_from` and `interpolated_to`.
     """
 
     query = models.ForeignKey(Query, models.CASCADE, related_name="events", verbose_name=_("query"))

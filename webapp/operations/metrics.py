@@ -105,9 +105,15 @@ METRICS = (
     ),
     Metric(
         "lookout_engine_late_reports_total",
-        "Reports that came too late for a join over event time or encounters, each once for each such query.",
+        "Reports that came too late for a join over event time, encounters or tracks, each once for each such query.",
         TASK,
         _of_tasks(lambda task: task["late"]),
+    ),
+    Metric(
+        "lookout_engine_doubted_reports_total",
+        "Reports that were not believed by a query about tracks, each once for each such query.",
+        TASK,
+        _of_tasks(lambda task: task.get("doubted", 0)),
     ),
     Metric(
         "lookout_engine_unjoined_reports",

@@ -31,6 +31,8 @@ MOST_FEATURES = 20_000
 REACHES_M = (100_000.0, 10_000.0, 1_000.0)
 # The nearest objects of the other stream of a join: more may be nearer by their geometries than by their boxes.
 PARTNERS = 8
+# A little less than a quarter of a turn: an area about tracks is at most half a turn wide.
+QUARTER_DEG = 89.9
 
 
 @dataclass(frozen=True)
@@ -74,6 +76,8 @@ async def known_now(asked: Asked, hub: Hub, subject: Subject) -> Known:
         return replace(known, neighbours=sorted(members, key=lambda one: one.rank))
     if asked.evaluation is Evaluation.AGGREGATE and (rows := await answer_of(hub, asked.query.pk)) is not None:
         return replace(known, groups=_groups(rows))
+    if asked.evaluation is Evaluation.TRACK:
+        return replace(known, **await _track_now(asked, hub, subject))
     if asked.evaluation is Evaluation.RULE:
         return await _rule_now(asked, hub, subject, known)
     return known
@@ -102,6 +106,21 @@ async def _partners(asked, hub, subject):
     if rows is None:
         return None
     return [subject_of_row(join["stream"], row, hub.space) for row in rows if row["sign"] != "@"]
+
+
+async def _track_now(asked, hub, subject):
+    """Return the last believed report of an object, as another query with its speed tells it, and its membership."""
+    lon, _ = subject.place
+    half = {"lo": [lon - QUARTER_DEG, -90], "hi": [lon + QUARTER_DEG, 90]}
+    if half["lo"][0] < -180:
+        half = {side: [bound[0] + 360, bound[1]] for side, bound in half.items()}
+    plan = {"stream": asked.plan.stream, "kind": "track", "area": half, "filters": [{"key": subject.key}]}
+    rows = await answer_to(hub, plan | {"fastest_m_s": asked.query.plan.get("fastest_m_s")})
+    answer = await answer_of(hub, asked.query.pk)
+    return {
+        "fix": subject_of_row(asked.plan.stream, rows[0], hub.space) if rows else None,
+        "member": None if answer is None else any(row["key"] == subject.key for row in answer),
+    }
 
 
 def _groups(rows):
@@ -138,6 +157,8 @@ def known_then(asked: Asked, event: Event, subject: Subject) -> Known:
     if asked.evaluation in (Evaluation.STREAM_JOIN, Evaluation.ENCOUNTER) and event.partner:
         partner = _stored(asked.query.plan["join"]["stream"], event.partner, event)
         return replace(known, partners=None if partner is None else [partner])
+    if asked.evaluation is Evaluation.TRACK:
+        return replace(known, fix=subject, member=event.sign == "+")
     return _rule_then(asked, event, known) if asked.evaluation is Evaluation.RULE else known
 
 

@@ -8,18 +8,13 @@ from streaming.elements import key_hashes
 from streaming.operators.rules import MICROSECONDS
 from streaming.results import rule_clock
 from streaming.results.rule_clock import RuleClock
+from streaming.servers.answers.names import names_of
 from streaming.servers.control.step import ControlStep
 from streaming.servers.sorted_runs import SortedRuns
-from streaming.sketch.sets.hashing import mixed
 
 # Where an entry is: its condition does not hold; it holds, but not for long enough; its alarm lasts.
 IDLE, HOLDING, ALARM = 0, 1, 2
 PHASES = (rule_clock.IDLE, rule_clock.HOLDING, rule_clock.ALARM)
-
-
-def names_of(number: np.ndarray, key_hash: np.ndarray) -> np.ndarray:
-    """Return one number for a rule, or a query, and an object, each int64 of shape (K,)."""
-    return mixed(mixed(number.view(np.uint64)) ^ key_hash.view(np.uint64)).view(np.int64)
 
 
 def told_clocks(control: ControlStep, tables: tuple[SortedRuns, SortedRuns], now_us: int) -> tuple[dict[str, Any], ...]:

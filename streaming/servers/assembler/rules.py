@@ -30,10 +30,12 @@ from streaming.results import (
     SNAPSHOT,
     result_schema,
 )
+from streaming.servers.answers.in_turn import in_turn
 from streaming.servers.answers.members import Answers
+from streaming.servers.answers.names import names_of
 from streaming.servers.answers.tuples import Results
 from streaming.servers.assembler.all_regions import AllRegions
-from streaming.servers.assembler.rule_clocks import ALARM, HOLDING, IDLE, names_of, told_clocks
+from streaming.servers.assembler.rule_clocks import ALARM, HOLDING, IDLE, told_clocks
 from streaming.servers.control.border import LeftOut
 from streaming.servers.control.step import ControlStep
 from streaming.servers.region.watched import Watched, whole_second
@@ -228,7 +230,7 @@ class _Step:
         entries = self._moved_on(members, whole)
         table = self._put(entries)
         new = self._rows()
-        rows, over = self._in_turn(pa.concat_tables([self._was.over, new]))
+        rows, over = in_turn(pa.concat_tables([self._was.over, new]))
         tables = table.settled(), self._beginnings.settled(), partners.settled()
         off = self._rules.off(self._now_us)
         state = RuleState(*tables, over, self._lasting(new, table), self._clock_us, off)
@@ -496,21 +498,6 @@ class _Step:
         lasts = part >= 0
         lasts[lasts] = table.take(part[lasts], row[lasts], ("phase",))["phase"] == ALARM
         return rows.filter(pa.array(lasts[of]))
-
-    def _in_turn(self, rows):
-        """Return the tuples that can be told now, and those that have to wait.
-
-        The tuples of a micro-batch have no order. So an alarm does not begin and end in the same one, but it may end
-        before another one begins.
-        """
-        name = names_of(rows["query"].to_numpy(), rows["key_hash"].to_numpy())
-        order = np.argsort(name, kind="stable")
-        first = first_of_runs(name[order])
-        number = np.arange(len(order)) - np.flatnonzero(first)[np.cumsum(first) - 1] if len(order) else order
-        opening = rows["sign"].to_numpy()[order][np.flatnonzero(first)][np.cumsum(first) - 1] if len(order) else order
-        now = np.empty(len(order), dtype=bool)
-        now[order] = number < np.where(opening == LEFT, 2, 1)
-        return rows.filter(pa.array(now)), rows.filter(pa.array(~now))
 
     def _snapshots(self, table):
         """Return the whole answers of the rules whose snapshots were asked for."""

@@ -17,6 +17,7 @@ from streaming.operators.runs import expand, find
 STREAM_JOIN, DISTRIBUTED, MEMBERSHIP, EVERY_ELEMENT, BY_DISTANCE, LAYER_JOIN, TIME_JOIN, ENCOUNTER, SKETCH, RULE = (
     1 << bit for bit in range(10)
 )
+TRACK = 1 << 10
 
 
 def layer_of(plan: Plan) -> str | None:
@@ -39,6 +40,7 @@ def bits_of(plan: Plan) -> int:
         ENCOUNTER: evaluation is Evaluation.ENCOUNTER,
         SKETCH: evaluation is Evaluation.SKETCH,
         RULE: evaluation is Evaluation.RULE,
+        TRACK: evaluation is Evaluation.TRACK,
     }
     return sum(bit for bit, is_set in tests.items() if is_set)
 

@@ -32,6 +32,7 @@ from streaming.operators.rules import Rules
 from streaming.operators.runs import find
 from streaming.operators.stream_join import Reach, StreamJoins
 from streaming.operators.time_joins import TimeJoin, either_may_drive
+from streaming.operators.tracks import TrackQueries
 from streaming.servers.answers.recipients import Recipients
 from streaming.servers.control.answer_numbers import AnswerNumbers
 from streaming.servers.control.columns import (
@@ -342,6 +343,11 @@ class Registry:
     def rules(self) -> Rules:
         """The rules that run, compiled."""
         return self.evaluated.rules.rules
+
+    @property
+    def tracks(self) -> TrackQueries:
+        """The queries about tracks that run, compiled."""
+        return self.evaluated.tracks.queries
 
     @property
     def watched(self) -> np.ndarray:

@@ -20,6 +20,7 @@ from streaming.operators.rules import Rules
 from streaming.operators.runs import distinct, find
 from streaming.operators.stream_join import Reach, StreamJoins, unfiltered
 from streaming.operators.time_joins import compiled, driving
+from streaming.operators.tracks import TrackQueries
 from streaming.servers.control.columns import (
     DISTRIBUTED,
     ENCOUNTER,
@@ -27,6 +28,7 @@ from streaming.servers.control.columns import (
     SKETCH,
     STREAM_JOIN,
     TIME_JOIN,
+    TRACK,
     Columns,
     Row,
     distinct_of,
@@ -34,7 +36,7 @@ from streaming.servers.control.columns import (
 from streaming.spaces import Space
 
 # The queries with one of these bits have no answer that a region computes by itself.
-APART = STREAM_JOIN | TIME_JOIN | ENCOUNTER | DISTRIBUTED | SKETCH | RULE
+APART = STREAM_JOIN | TIME_JOIN | ENCOUNTER | DISTRIBUTED | SKETCH | RULE | TRACK
 
 
 @dataclass(frozen=True)
@@ -156,6 +158,15 @@ class RuleGroup(Group):
         return Rules(self.plans)
 
 
+class TrackGroup(Group):
+    """The queries about tracks."""
+
+    @functools.cached_property
+    def queries(self) -> TrackQueries:
+        """The queries, ready to be evaluated."""
+        return TrackQueries(self.plans, self.space)
+
+
 @dataclass(frozen=True)
 class RunningQueries:
     """The queries that run.
@@ -166,7 +177,8 @@ class RunningQueries:
         All of them.
     answers : ndarray of int64
         The numbers of the answers that a region computes by itself, ascending: all answers except those of joins with
-        streams, of joins over event time, of encounters, of distributed queries, of queries of sketches and of rules.
+        streams, of joins over event time, of encounters, of distributed queries, of queries of sketches, of rules and
+        of tracks.
     levels : QueryLevels
         The queries of `answers`, ready to be matched; queries that share an answer are one.
     stream_joins : StreamJoinGroup
@@ -176,6 +188,7 @@ class RunningQueries:
     sketches : Group
         The queries of sketches.
     rules : RuleGroup
+    tracks : TrackGroup
     """
 
     columns: Columns
@@ -187,6 +200,7 @@ class RunningQueries:
     distributed: DistributedGroup
     sketches: Group
     rules: RuleGroup
+    tracks: TrackGroup
 
     @classmethod
     def none(cls, space: Space) -> "RunningQueries":
@@ -198,6 +212,7 @@ class RunningQueries:
             DistributedGroup(space, DISTRIBUTED),
             Group(space, SKETCH),
             RuleGroup(space, RULE),
+            TrackGroup(space, TRACK),
         )
         return cls(Columns(), np.empty(0, dtype=np.int64), QueryLevels(space), *groups)
 
@@ -224,13 +239,21 @@ class RunningQueries:
             self.distributed.changed(ended, begun),
             self.sketches.changed(ended, begun),
             self.rules.changed(ended, begun),
+            self.tracks.changed(ended, begun),
         )
 
     def only(self, rows: Sequence[Row]) -> "RunningQueries":
         """Return only some of the queries."""
         chosen = RunningQueries.none(self.levels.space)
         time_joins = chosen.time_joins.changed((), rows).driven(self.time_joins.by_partner)
-        groups = (chosen.stream_joins, chosen.encounters, chosen.distributed, chosen.sketches, chosen.rules)
+        groups = (
+            chosen.stream_joins,
+            chosen.encounters,
+            chosen.distributed,
+            chosen.sketches,
+            chosen.rules,
+            chosen.tracks,
+        )
         stream_joins, *others = (group.changed((), rows) for group in groups)
         answers = np.intersect1d(distinct_of(rows), self.answers)
         return RunningQueries(

@@ -1,0 +1,76 @@
+"""Queries about tracks in a batch: home servers follow them, and regions tell what these have found."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import pyarrow as pa
+
+from streaming.results import result_schema
+from streaming.servers import tracking
+from streaming.servers.answers.tuples import Results
+from streaming.servers.control.border import Border
+from streaming.servers.control.step import ControlStep
+from streaming.servers.home import Home, Routed, routed
+from streaming.servers.runs_codec import first_number
+from streaming.servers.tracking import Tracking
+from streaming.spaces import Space
+
+# What home servers send: changes of answers, and snapshots.
+TABLES = ("tracked", "tracked_snapshots")
+
+
+def followed(
+    state: Home, elements: pa.Table, control: ControlStep, batch: int
+) -> tuple[Home, dict[str, Routed], dict[str, Any]]:
+    """Follow tracks in a home server that has taken the elements of a batch.
+
+    Returns
+    -------
+    state : Home
+    tables : dict of str to Routed
+        What it sends to regions.
+    head : dict
+        What it says of queries, to region 0. JSON can hold it.
+    """
+    space = control.after.space
+    was = state.tracking or Tracking.empty(space, first_number(batch))
+    border = Border(control, was.left_out)
+    found, tracked = border.passed(lambda control: tracking.step(was, elements, control, state.now_us))
+    tables = [routed(state, rows) for rows in (tracked.changes, tracked.snapshots)]
+    head = {
+        "errors": list(border.errors.items()),
+        "lost": sorted(border.lost),
+        "warnings": list(tracked.failures.errors.items()),
+        "seconds": list(tracked.failures.seconds.items()),
+        "counters": {"doubted": tracked.doubted, "late": tracked.late, "waiting": found.waiting.num_rows},
+    }
+    found = replace(found, left_out=border.left_out) if len(control.after.tracks) else None
+    return replace(state, tracking=found), dict(zip(TABLES, tables, strict=True)), {"tracks": head}
+
+
+def told(inputs: Sequence[Any], border: Border, space: Space) -> Results:
+    """Return what the home servers tell of tracks by the fragment of a region.
+
+    Parameters
+    ----------
+    inputs : sequence of RegionInput
+        Of the region. Region 0 also tells what the home servers say of queries.
+    border : Border
+        Learns which queries failed there.
+    space : Space
+    """
+    none = result_schema(space).empty_table()
+    tables = [
+        [sent.tables[name] for sent in inputs if name in sent.tables] for name in ("tracked", "tracked_snapshots")
+    ]
+    changes, snapshots = (pa.concat_tables([none, *some]) for some in tables)
+    counters, seconds, warnings = Counter({"results": changes.num_rows}), Counter(), {}
+    for known in (one.head["tracks"] for one in inputs if "tracks" in one.head):
+        border.errors.update(dict(known["errors"]))
+        border.lost.update(known["lost"])
+        warnings |= dict(known["warnings"])
+        counters.update(known["counters"])
+        seconds.update(dict(known["seconds"]))
+    return Results(changes, snapshots, dict(counters), warnings, seconds=dict(seconds))

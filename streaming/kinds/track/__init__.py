@@ -1,0 +1,1 @@
+"""Objects whose track is in an area, although their positions are noisy."""

@@ -1,0 +1,288 @@
+"""Accuracy circles and areas: which circles are within an area or outside of it, and where they come and go on a way.
+
+A *way* is the straight line in longitude and latitude between two places. A circle of constant radius moves along it.
+The border of an area is made of edges: those of polygons; of a circle its centre, and of a corridor its line, at a
+distance. Along a way, the distance from an edge first falls and then rises. So the shares of the way at which the edge
+is nearer than some limit are one interval, whose ends are found as roots; all intervals together say where the circle
+is within the area, outside, or on the border.
+
+Distances are those of `edges.least_m`: exact to a millimetre up to 500 km. The place of a passage is where the
+distance is within `EXACT_M` of the limit. In a corridor, a circle counts as within if its centre is no farther from the
+line than half of the width without the accuracy. At the inside of a bend this asks for a little more than that it lies
+within.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+import shapely
+
+from streaming.kinds.areas import AreaFilter
+from streaming.operators.areas import POLYGON, Areas
+from streaming.operators.edges import PIECE_DEG, Edges, least_m, nearest_shares
+from streaming.operators.geodesics import margins_deg
+from streaming.operators.metres import ROUNDING_DEG
+from streaming.operators.runs import expand, first_of_runs, last_of_runs
+from streaming.spaces import FULL_TURN_DEG, Space
+
+WITHIN, BETWEEN, OUTSIDE = 1, 0, -1
+# How exact the distance is at the place of a passage.
+EXACT_M = 1e-4
+# On a way, a circle is never smaller: less is less than coordinates tell.
+LEAST_RADIUS_M = 1e-3
+# The search for a root halves its interval at least each third time.
+ROUNDS = 150
+# A way that is longer in one of its directions is none that an object went between two reports.
+MOST_WAY_DEG = PIECE_DEG
+
+
+class Passages(NamedTuple):
+    """Where circles begin to be within areas, or outside of them, on their ways.
+
+    Parameters
+    ----------
+    pair : ndarray of int64, shape (K,)
+        Ascending.
+    share : ndarray of float64, shape (K,)
+        How far along the way, above 0 and below 1; ascending for each pair.
+    is_within : ndarray of bool, shape (K,)
+        Whether the circle begins to be within the area, or outside of it.
+    """
+
+    pair: np.ndarray
+    share: np.ndarray
+    is_within: np.ndarray
+
+
+class Borders:
+    """An immutable list of areas, and the edges of their borders.
+
+    Parameters
+    ----------
+    areas : sequence of AreaFilter, length A
+        At most half a turn wide.
+    space : Space
+    """
+
+    def __init__(self, areas: Sequence[AreaFilter], space: Space) -> None:
+        known = Areas(areas, space)
+        self._geometry, self._is_polygon = known.geometry, known.form == POLYGON
+        # How far the border is from the edges; 0 for polygons, which have their edges for border.
+        self._away_m = known.reach_m
+        self._edges = Edges.of(known.geometry) if len(areas) else None
+        bounds = shapely.bounds(known.geometry).reshape(-1, 4)
+        self._low, self._high = bounds[:, 0], bounds[:, 2]
+
+    def sides(self, places: np.ndarray, area: np.ndarray, radius_m: np.ndarray) -> np.ndarray:
+        """Tell on which side of the border circles are.
+
+        Parameters
+        ----------
+        places : ndarray of float64, shape (P, 2)
+            Their centres.
+        area : ndarray of int64, shape (P,)
+        radius_m : ndarray of float64, shape (P,)
+
+        Returns
+        -------
+        ndarray of int8, shape (P,)
+            `WITHIN`, `OUTSIDE`, or `BETWEEN` if some of the circle is on either side.
+        """
+        if not len(area):
+            return np.empty(0, dtype=np.int8)
+        places = self._turned(places, places, area)
+        pair, edge = self._near(places, places, area, self._away_m[area] + radius_m)
+        ways = np.zeros((len(pair), 2))
+        distance_m = least_m(_single(places[pair], ways), self._single_edges(edge)) if len(pair) else np.empty(0)
+        least = np.full(len(area), np.inf)
+        np.minimum.at(least, pair, distance_m)
+        away_m, polygon = self._away_m[area], self._is_polygon[area]
+        inside = self._contain(places, area)
+        within = np.where(polygon, inside & (least >= radius_m), least + radius_m <= away_m)
+        outside = np.where(polygon, ~inside & (least >= radius_m), least - radius_m > away_m)
+        return np.where(within, WITHIN, np.where(outside, OUTSIDE, BETWEEN)).astype(np.int8)
+
+    def passages(self, start: np.ndarray, end: np.ndarray, area: np.ndarray, radius_m: np.ndarray) -> Passages:
+        """Return where circles come to be within areas, and outside of them, on their ways.
+
+        Parameters
+        ----------
+        start, end : ndarray of float64, shape (P, 2)
+            The ends of the ways, at most `MOST_WAY_DEG` apart in both directions.
+        area : ndarray of int64, shape (P,)
+        radius_m : ndarray of float64, shape (P,)
+        """
+        if not len(area):
+            return Passages(np.empty(0, dtype=np.int64), np.empty(0), np.empty(0, dtype=bool))
+        ahead = end - start
+        ahead[:, 0] -= FULL_TURN_DEG * np.round(ahead[:, 0] / FULL_TURN_DEG)
+        start = self._turned(start, start + ahead, area)
+        radius_m, away_m = np.maximum(radius_m, LEAST_RADIUS_M), self._away_m[area]
+        pair, edge = self._near(start, start + ahead, area, away_m + radius_m)
+        facing = _Facing(start[pair], ahead[pair], self._single_edges(edge))
+        zones = _joined(pair, *facing.nearer_than(away_m[pair] + radius_m[pair]))
+        of, begin, stop = _gaps(zones, len(area))
+        middle = start[of] + ((begin + stop) / 2)[:, None] * ahead[of]
+        is_within = self._is_polygon[area[of]] & self._contain(middle, area[of])
+        round_ones = np.flatnonzero(~self._is_polygon[area[pair]] & (away_m[pair] >= radius_m[pair]))
+        inner = pair[round_ones]
+        deep = facing.take(round_ones).nearer_than(away_m[inner] - radius_m[inner])
+        within = _joined(inner, *deep)
+        share = np.r_[begin, within[1]]
+        pair, is_within = np.r_[of, within[0]], np.r_[is_within, np.ones(len(within[0]), dtype=bool)]
+        chosen = np.flatnonzero((share > 0) & (share < 1))
+        order = chosen[np.lexsort((share[chosen], pair[chosen]))]
+        return Passages(pair[order], share[order], is_within[order])
+
+    def _turned(self, start, end, area):
+        """Return places moved by turns of longitude, so that the ways to others are beside their areas."""
+        west, east = np.minimum(start[:, 0], end[:, 0]), np.maximum(start[:, 0], end[:, 0])
+        # The middle of the way is less than half a turn from the middle of the area.
+        apart = (self._low[area] + self._high[area]) / 2 - (west + east) / 2
+        return start + np.stack([FULL_TURN_DEG * np.round(apart / FULL_TURN_DEG), np.zeros(len(start))], axis=1)
+
+    def _contain(self, places, area):
+        inside = np.zeros(len(area), dtype=bool)
+        polygon = np.flatnonzero(self._is_polygon[area])
+        inside[polygon] = shapely.intersects_xy(self._geometry[area[polygon]], *places[polygon].T)
+        return inside
+
+    def _near(self, start, end, area, reach_m):
+        """Return the pairs of ways and edges of their areas that may be within reach, by boxes in degrees."""
+        first, count = self._edges.first[area], self._edges.count[area]
+        pair, edge = expand(first, count)
+        low, high = np.minimum(start, end), np.maximum(start, end)
+        east, north = margins_deg(np.maximum(np.abs(low[:, 1]), np.abs(high[:, 1])), reach_m)
+        margin = np.stack([east, north], axis=1) + ROUNDING_DEG
+        low, high = low - margin, high + margin
+        begin = self._edges.start[edge]
+        other = begin + self._edges.way[edge]
+        beside = (np.minimum(begin, other) <= high[pair]) & (np.maximum(begin, other) >= low[pair])
+        # Around a centre, or beyond a pole, places are near whose longitudes are not.
+        round_ones = ~self._is_polygon[area[pair]]
+        met = beside[:, 1] & (beside[:, 0] | round_ones)
+        return pair[met], edge[met]
+
+    def _single_edges(self, edge):
+        return _single(self._edges.start[edge], self._edges.way[edge])
+
+
+class _Facing(NamedTuple):
+    """Ways, and an edge that each of them faces."""
+
+    start: np.ndarray
+    ahead: np.ndarray
+    edges: Edges
+
+    def take(self, rows):
+        return _Facing(self.start[rows], self.ahead[rows], _of_rows(self.edges, rows))
+
+    def nearer_than(self, limit_m: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the interval of shares at which each edge is nearer than its limit; NaN where it never is."""
+        low, high = np.full((2, len(limit_m)), np.nan)
+        if not len(limit_m):
+            return low, high
+
+        def beyond(rows, share):
+            places = self.start[rows] + share[:, None] * self.ahead[rows]
+            return least_m(_single(places, np.zeros_like(places)), _of_rows(self.edges, rows)) - limit_m[rows]
+
+        nearest = nearest_shares(_single(self.start, self.ahead), self.edges)
+        least = beyond(np.arange(len(limit_m)), nearest)
+        near = np.flatnonzero(least < 0)
+        for end, found in ((0.0, low), (1.0, high)):
+            at_end = beyond(near, np.full(len(near), end))
+            found[near] = end
+            left = np.flatnonzero(at_end > 0)
+            rows = near[left]
+            ends = (nearest[rows], least[rows]), (np.full(len(rows), end), at_end[left])
+            found[rows] = _roots(partial(_of, beyond, rows), *ends)
+        return low, high
+
+
+def _of(beyond, rows, some, share):
+    return beyond(rows[some], share)
+
+
+def _roots(
+    value: Callable[[np.ndarray, np.ndarray], np.ndarray],
+    below: tuple[np.ndarray, np.ndarray],
+    above: tuple[np.ndarray, np.ndarray],
+) -> np.ndarray:
+    """Return where functions cross zero, float64 of shape (K,); what is found for one does not depend on the others.
+
+    Parameters
+    ----------
+    value : callable
+        Given positions (M,) and numbers (M,), returns the values of these functions.
+    below, above : tuple of ndarray of float64, shape (K,)
+        Numbers at which the functions are negative, and positive, with the values there.
+
+    References
+    ----------
+    M. Dowell, P. Jarratt, "A modified regula falsi method", BIT 11, 1971: the Illinois method.
+    """
+    (low, under), (high, over) = (tuple(column.copy() for column in side) for side in (below, above))
+    left, found, side = np.arange(len(low)), low.copy(), np.zeros(len(low), dtype=np.int8)
+    for turn in range(ROUNDS):
+        if not len(left):
+            break
+        ends = low[left], high[left], under[left], over[left]
+        middle = (ends[0] + ends[1]) / 2
+        if turn % 3 < 2:
+            middle = (ends[0] * ends[3] - ends[1] * ends[2]) / (ends[3] - ends[2])
+        told = value(left, middle)
+        found[left] = middle
+        negative = told < 0
+        one, other = left[negative], left[~negative]
+        low[one], under[one] = middle[negative], told[negative]
+        over[one[side[one] < 0]] /= 2
+        high[other], over[other] = middle[~negative], told[~negative]
+        under[other[side[other] > 0]] /= 2
+        side[one], side[other] = -1, 1
+        left = left[(np.abs(told) > EXACT_M) & (np.abs(high[left] - low[left]) > np.finfo(float).eps)]
+    return found
+
+
+def _joined(pair, low, high):
+    """Return intervals that overlap as one, by pair and in their order: pair, low and high; NaN is no interval."""
+    there = np.flatnonzero(~np.isnan(low))
+    order = there[np.lexsort((low[there], pair[there]))]
+    pair, low, high = pair[order], low[order], high[order]
+    if not len(pair):
+        return pair, low, high
+    values, rank = np.unique(high, return_inverse=True)
+    offset = pair * len(values)
+    high = values[np.maximum.accumulate(offset + rank) - offset]
+    begins = first_of_runs(pair)
+    begins[1:] |= low[1:] > high[:-1]
+    first = np.flatnonzero(begins)
+    return pair[first], low[first], high[np.r_[first[1:], len(pair)] - 1]
+
+
+def _gaps(zones, pairs):
+    """Return the intervals between, before and behind those of pairs, which do not overlap: pair, low and high."""
+    pair, low, high = zones
+    first, last = first_of_runs(pair), last_of_runs(pair)
+    before = np.r_[0.0, high[:-1]][: len(pair)]
+    before[first] = 0.0
+    none = np.setdiff1d(np.arange(pairs), pair)
+    of = np.r_[pair, pair[last], none]
+    begin = np.r_[before, high[last], np.zeros(len(none))]
+    stop = np.r_[low, np.ones(len(last)), np.ones(len(none))]
+    there = stop > begin
+    return of[there], begin[there], stop[there]
+
+
+def _single(start, way):
+    """Return edges, each a geometry of its own."""
+    return Edges.cut(start, way, np.arange(len(start)), len(start))
+
+
+def _of_rows(edges, rows):
+    one = np.ones(len(rows), dtype=np.int64)
+    return Edges(
+        edges.start[rows], edges.way[rows], edges.begin[:, rows], edges.chord[:, rows], np.arange(len(rows)), one
+    )

@@ -1,0 +1,28 @@
+"""Tell one change after the other, since the result tuples of a micro-batch have no order."""
+
+import numpy as np
+import pyarrow as pa
+
+from streaming.operators.runs import first_of_runs
+from streaming.results import LEFT
+from streaming.servers.answers.names import names_of
+
+
+def in_turn(rows: pa.Table) -> tuple[pa.Table, pa.Table]:
+    """Return the tuples that can be told now, and those that have to wait for the next micro-batch.
+
+    Of a query and an object, an entry and an exit behind it cannot be told together; an exit comes before an entry.
+
+    Parameters
+    ----------
+    rows : pyarrow.Table
+        With `results.result_schema`; those of a query and an object in the order in which they happened.
+    """
+    name = names_of(rows["query"].to_numpy(), rows["key_hash"].to_numpy())
+    order = np.argsort(name, kind="stable")
+    first = first_of_runs(name[order])
+    number = np.arange(len(order)) - np.flatnonzero(first)[np.cumsum(first) - 1] if len(order) else order
+    opening = rows["sign"].to_numpy()[order][np.flatnonzero(first)][np.cumsum(first) - 1] if len(order) else order
+    now = np.empty(len(order), dtype=bool)
+    now[order] = number < np.where(opening == LEFT, 2, 1)
+    return rows.filter(pa.array(now)), rows.filter(pa.array(~now))

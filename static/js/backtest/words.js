@@ -1,6 +1,6 @@
 // What a back-test asks and says, as texts: pure.
 
-import { count, utcTime } from "../format.js";
+import { count, number, utcTime } from "../format.js";
 import { filled, gettext, ngettext } from "../i18n.js";
 
 export const SPANS = [
@@ -64,7 +64,7 @@ export function placeOfRow({ bounds }) {
 function minutes(us) {
   const s = Math.round(us / 1e6);
   if (s < 60) return `${s} s`;
-  return s < 5400 ? `${Math.round(s / 60)} min` : `${(s / 3600).toFixed(1)} h`;
+  return s < 5400 ? `${Math.round(s / 60)} min` : `${number(s / 3600, 1)} h`;
 }
 
 function times(number) {

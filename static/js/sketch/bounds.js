@@ -1,7 +1,7 @@
 // Figures with their bounds, and what they are based on, as text. Pure except for the chosen units.
 
 import { count, label, number, utcSpan, utcTime, value } from "../format.js";
-import { filled, gettext, ngettext } from "../i18n.js";
+import { filled, gettext, LOCALE, ngettext } from "../i18n.js";
 import { units } from "../units.js";
 import { joinedNames, ofFeatures, statisticTitle } from "./statistics.js";
 
@@ -49,10 +49,13 @@ export function bounded(statistic, feature, { value: middle, low, high }) {
   return /[1-9]/.test(wide) ? `${text} \u00b1 ${wide}` : text;
 }
 
+// What the language writes before decimals.
+const POINT = (1.5).toLocaleString(LOCALE).charAt(1);
+
 /** Return what the last digit of a number without a unit stands for; 0 for other texts. */
 function lastDigit(text) {
-  const decimals = /^-?[\d,]+(?:\.(\d+))?$/.exec(text);
-  return decimals ? 10 ** -(decimals[1]?.length ?? 0) : 0;
+  if (!/^[-\u2212]?\d[\d.,\s\u2019]*$/.test(text)) return 0;
+  return 10 ** -(text.split(POINT)[1]?.length ?? 0);
 }
 
 /** Return whether a set has a value, as text: a Bloom filter may say yes wrongly, and never no. */

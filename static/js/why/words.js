@@ -1,6 +1,6 @@
 // Explanations in the words of the page. Pure.
 
-import { age, length, title, utcClock, utcTime } from "../format.js";
+import { age, length, number, title, utcClock, utcTime } from "../format.js";
 import { filled, gettext } from "../i18n.js";
 import { unitsName } from "../units.js";
 
@@ -73,7 +73,7 @@ export function lagRows(lag) {
 
 function sinceText(ms) {
   if (ms < 0) return filled(gettext("%(duration)s before"), { duration: sinceText(-ms).slice(1) });
-  return ms < 1000 ? `+${Math.round(ms)} ms` : ms < 60_000 ? `+${(ms / 1000).toFixed(1)} s` : `+${age(ms)}`;
+  return ms < 1000 ? `+${Math.round(ms)} ms` : ms < 60_000 ? `+${number(ms / 1000, 1)} s` : `+${age(ms)}`;
 }
 
 /** Say what happened to a delivery. */

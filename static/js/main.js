@@ -22,6 +22,7 @@ import { HistoryPanel, viewOfRow } from "./history-panel.js";
 import { createIncidents } from "./incidents/page.js";
 import { kindOf } from "./kinds.js";
 import { createKiosk } from "./kiosk.js";
+import { keepAddress } from "./language.js";
 import { createLayerList, LayerForm } from "./layer-list.js";
 import { LayersApi } from "./layers-api.js";
 import { createLayers } from "./layers.js";
@@ -531,6 +532,7 @@ if (new URLSearchParams(location.search).get("meter") === "1") {
 }
 connectParts(address, { store, tabs, panel, queryList, pages, symbology, displayFilter, theme, kiosk, replay });
 address.apply({ search, hash });
+keepAddress();
 socket.connect();
 
 function receive(message) {

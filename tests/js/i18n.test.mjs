@@ -36,6 +36,7 @@ const { filled, gettext } = await import("../../static/js/i18n.js");
 const { crossingText, count, happened, label, length, place, planText, reason, value } = await import("../../static/js/format.js");
 const { timesText } = await import("../../static/js/event-groups.js");
 const { summary } = await import("../../static/js/history.js");
+const { bounded } = await import("../../static/js/sketch/bounds.js");
 
 test("a text is filled with values in any order, and a value is not read again", () => {
   assert.equal(filled("%(b)s, %(a)s, %(b)s, 5 %", { a: "%(b)s", b: 1 }), "1, %(b)s, 1, 5 %");
@@ -84,4 +85,10 @@ test("every German text has the placeholders of the English one", () => {
     assert.ok(one, `no German for ${english}`);
     if (many === undefined) assert.equal(placeholders(one), placeholders(english), english);
   }
+});
+
+test("a bound is left out only below the last digit, however the language writes decimals", () => {
+  assert.equal(bounded("count", "", { value: 1234.4, low: 1200, high: 1268.8 }), "1.234 \u00b1 34");
+  assert.equal(bounded("correlation", "a", { value: 0.512, low: 0.502, high: 0.522 }), "0,512 \u00b1 0,01");
+  assert.equal(bounded("correlation", "a", { value: 0.512, low: 0.5119, high: 0.5121 }), "0,512");
 });

@@ -216,7 +216,7 @@ SECURE_HSTS_SECONDS = 365 * 24 * 3600
 SECURE_REFERRER_POLICY = "strict-origin-when-cross-origin"
 
 LANGUAGE_CODE = "en"
-# Each under its own name. A further one is a folder of translations and a line here (docs/translating.md).
+# A further language is a folder of translations and an entry here (docs/translating.md).
 LANGUAGES = [("en", "English"), ("de", "Deutsch")]
 LOCALE_PATHS = [BASE_DIR / "webapp" / "locale"]
 LANGUAGE_COOKIE_NAME = "lookout_language"

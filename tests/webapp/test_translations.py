@@ -21,8 +21,8 @@ STRING = r'"((?:[^"\\]|\\.)*)"'
 PLACEHOLDER = re.compile(r"%(?:\(\w+\))?[-+ #0]*(?:\d+|\*)?(?:\.\d+)?[a-zA-Z%]|\{\w*[^{}]*\}")
 # Words that are the same in every language, and examples of what a user types.
 SAME = {
-    "Lookout", "UTC", "CSV", "GeoJSON", "km", "speed_mps", "ship_type", "accuracy_m", "speed_mps > 5", "kind = 'forest'",
-    "SELECT mean(temp) FROM weather",
+    "Lookout", "UTC", "CSV", "GeoJSON", "km", "speed_mps", "ship_type", "accuracy_m",
+    "speed_mps > 5", "kind = 'forest'", "SELECT mean(temp) FROM weather",
 }  # fmt: skip
 SPOKEN = ("title", "aria-label", "placeholder", "alt", "data-confirm")
 # What is no text: the attributes of <body>, which pages fill, and all tags of Django.

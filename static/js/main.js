@@ -4,7 +4,9 @@ import { Address } from "./address.js";
 import { connectParts } from "./address-parts.js";
 import { AreaFields } from "./area-fields.js";
 import { AroundMenu } from "./around-menu.js";
-import { aboutObject, aboutPlace, placeOf } from "./around-targets.js";
+import { openingAroundMenu } from "./around-opening.js";
+import { aboutObject, placeOf } from "./around-targets.js";
+import { createBaseChoice } from "./base-choice.js";
 import { confirmed } from "./confirm.js";
 import { createCountLegend } from "./count-legend.js";
 import { DisplayFilter } from "./display-filter/display-filter.js";
@@ -23,11 +25,10 @@ import { createIncidents } from "./incidents/page.js";
 import { kindOf } from "./kinds.js";
 import { createKiosk } from "./kiosk.js";
 import { keepAddress } from "./language.js";
-import { createLayerList, LayerForm } from "./layer-list.js";
+import { createLayersPage } from "./layers-page.js";
 import { LayersApi } from "./layers-api.js";
 import { createLayers } from "./layers.js";
 import { createLitQueries } from "./lit-queries.js";
-import { onLongPress } from "./long-press.js";
 import { MonitorMap } from "./map.js";
 import { MeasureTool } from "./measure/tool.js";
 import { Navigation, OBJECT_ZOOM } from "./navigation.js";
@@ -139,7 +140,6 @@ const socket = new Socket(`${page.websocket}?queries=asked`, {
   },
   onMessage: receive,
 });
-const arriving = new Set(); // layers that this page uploaded, while they are being imported
 const pages = new QueryPages({
   store,
   ask: (message) => socket.request(message),
@@ -370,27 +370,15 @@ const queryList = createQueryList(store, pages, {
     events.filterBy(query.query);
   },
 });
-createLayerList(store, {
-  show: (layer) => store.showLayer(layer.name, !layer.shown),
-  zoom: (layer) => navigation.toLayer(layer),
-  drawPoint: (layer) => drawFeature(layer, "Point"),
-  drawLine: (layer) => drawFeature(layer, "LineString"),
-  drawPolygon: (layer) => drawFeature(layer, "Polygon"),
-  count: (layer) => {
-    store.showLayer(layer.name, true);
-    store.colourByCount(layer.name, !layer.byCount);
-  },
-  join: (layer) => joinLayer(layer.name),
-  cancel: (layer) => tried(api.cancel(layer.name)),
-  share: (layer, team) => tried(api.share(layer.name, team)),
-  remove: async (layer) => {
-    const name = layer.title;
-    const question = gettext(
-      "Delete \u201c%(name)s\u201d with all its versions? Queries that join it wait until there is one of its name again. This cannot be undone.",
-    );
-    if (!(await confirmed(filled(question, { name }), gettext("Delete")))) return;
-    await tried(api.remove(layer.name), filled(gettext("Deleted \u201c%(name)s\u201d."), { name }));
-  },
+const layers = createLayersPage({
+  store,
+  api,
+  navigation,
+  now,
+  mostBytes: page.upload_bytes,
+  onOpen: () => tabs.show("layers"),
+  draw: (layer, kind) => featurePanel.draw(layer, kind),
+  start: (plan) => form.start(null, plan),
 });
 createLitQueries(map.leaflet, $("query-list"), { at: (place) => map.queryAt(place), onChange: (numbers) => map.light(numbers) });
 createExamples(store, (shown) => ask({ type: "examples.show", shown }));
@@ -399,17 +387,6 @@ const viewsPanel = new ViewsPanel({
   ask: (message) => socket.request(message),
   address: () => location.hash,
   open: openView,
-});
-const layerForm = new LayerForm({
-  store,
-  mostBytes: page.upload_bytes,
-  upload: (fields, onProgress) => api.upload(fields, onProgress),
-  names: () => [...store.layers.keys()],
-  onOpen: () => tabs.show("layers"),
-  onDone: (layer) => {
-    if (!store.layers.has(layer.name)) store.apply({ type: "layer.status", layer }, now());
-    arriving.add(layer.name);
-  },
 });
 createUnitsControl(() => {
   map.showUnits();
@@ -422,14 +399,13 @@ createUnitsControl(() => {
   measure.redraw();
   store.emit("objects", "queries", "figures", "places");
 });
-showBase(map.firstBase(recall("base")));
+const base = createBaseChoice(map);
 map.objects.names = recall("names") ?? true;
-map.leaflet.on("zoomend", showBaseHint);
-createLayers({ store, map, now, shown, toggle: toggleStream, base: map.firstBase(recall("base")), onBase: showBase, names: map.objects.names, onNames: setNames, ...sketches.switches });
+createLayers({ store, map, now, shown, toggle: toggleStream, base: base.first, onBase: base.show, names: map.objects.names, onNames: setNames, ...sketches.switches });
 const recolourLegend = createCountLegend({
   store,
   palette: palette.read,
-  onJoin: joinLayer,
+  onJoin: layers.join,
   onPlain: (name) => store.colourByCount(name, false),
 });
 const drawRegions = createRegions({ L, map: map.leaflet, store, colour: () => palette.read().accent, onShow: (on) => subscriptions.regions(on) });
@@ -479,6 +455,14 @@ const theme = createTheme($("theme"), () => {
   address.write();
 });
 symbology.start();
+const openAround = openingAroundMenu({
+  store,
+  map,
+  menu: aroundMenu,
+  shown,
+  busy: () => drawing() || map.moving.dragging,
+  onOpen: () => tooltip.hide(),
+});
 const kiosk = createKiosk({ store, map, now, onChange: () => address.write() });
 createShortcuts([
   { key: "n", text: gettext("New query: draw a rectangle"), run: () => form.start() },
@@ -494,7 +478,7 @@ createShortcuts([
   { key: "w", text: gettext("Watch the selected object, or no longer"), run: () => table.starSelected() },
   { key: "v", text: gettext("Views, and share links"), run: () => viewsPanel.start() },
   { key: "/", text: gettext("Search for an object"), run: () => $("search").focus() },
-  { key: "a", text: gettext("Queries around the selected object, or the middle of the map"), run: openAroundMenu },
+  { key: "a", text: gettext("Queries around the selected object, or the middle of the map"), run: openAround },
   { key: "f", text: gettext("Follow the selected object"), run: () => store.selected && panel.setFollow(!panel.following) },
   { key: "y", text: gettext("Why is the selected object in an answer, or not?"), run: () => store.selected && $("object-why").focus() },
   { key: "t", text: gettext("Trails on or off"), run: () => symbology.showTrails(!symbology.trailsOn()) },
@@ -513,15 +497,8 @@ store.on("objects selection", () => map.objects.invalidate());
 store.on("queries", coalesced(showQueries, QUERIES_MS));
 store.on("queries", subscribe);
 store.on("streams", () => subscriptions.view());
-store.on("layers", showArrived);
 store.on("layers", () => remember("layers", looksOf(store)));
 setInterval(() => map.refresh(), RESTALE_MS); // objects fade with time alone
-map.leaflet.on("contextmenu", ({ originalEvent }) => {
-  originalEvent.preventDefault();
-  openAroundMenuAt(originalEvent);
-});
-onLongPress($("map"), (event) => !event.target.closest(".leaflet-control, .handle") && openAroundMenuAt(event));
-map.leaflet.on("movestart zoomstart", () => aroundMenu.close(false));
 map.leaflet.on("dragstart", () => panel.setFollow(false));
 map.leaflet.on("moveend", debounced(() => subscriptions.view(), VIEW_WAIT_MS));
 map.leaflet.on("moveend", subscribe);
@@ -544,7 +521,7 @@ function receive(message) {
   subscriptions.follow(message);
   pages.follow(message);
   viewsPanel.follow(message);
-  if (["hello", "changes.missed"].includes(message.type)) listLayers();
+  if (["hello", "changes.missed"].includes(message.type)) layers.refresh();
 }
 
 /** Send a request that has no form to the server, and return the reply; after an error, show it as a toast and return null. */
@@ -566,81 +543,6 @@ function showIncident({ stream, key, lon, lat, query }) {
   if (lon === null) return store.queries.has(query) && navigation.toQuery(store.queries.get(query));
   store.select(stream, key);
   map.flyTo(lon, lat, OBJECT_ZOOM);
-}
-
-function openAroundMenuAt(event) {
-  if (drawing() || map.moving.dragging) return;
-  tooltip.hide();
-  const slot = map.objects.hit(map.leaflet.mouseEventToContainerPoint(event));
-  const place = placeOf(map.leaflet.mouseEventToLatLng(event));
-  const target = slot === undefined ? aboutPlace(store, shown, place) : aboutObject(store, store.objects.streams[slot], store.objects.keys[slot]);
-  showAroundMenu(target, { x: event.clientX, y: event.clientY });
-}
-
-function openAroundMenu() {
-  const { selected } = store;
-  const box = $("map").getBoundingClientRect();
-  const middle = { x: box.left + box.width / 2, y: box.top + box.height / 2 };
-  showAroundMenu(selected ? aboutObject(store, selected.stream, selected.key) : aboutPlace(store, shown, placeOf(map.leaflet.getCenter())), middle);
-}
-
-function showAroundMenu(target, point) {
-  if (target.stream) aroundMenu.show(target, point);
-  else toast(gettext("No stream is switched on, so there is nothing to query here."));
-}
-
-/** Show a base map, and remember it. */
-async function showBase(index) {
-  if (index !== map.firstBase(recall("base"))) remember("base", map.baseNames[index]);
-  showBaseHint();
-  await tried(map.setBase(index));
-  showBaseHint();
-}
-
-/** Show the hint of what can be added, where the built-in map has nothing more to show. */
-function showBaseHint() {
-  $("base-hint").hidden = !map.bare;
-}
-
-/** Wait for a promise, then show `done`, if it is given; show an error as a toast. */
-async function tried(promise, done) {
-  try {
-    await promise;
-    if (done) toast(done);
-  } catch (error) {
-    toast(error.message, "error");
-  }
-}
-
-async function listLayers() {
-  try {
-    store.apply({ type: "layers.listed", layers: await api.list() }, now());
-  } catch (error) {
-    toast(error.message, "error");
-  }
-}
-
-/** Draw the layers that this page uploaded as soon as they are imported, and fly to them. */
-function showArrived() {
-  for (const name of arriving) {
-    const layer = store.layers.get(name);
-    if (layer?.status === "importing") continue;
-    arriving.delete(name);
-    if (layer?.status !== "ready") continue;
-    store.showLayer(name, true);
-    navigation.toLayer(layer);
-  }
-}
-
-/** Begin a query that joins a layer. */
-function joinLayer(name) {
-  store.showLayer(name, true);
-  form.start(null, { kind: "join", join: { layer: name } });
-}
-
-function drawFeature(layer, kind) {
-  store.showLayer(layer.name, true);
-  featurePanel.draw(layer, kind);
 }
 
 function showQueries() {
@@ -706,7 +608,7 @@ function escape() {
   if (stopDrawing()) return undefined;
   if (table.escape()) return undefined;
   if (featurePanel.close()) return undefined;
-  if (layerForm.open) return layerForm.close();
+  if (layers.form.open) return layers.form.close();
   if (measure.stop()) return undefined;
   if (kiosk.get()) return kiosk.set(false);
   tooltip.hide();

@@ -22,3 +22,13 @@ export function toast(text, kind = "info", action = null) {
   $("toasts").append(box);
   setTimeout(() => box.remove(), action ? SHOWN_MS.error : SHOWN_MS[kind]);
 }
+
+/** Wait for a promise, then show `done`, if it is given; show an error as a toast. */
+export async function tried(promise, done) {
+  try {
+    await promise;
+    if (done) toast(done);
+  } catch (error) {
+    toast(error.message, "error");
+  }
+}

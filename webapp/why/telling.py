@@ -151,7 +151,10 @@ def event_document(user: Any, event: Event) -> dict[str, Any]:
         subject = None
     else:
         why = explain(asked.plan, subject, known_then(asked, event, subject))
-        notes = _notes(asked, subject)
+        if event.key:
+            notes = _notes(asked, subject)
+        else:  # a rule about whole answers
+            subject = None
     if query.revision > 1 and event.recorded and query.updated > event.recorded + timedelta(seconds=1):
         notes.append("The query may have changed since then. The event is explained with the query as it is now.")
     if event.reason == "expired":

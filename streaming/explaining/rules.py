@@ -14,14 +14,16 @@ MOST_TIMES_SHOWN = 4
 _LASTS = {"all": every, "any": some}
 
 
-def rule_term(plan: RulePlan, subject: Subject, known: Known) -> Term:
+def rule_term(plan: RulePlan, subject: Subject | None, known: Known) -> Term:
     """Explain a rule: whether the object has an alarm, and what it lacks.
 
     With the clock of the rule and the object, the terms are as the engine knows them, at the time of that clock.
-    Without it, the terms about time are not known.
+    Without it, the terms about time are not known. A rule about whole answers has no subject.
     """
     told = known.clock
-    now_us = told.now_us if told else known.now_us or subject.table["time_us"][0].as_py()
+    now_us = told.now_us if told else known.now_us
+    if not now_us and subject is not None:
+        now_us = subject.table["time_us"][0].as_py()
     terms = []
     if plan.schedule:
         on, until_us = plan.schedule.at(now_us)

@@ -25,7 +25,7 @@ def rule_term(plan: RulePlan, subject: Subject | None, known: Known) -> Term:
     if not now_us and subject is not None:
         now_us = subject.table["time_us"][0].as_py()
     terms = []
-    if plan.schedule:
+    if plan.schedule and now_us is not None:
         on, until_us = plan.schedule.at(now_us)
         found = f"it {'counts' if on else 'does not count'} until {clock(until_us, now_us)}"
         terms.append(Term("the rule counts now", on, found))

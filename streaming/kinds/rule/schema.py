@@ -40,6 +40,7 @@ def _condition() -> Schema:
     limit = {"type": ["number", "null"], "minimum": 0, "maximum": MOST_OBJECTS}
     limits = {name: limit | {"description": descriptions(Condition)[name]} for name in ("below", "above")}
     properties["count"] = {
+        "description": "How many objects are in the answer of a query: fewer than a number, or more.",
         "type": "object",
         "properties": {"query": query} | limits,
         "required": ["query"],

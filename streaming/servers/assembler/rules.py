@@ -245,7 +245,7 @@ class _Step:
         state = RuleState(*tables, over, self._lasting(new, table), counts, self._clock_us, off)
         counters = {"results": rows.num_rows, "entries": len(table)}
         clocks = told_clocks(self._control, (tables[0], tables[1]), counts, self._now_us)
-        return state, Results(rows, self._snapshots(table), counters, clocks=clocks)
+        return state, Results(rows, self._snapshots(table, over), counters, clocks=clocks)
 
     def _end_rules(self):
         """Remove the entries of rules that have ended or have another plan, and tell the ends of their alarms."""
@@ -530,18 +530,24 @@ class _Step:
         lasts[lasts] = table.take(part[lasts], row[lasts], ("phase",))["phase"] == ALARM
         return rows.filter(pa.array(lasts[of]))
 
-    def _snapshots(self, table):
-        """Return the whole answers of the rules whose snapshots were asked for."""
+    def _snapshots(self, table, over):
+        """Return the whole answers of the rules whose snapshots were asked for, as they were told: without `over`."""
         asked = np.unique(np.array(self._control.applied.snapshots, dtype=np.int64))
         asked = asked[find(self._rules.ids, asked)[1]]
         if not len(asked):
             return result_schema(self._space).empty_table()
         part, row = table.select(lambda run: (run.columns["phase"] == ALARM) & find(asked, run.columns["rule"])[1])
         found = table.take(part, row)
-        objects, known = self._objects(found["object"])
-        count = int(known.sum())
-        told = {"sign": np.full(count, ENTERED, dtype=np.int8), "reason": np.full(count, SNAPSHOT, dtype=np.int8)}
-        return _with_columns(objects, told | {"query": found["rule"][known]})
+        waiting, first = np.unique(names_of(over["query"].to_numpy(), over["key_hash"].to_numpy()), return_index=True)
+        told = ~find(waiting, names_of(found["rule"], found["object"]))[1]
+        objects, known = self._objects(found["object"][told])
+        rows = _with_columns(objects, {"query": found["rule"][told][known]})
+        # Of alarms whose next tuple waits, only those that it ends were told.
+        next_told = over.take(pa.array(first))
+        ends = (next_told["sign"].to_numpy() == LEFT) & find(asked, next_told["query"].to_numpy())[1]
+        rows = pa.concat_tables([rows, next_told.filter(pa.array(ends))])
+        signs = {"sign": ENTERED, "reason": SNAPSHOT}
+        return _with_columns(rows, {name: np.full(rows.num_rows, sign, dtype=np.int8) for name, sign in signs.items()})
 
 
 _NO_NAMES = np.empty(0, dtype=np.int64)

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from streaming.operators.runs import find
-from streaming.results import EXPIRED, FILTERED, HANDOFF, MOVED, QUIET_HANDOFF, STAYED
+from streaming.results import ENTERED, EXPIRED, FILTERED, HANDOFF, LEFT, MOVED, QUIET_HANDOFF
 from streaming.results.netting import fanned_out
 from streaming.servers.answers.tuples import Results
 from streaming.servers.control.registry import MICROSECONDS, Applied, Registry
@@ -104,17 +104,22 @@ class Watched:
             mine = {answer: members[find(queries, members)[1]].tolist() for answer, members in several.items()}
             shared = {answer: tuple(members) for answer, members in mine.items() if members}
             names = np.union1d(queries, np.array(list(shared), dtype=np.int64))
-        told = results.changes.filter(pa.array(results.changes["sign"].to_numpy() != STAYED))
+        told = _of_members(results.changes)
         changes = _chosen(told, names, batch)
         if changes.num_rows:
             reason = told["reason"].to_numpy()[find(names, told["query"].to_numpy())[1]]
             time_us = _happened(changes, reason, clock_us or control.now_us, heard, control.after)
             changes = changes.set_column(COLUMNS.index("time_us"), SCHEMA.field("time_us"), pa.array(time_us))
-        return cls(fanned_out(changes, shared), _chosen(results.snapshots, queries, batch))
+        return cls(fanned_out(changes, shared), _chosen(_of_members(results.snapshots), queries, batch))
 
     def after(self, earlier: "Watched") -> "Watched":
         """Return these changes after those of earlier micro-batches."""
         return Watched(pa.concat_tables([earlier.changes, self.changes]), self.snapshots)
+
+
+def _of_members(table):
+    """Return the tuples that say who is in an answer: not those of updates, and not those that say where a query is."""
+    return table.filter(pa.array(np.isin(table["sign"].to_numpy(), (ENTERED, LEFT))))
 
 
 def _happened(changes, reason, clock_us, heard, registry):

@@ -171,13 +171,13 @@ function between({ interpolated, fromMs, toMs }) {
 
 /** Return the head of an event's row: what happened to which object. */
 function headOf(event) {
-  const name = title(event.key, parsed(event.text));
+  const name = title(event.key || event.queryName, parsed(event.text));
   return h("span", { class: "event-head" }, h("span", { class: "event-name" }, happened(name, event)), keyBeside(name, event));
 }
 
 /** Return the key to show beside an object's name, since names may repeat and keys do not; null without a name. */
 function keyBeside(name, { key, threshold }) {
-  return threshold || name === key ? null : h("span", { class: "event-key" }, key);
+  return threshold || !key || name === key ? null : h("span", { class: "event-key" }, key);
 }
 
 function signWord({ sign, threshold, told, met }) {

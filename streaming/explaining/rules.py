@@ -1,5 +1,7 @@
 """Rules explained: the condition over answers, and the clocks of the rule and the object."""
 
+from collections.abc import Mapping
+
 from streaming.explaining.known import Known
 from streaming.explaining.subject import Subject
 from streaming.explaining.terms import Term, every, negated, some, with_details
@@ -12,22 +14,25 @@ MOST_TIMES_SHOWN = 4
 _LASTS = {"all": every, "any": some}
 
 
-def rule_term(plan: RulePlan, subject: Subject, known: Known) -> Term:
+def rule_term(plan: RulePlan, subject: Subject | None, known: Known) -> Term:
     """Explain a rule: whether the object has an alarm, and what it lacks.
 
     With the clock of the rule and the object, the terms are as the engine knows them, at the time of that clock.
-    Without it, the terms about time are not known.
+    Without it, the terms about time are not known. A rule about whole answers has no subject.
     """
     told = known.clock
-    now_us = told.now_us if told else known.now_us or subject.table["time_us"][0].as_py()
+    now_us = told.now_us if told else known.now_us
+    if not now_us and subject is not None:
+        now_us = subject.table["time_us"][0].as_py()
     terms = []
-    if plan.schedule:
+    if plan.schedule and now_us is not None:
         on, until_us = plan.schedule.at(now_us)
         found = f"it {'counts' if on else 'does not count'} until {clock(until_us, now_us)}"
         terms.append(Term("the rule counts now", on, found))
-    when = _condition(plan.when, known)
+    counts = dict(zip(plan.queries, told.counts, strict=True)) if told and told.counts else {}
+    when = _condition(plan.when, known, counts)
     if plan.until and (told is None or told.phase == ALARM):
-        when = some("the alarm begins or lasts", [when, _condition(plan.until, known)])
+        when = some("the alarm begins or lasts", [when, _condition(plan.until, known, counts)])
     if plan.rate:
         # Such an alarm lasts also while the condition does not hold.
         terms.append(with_details(_rate_term(plan.rate, told), [when]))
@@ -48,14 +53,27 @@ def _since(plan, told):
     return f"since {clock(began_us, told.now_us)}"
 
 
-def _condition(condition: Condition, known: Known) -> Term:
+def _condition(condition: Condition, known: Known, counts: Mapping[int, int]) -> Term:
+    if condition.operator == "count":
+        return _count_term(condition, known, counts)
     if condition.operator == "query":
         return _answer_term(condition.query, known)
-    parts = [_condition(part, known) for part in condition.parts]
+    parts = [_condition(part, known, counts) for part in condition.parts]
     if condition.operator == "not":
         return negated(f"not: {parts[0].asks}", parts[0])
     joined = " and " if condition.operator == "all" else " or "
     return _LASTS[condition.operator](joined.join(part.asks for part in parts), parts)
+
+
+def _count_term(condition, known, counts):
+    """Return the term that an answer has fewer, or more, objects than a limit."""
+    name = known.names.get(condition.query, f"query {condition.query}")
+    limit = f"above {condition.above:g}" if condition.below is None else f"below {condition.below:g}"
+    asks, count = f"the count of \u201c{name}\u201d is {limit}", counts.get(condition.query)
+    if count is None:
+        return Term(asks, None, "how many objects it had is not known")
+    holds = count > condition.above if condition.below is None else count < condition.below
+    return Term(asks, holds, f"{count} object{'' if count == 1 else 's'}")
 
 
 def _answer_term(query, known):

@@ -32,6 +32,8 @@ class RuleClock:
         Until then there is no other alarm; 0 if there was none.
     began_us : tuple of int
         For a rule with a rate: when the condition began to hold, as far as it counts.
+    counts : tuple of int
+        For a rule about whole answers: how many objects each of the queries that it names has, in their order.
     """
 
     query: int
@@ -43,6 +45,7 @@ class RuleClock:
     since_us: int = 0
     rearmed_us: int = 0
     began_us: tuple[int, ...] = ()
+    counts: tuple[int, ...] = ()
 
     def document(self) -> dict[str, Any]:
         """Return the clock as a JSON object."""
@@ -52,4 +55,4 @@ class RuleClock:
     def of(cls, document: Mapping[str, Any]) -> "RuleClock":
         """Return the clock that a JSON object describes; the inverse of `document`."""
         told = dict(document)
-        return cls(**told | {name: tuple(told[name]) for name in ("members", "began_us")})
+        return cls(**told | {name: tuple(told[name]) for name in ("members", "began_us", "counts")})

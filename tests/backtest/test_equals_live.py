@@ -18,6 +18,13 @@ START_S = 1_700_121_590
 TTL_S = 20.0
 OFFICE = {"from": "09:00", "to": "09:01", "time_zone": "Europe/Berlin"}
 IN_WIDE, IN_NARROW, IN_EAST = ({"query": number} for number in (1, 2, 3))
+
+
+def count(query, **limit):
+    """The condition that an answer has fewer or more objects than a limit."""
+    return {"count": {"query": query} | limit}
+
+
 PLANS = {
     1: {"stream": "a", "compare": {"lo": [-20, -20], "hi": [20, 20]}},
     2: {"stream": "a", "compare": {"lo": [-10, -10], "hi": [10, 10]}, "emit": "membership"},
@@ -28,6 +35,18 @@ PLANS = {
     13: {"stream": "a", "kind": "rule", "when": {"all": [IN_WIDE, {"not": IN_NARROW}]}, "for_s": 3},
     14: {"stream": "a", "kind": "rule", "when": IN_EAST, "until": IN_WIDE, "for_s": 1},
     15: {"stream": "a", "kind": "rule", "when": IN_NARROW, "rate": {"more_than": 1, "within_s": 12}},
+    17: {"stream": "a", "kind": "rule", "when": count(1, below=2)},
+    18: {
+        "stream": "a",
+        "kind": "rule",
+        "when": count(1, above=2),
+        "until": count(1, above=1),
+        "for_s": 3,
+        "rearm_s": 5,
+    },
+    19: {"stream": "a", "kind": "rule", "when": {"all": [count(1, above=0), {"not": count(2, above=0)}]}, "for_s": 2},
+    20: {"stream": "a", "kind": "rule", "when": count(3, above=0), "rate": {"more_than": 1, "within_s": 12}},
+    21: {"stream": "a", "kind": "rule", "when": count(2, below=2), "for_s": 1, "schedule": OFFICE},
     16: {"stream": "a", "kind": "rule", "when": {"any": [IN_EAST, IN_NARROW]}, "for_s": 2, "schedule": OFFICE},
 }
 

@@ -47,3 +47,15 @@ test("a rule in words", () => {
   assert.equal(conditionText({ any: [{ query: 7 }, { all: [{ query: 8 }, { not: { query: 9 } }] }] }, nameOf), "in Harbour or (in Ferries and not in Approach)");
   assert.deepEqual([90, 120, 7200].map(duration), ["90 s", "2 min", "2 h"]);
 });
+
+test("a rule about the whole answer", () => {
+  const fields = { ...FIELDS, whole: true, limit: "none", objects: 20, forMin: 10 };
+  const plan = planOfRule(fields);
+  assert.deepEqual([plan.when, plan.for_s], [{ count: { query: 7, below: 1 } }, 600]);
+  assert.deepEqual(fieldsOfRule(plan), fields);
+  assert.equal(ruleSentences(plan, nameOf), "An alarm begins when there has been nothing in Harbour for 10 min without a break. It lasts until that is no longer so.");
+  const more = planOfRule({ ...fields, limit: "more" });
+  assert.deepEqual(fieldsOfRule(more), { ...fields, limit: "more" });
+  assert.equal(planText(more, (source, number) => nameOf(number)), "alarm if more than 20 in Harbour for 10 min");
+  assert.deepEqual(Object.keys(errorsOfRule("a rule", { ...fields, limit: "fewer", objects: 1.5 })), ["objects"]);
+});

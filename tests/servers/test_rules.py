@@ -39,10 +39,13 @@ OFFICE = {"days": ["mon", "tue", "wed", "thu", "fri"], "from": "09:00", "to": "1
 
 
 def holds(condition, members):
-    """Evaluate a condition for one object, given the queries that it is in."""
+    """Evaluate a condition for one object, given the queries that it is in; for whole answers, given their counts."""
     ((operator, value),) = condition.items()
     if operator == "query":
         return value in members
+    if operator == "count":
+        count = members[value["query"]]
+        return count < value["below"] if "below" in value else count > value["above"]
     if operator == "not":
         return not holds(value, members)
     return (all if operator == "all" else any)(holds(part, members) for part in value)

@@ -39,7 +39,7 @@ def document_of(change: IncidentChange) -> dict[str, Any]:
         },
         "incident": {
             "id": incident.pk,
-            "key": incident.key,
+            "key": incident.key or query.name,
             "partner": incident.partner or None,
             "severity": incident.severity,
             "opened": _iso(incident.opened),

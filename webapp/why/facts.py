@@ -135,7 +135,7 @@ async def _rule_now(asked, hub, subject, known):
     clock = await hub.clocks.ask(asked.query.pk, subject.key, ANSWER_S)
     named = await database_sync_to_async(_named)(asked.user, asked.plan)
     answers = {}
-    for query in named:
+    for query in () if asked.plan.whole else named:
         one = Asked.of(asked.user, query)
         answers[query.pk] = explain(one.plan, subject, await known_now(one, hub, subject))
     return replace(known, clock=clock, answers=answers, names={query.pk: query.name for query in named})
@@ -170,6 +170,9 @@ def _stored(stream, key, event):
 def _rule_then(asked, event, known):
     """Add what the stored events of the queries that a rule names tell about the time of an event of the rule."""
     named = _named(asked.user, asked.plan)
+    if asked.plan.whole:  # how many objects answers had is not stored
+        clock = _clock_then(asked.plan, asked.query.pk, event, [])
+        return replace(known, names={query.pk: query.name for query in named}, clock=clock)
     # The time of an alarm is a whole second; what began it may have happened within that second.
     before = Event.objects.filter(key=event.key, time__lt=event.time + timedelta(seconds=1)).order_by("time", "pk")
     answers, members = {}, []

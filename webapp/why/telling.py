@@ -10,6 +10,7 @@ from django.utils.translation import gettext
 
 from streaming.explaining import Subject, Term, explain
 from streaming.explaining.moving import threshold_term
+from streaming.explaining.rules import rule_term
 from streaming.explaining.terms import every
 from streaming.explaining.words import clock, span
 from streaming.kinds.base import Evaluation
@@ -148,6 +149,9 @@ def event_document(user: Any, event: Event) -> dict[str, Any]:
     notes = []
     if asked.evaluation is Evaluation.AGGREGATE:
         why = _threshold(asked.plan, event)
+        subject = None
+    elif getattr(asked.plan, "whole", False):
+        why = rule_term(asked.plan, None, known_then(asked, event, None))
         subject = None
     else:
         why = explain(asked.plan, subject, known_then(asked, event, subject))

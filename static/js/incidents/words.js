@@ -21,10 +21,10 @@ const DETAILS = [
   [/^until (?<time>.+)$/s, gettext("until %(time)s")],
 ];
 
-/** Say what an incident is about: an object, a pair, or a threshold that a figure crossed. */
+/** Say what an incident is about: an object, a pair, a threshold that a figure crossed, or the query if it is about a whole answer. */
 export function headline({ key, partner, name, properties }) {
   if (partner && "value" in properties) return crossingText({ queryName: name, group: key, threshold: partner, sign: 1, value: properties.value });
-  const object = title(key, properties);
+  const object = title(key || name, properties);
   if (!partner) return object;
   const distance = Number.isFinite(properties.distance) ? `, ${length(properties.distance)}` : "";
   return filled(gettext("%(object)s with %(partner)s"), { object, partner }) + distance;

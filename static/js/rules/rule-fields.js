@@ -10,9 +10,11 @@ const DAY_NAMES = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"];
  *
  * @param {object} fields `stream`; `query`, the watched one; `also` and `unless`, numbers of further queries, or ""; `until`, the
  *   number of a query that must be left, or ""; `often`, whether the rule counts how often; `forMin`, `moreThan`, `withinMin`,
- *   `rearmMin`; `scheduled`, `days`, `from`, `to`, `timeZone`
+ *   `rearmMin`; `scheduled`, `days`, `from`, `to`, `timeZone`; `whole`, whether it is about
+ *   the whole answer: then `limit` ("none", "fewer", "more") and `objects`
  */
 export function planOfRule(fields) {
+  if (fields.whole) return { stream: fields.stream, kind: "rule", when: { count: countOf(fields) }, for_s: (fields.forMin || 0) * MINUTE_S, ...timesOf(fields) };
   const parts = [{ query: fields.query }];
   if (fields.also) parts.push({ query: fields.also });
   if (fields.unless) parts.push({ not: { query: fields.unless } });
@@ -22,20 +24,33 @@ export function planOfRule(fields) {
     plan.for_s = (fields.forMin || 0) * MINUTE_S;
     if (fields.until) plan.until = { query: fields.until };
   }
-  plan.rearm_s = (fields.rearmMin || 0) * MINUTE_S;
-  if (fields.scheduled) plan.schedule = { days: fields.days, from: fields.from, to: fields.to, time_zone: fields.timeZone };
-  return plan;
+  return { ...plan, ...timesOf(fields) };
+}
+
+function countOf({ query, limit, objects }) {
+  if (limit === "none") return { query, below: 1 };
+  return limit === "fewer" ? { query, below: objects } : { query, above: objects };
+}
+
+function timesOf(fields) {
+  const times = { rearm_s: (fields.rearmMin || 0) * MINUTE_S };
+  if (fields.scheduled) times.schedule = { days: fields.days, from: fields.from, to: fields.to, time_zone: fields.timeZone };
+  return times;
 }
 
 /** Return the fields that show a plan; null if they cannot show it, so that it has to be edited as JSON. */
 export function fieldsOfRule(plan) {
-  const parts = plan.when.all ?? [plan.when];
+  const whole = plan.when.count;
+  if (whole && (plan.until || plan.rate)) return null;
+  const parts = whole ? [{ query: whole.query }] : (plan.when.all ?? [plan.when]);
   const wanted = parts.filter((part) => part.query).map((part) => part.query);
   const unwanted = parts.filter((part) => part.not?.query).map((part) => part.not.query);
   const shown = wanted.length + unwanted.length === parts.length && wanted.length >= 1 && wanted.length <= 2 && unwanted.length <= 1;
   if (!shown || (plan.until && !plan.until.query)) return null;
   return {
     stream: plan.stream,
+    whole: Boolean(whole),
+    ...limitOf(whole ?? { below: 1 }),
     query: wanted[0],
     also: wanted[1] ?? "",
     unless: unwanted[0] ?? "",
@@ -53,10 +68,16 @@ export function fieldsOfRule(plan) {
   };
 }
 
+function limitOf({ below, above }) {
+  if (below === 1) return { limit: "none", objects: 20 };
+  return Number.isFinite(below) ? { limit: "fewer", objects: below } : { limit: "more", objects: above };
+}
+
 /** Return what is wrong with fields, by the name of the field. */
 export function errorsOfRule(name, fields) {
   const errors = {};
   if (!name) errors.name = gettext("Type a name for the rule.");
+  if (fields.whole && fields.limit !== "none" && !(Number.isInteger(fields.objects) && fields.objects >= 0)) errors.objects = gettext("The number of objects must be a whole number of at least 0.");
   if (fields.often && !(Number.isInteger(fields.moreThan) && fields.moreThan >= 1)) errors.moreThan = gettext("More than must be a whole number of at least 1.");
   if (fields.often && !(fields.withinMin > 0)) errors.moreThan = gettext("The time must be longer than 0 minutes.");
   if (!fields.often && !(fields.forMin >= 0)) errors.forMin = gettext("For must be 0 or more minutes.");

@@ -7,7 +7,7 @@ import { errorsOfRule, fieldsOfRule, planOfRule } from "./rule-fields.js";
 import { chosenTeam, showTeams } from "../teams/team-fields.js";
 import { ruleSentences } from "./rule-words.js";
 
-const ERRORS = ["name", "forMin", "moreThan", "rearmMin", "days", "form"];
+const ERRORS = ["name", "objects", "forMin", "moreThan", "rearmMin", "days", "form"];
 
 /** Whether a rule can watch a query: objects enter its answer and leave it. */
 export function canBeWatched({ plan, status }) {
@@ -55,6 +55,9 @@ export class RuleForm {
     const { elements } = this.form;
     setText($("rule-title"), rule ? gettext("Edit rule") : gettext("New rule"));
     elements.name.value = name;
+    elements.about.value = fields.whole ? "whole" : "each";
+    elements.limit.value = fields.limit;
+    elements.objects.value = fields.objects;
     elements.often.value = fields.often ? "often" : "long";
     for (const number of ["forMin", "moreThan", "withinMin", "rearmMin"]) elements[number].value = fields[number];
     elements.scheduled.checked = fields.scheduled;
@@ -88,7 +91,10 @@ export class RuleForm {
       stream: this.stream,
       query: this.watched,
       ...Object.fromEntries(["also", "unless", "until"].map((name) => [name, query(name)])),
-      often: elements.often.value === "often",
+      whole: elements.about.value === "whole",
+      limit: elements.limit.value,
+      objects: number("objects"),
+      often: elements.about.value === "each" && elements.often.value === "often",
       ...Object.fromEntries(["forMin", "moreThan", "withinMin", "rearmMin"].map((name) => [name, number(name)])),
       scheduled: elements.scheduled.checked,
       days: [...elements.day].filter((day) => day.checked).map((day) => day.value),
@@ -107,7 +113,11 @@ export class RuleForm {
   #changed() {
     const fields = this.#fields();
     $("rule-long").hidden = fields.often;
-    $("rule-until").hidden = fields.often;
+    $("rule-whole").hidden = !fields.whole;
+    $("rule-objects").hidden = fields.limit === "none";
+    $("rule-frequency").hidden = fields.whole;
+    $("rule-others").hidden = fields.whole;
+    $("rule-until").hidden = fields.often || fields.whole;
     $("rule-often").hidden = !fields.often;
     $("rule-schedule").hidden = !fields.scheduled;
     const errors = errorsOfRule("named", fields);

@@ -22,11 +22,25 @@ export function duration(seconds) {
 export function conditionText(condition, nameOf) {
   const [[operator, value]] = Object.entries(condition);
   if (operator === "query") return filled(gettext("in %(query)s"), { query: nameOf(value) });
+  if (operator === "count") return countText(value, nameOf(value.query));
   if (operator === "not" && "query" in value) return filled(gettext("not in %(query)s"), { query: nameOf(value.query) });
   if (operator === "not") return filled(gettext("not (%(condition)s)"), { condition: conditionText(value, nameOf) });
   const parts = value.map((part) => ("all" in part || "any" in part ? `(${conditionText(part, nameOf)})` : conditionText(part, nameOf)));
   const joined = operator === "all" ? gettext("%(one)s and %(other)s") : gettext("%(one)s or %(other)s");
   return parts.reduce((one, other) => filled(joined, { one, other }));
+}
+
+function countText({ below, above }, query) {
+  if (below === 1) return filled(gettext("nothing in %(query)s"), { query });
+  if (Number.isFinite(below)) return filled(gettext("fewer than %(count)s in %(query)s"), { count: below, query });
+  return filled(gettext("more than %(count)s in %(query)s"), { count: above, query });
+}
+
+/** Tell whether a condition is about whole answers, and not about objects. */
+export function isWhole(condition) {
+  const [[operator, value]] = Object.entries(condition);
+  if (operator === "not") return isWhole(value);
+  return operator === "count" || (Array.isArray(value) && value.some(isWhole));
 }
 
 /** Return what a rule says, as a short text for lists. */
@@ -40,12 +54,14 @@ export function ruleText(plan, nameOf) {
 /** Return the whole rule as sentences, as the form shows it before it is saved. */
 export function ruleSentences(plan, nameOf) {
   const { schedule, rearm_s: rearmS } = plan;
-  const again = rearmS ? filled(gettext("Then the same object has no other alarm for %(duration)s."), { duration: duration(rearmS) }) : "";
+  const rest = isWhole(plan.when) ? gettext("Then there is no other alarm for %(duration)s.") : gettext("Then the same object has no other alarm for %(duration)s.");
+  const again = rearmS ? filled(rest, { duration: duration(rearmS) }) : "";
   return [beginText(plan, nameOf), endText(plan, nameOf), again, schedule ? scheduleText(schedule) : ""].filter(Boolean).join(" ");
 }
 
 function beginText({ when, rate, for_s: forS }, nameOf) {
   const what = conditionText(when, nameOf);
+  if (isWhole(when)) return wholeText({ what, rate, forS });
   if (rate) {
     const words = gettext("An alarm begins when an object has come to be %(what)s more than %(count)s times within %(duration)s.");
     return filled(words, { what, count: rate.more_than, duration: duration(rate.within_s) });
@@ -54,8 +70,18 @@ function beginText({ when, rate, for_s: forS }, nameOf) {
   return forS ? filled(long, { what, duration: duration(forS) }) : filled(gettext("An alarm begins as soon as an object is %(what)s."), { what });
 }
 
-function endText({ rate, until }, nameOf) {
+function wholeText({ what, rate, forS }) {
+  if (rate) {
+    const words = gettext("An alarm begins when it has come to be so more than %(count)s times within %(duration)s: %(what)s.");
+    return filled(words, { what, count: rate.more_than, duration: duration(rate.within_s) });
+  }
+  const long = gettext("An alarm begins when there has been %(what)s for %(duration)s without a break.");
+  return forS ? filled(long, { what, duration: duration(forS) }) : filled(gettext("An alarm begins as soon as there is %(what)s."), { what });
+}
+
+function endText({ when, rate, until }, nameOf) {
   if (rate) return gettext("It lasts until that was less often.");
+  if (isWhole(when)) return until ? filled(gettext("It lasts until there is no longer %(what)s."), { what: conditionText(until, nameOf) }) : gettext("It lasts until that is no longer so.");
   if (!until) return gettext("It lasts until the object is no longer so.");
   return filled(gettext("It lasts until the object is no longer %(what)s."), { what: conditionText(until, nameOf) });
 }

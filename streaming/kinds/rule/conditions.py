@@ -1,7 +1,7 @@
-"""Conditions of rules: in which answers an object is.
+"""Conditions of rules: in which answers an object is, or how many objects whole answers have.
 
-A condition is a Boolean function of at most `MOST_QUERIES` answers. So it is kept as its truth table, and is looked up
-there for any number of objects at once.
+A condition is a Boolean function of at most `MOST_QUERIES` terms, each about one answer. So it is kept as its truth
+table, and is looked up there for any number of objects at once.
 """
 
 import functools
@@ -12,48 +12,57 @@ from typing import Any
 import numpy as np
 
 from streaming.errors import InvalidPlan
+from streaming.kinds.parts import check_keys, given, parse_number
 
 MOST_QUERIES = 8
 MOST_DEPTH = 8
-OPERATORS = ("query", "all", "any", "not")
+MOST_OBJECTS = 1_000_000_000
+OPERATORS = ("query", "count", "all", "any", "not")
+COUNT_KEYS = ("query", "below", "above")
 
 
 @dataclass(frozen=True)
 class Condition:
-    """A condition on an object.
+    """A condition on an object, or on whole answers.
 
     Parameters
     ----------
-    operator : {"query", "all", "any", "not"}
-        ``query``: the object is in the answer of a query; ``all``, ``any``: so many of the parts hold; ``not``: the one
-        part does not hold.
+    operator : {"query", "count", "all", "any", "not"}
+        ``query``: the object is in the answer of a query; ``count``: the answer of a query has fewer, or more, objects
+        than a limit; ``all``, ``any``: so many of the parts hold; ``not``: the one part does not hold.
     parts : tuple of Condition
     query : int
-        The number of the query, with ``query``.
+        The number of the query, with ``query`` and ``count``.
+    below : float or None
+        With ``count``: the answer has fewer objects than this. A count has this or `above`.
+    above : float or None
+        With ``count``: the answer has more objects than this.
     """
 
     operator: str
     parts: tuple["Condition", ...] = ()
     query: int = 0
+    below: float | None = None
+    above: float | None = None
 
     @functools.cached_property
-    def queries(self) -> tuple[int, ...]:
-        """The queries that it names, each once, in order."""
-        if self.operator == "query":
-            return (self.query,)
-        return tuple(dict.fromkeys(query for part in self.parts for query in part.queries))
+    def terms(self) -> tuple["Condition", ...]:
+        """The conditions on one answer of which it consists, each once, in order."""
+        if self.operator in ("query", "count"):
+            return (self,)
+        return tuple(dict.fromkeys(term for part in self.parts for term in part.terms))
 
-    def table(self, queries: Sequence[int]) -> np.ndarray:
+    def table(self, terms: Sequence["Condition"]) -> np.ndarray:
         """Return the truth table, bool of shape (2 ** `MOST_QUERIES`,).
 
         Parameters
         ----------
-        queries : sequence of int
-            Bit *i* of a position in the table tells whether the object is in the answer of the *i*-th of them.
+        terms : sequence of Condition
+            Bit *i* of a position in the table tells whether the *i*-th of them holds.
         """
-        if self.operator == "query":
-            return (np.arange(1 << MOST_QUERIES) >> queries.index(self.query)) & 1 == 1
-        tables = [part.table(queries) for part in self.parts]
+        if self.operator in ("query", "count"):
+            return (np.arange(1 << MOST_QUERIES) >> terms.index(self)) & 1 == 1
+        tables = [part.table(terms) for part in self.parts]
         if self.operator == "not":
             return ~tables[0]
         return np.all(tables, axis=0) if self.operator == "all" else np.any(tables, axis=0)
@@ -67,9 +76,9 @@ def parse_condition(document: Any, name: str, depth: int = 0) -> Condition:
         raise InvalidPlan(f"{name} must have at most {MOST_DEPTH} levels; got more")
     ((operator, value),) = document.items()
     if operator == "query":
-        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-            raise InvalidPlan(f"{name}: query must be the number of a query; got {value!r:.80}")
-        return Condition("query", query=value)
+        return Condition("query", query=_parse_query(value, name))
+    if operator == "count":
+        return _parse_count(value, f"{name}: count")
     if operator == "not":
         return Condition("not", (parse_condition(value, f"{name}: not", depth + 1),))
     if not isinstance(value, list) or not 1 <= len(value) <= MOST_QUERIES:
@@ -81,6 +90,8 @@ def condition_document(condition: Condition) -> dict[str, Any]:
     """Return the JSON object of a condition; the inverse of `parse_condition`."""
     if condition.operator == "query":
         return {"query": condition.query}
+    if condition.operator == "count":
+        return {"count": {"query": condition.query} | _limit(condition)}
     parts = [condition_document(part) for part in condition.parts]
     return {condition.operator: parts[0] if condition.operator == "not" else parts}
 
@@ -90,7 +101,31 @@ def in_words(document: dict[str, Any]) -> str:
     ((operator, value),) = document.items()
     if operator == "query":
         return f"in query {value}"
+    if operator == "count":
+        limit = f"below {value['below']:g}" if value.get("below") is not None else f"above {value['above']:g}"
+        return f"count of query {value['query']} {limit}"
     if operator == "not":
         return f"not ({in_words(value)})" if "query" not in value else f"not {in_words(value)}"
     joined = (" and " if operator == "all" else " or ").join(map(in_words, value))
     return joined if len(value) == 1 else f"({joined})"
+
+
+def _parse_query(value, name):
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise InvalidPlan(f"{name}: query must be the number of a query; got {value!r:.80}")
+    return value
+
+
+def _parse_count(document, name):
+    if not isinstance(document, dict):
+        raise InvalidPlan(f"{name} must be an object with query, and below or above; got {document!r:.200}")
+    check_keys(document, COUNT_KEYS, name)
+    named = given(document, ("below", "above"))
+    if len(named) != 1:
+        raise InvalidPlan(f"{name} must have one of below, above; got {', '.join(named) or 'none'}")
+    limit = parse_number(document[named[0]], f"{name}: {named[0]}", lo=0, hi=MOST_OBJECTS)
+    return Condition("count", query=_parse_query(document.get("query"), name), **{named[0]: limit})
+
+
+def _limit(condition):
+    return {"above": condition.above} if condition.below is None else {"below": condition.below}

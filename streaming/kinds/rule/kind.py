@@ -20,7 +20,7 @@ MOST_OFTEN = 1_000
 
 
 class RuleKind(Kind[RulePlan]):
-    """Objects for which a condition over the answers of other queries holds, in time."""
+    """Objects, or whole answers, for which a condition over the answers of other queries holds, in time."""
 
     name, written, plan_class = "rule", "rule", RulePlan
 
@@ -37,10 +37,12 @@ class RuleKind(Kind[RulePlan]):
             schedule=parse_schedule(document.get("schedule")),
             area=whole(space),
         )
-        if len(plan.queries) > MOST_QUERIES:
-            raise InvalidPlan(f"a rule must name at most {MOST_QUERIES} queries; got {len(plan.queries)}")
+        if len(plan.terms) > MOST_QUERIES:
+            raise InvalidPlan(f"a rule must name at most {MOST_QUERIES} queries or counts; got {len(plan.terms)}")
+        if plan.whole and any(term.operator == "query" for term in plan.terms):
+            raise InvalidPlan("a rule must be about objects (query) or about whole answers (count); got both")
         for name, table in zip(("when", "until"), plan.tables, strict=True):
-            if table[0]:
+            if table[0] and not plan.whole:
                 raise InvalidPlan(
                     f"{name} must not hold for objects that are in none of the answers; combine not with a query "
                     f"that they are in; got {condition_document(plan.until or plan.when)!r:.200}"

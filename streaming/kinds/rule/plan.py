@@ -29,9 +29,10 @@ class Rate:
 
 @dataclass(frozen=True)
 class RulePlan(Unfiltered):
-    """The objects for which a condition holds for a while, or often; each such time is an alarm.
+    """What holds for a while, or often, of objects or of whole answers; each such time is an alarm.
 
-    An object is in the answer of the rule while its alarm lasts.
+    An object is in the answer of the rule while its alarm lasts. A rule about whole answers has one alarm, with an
+    empty key.
 
     Parameters
     ----------
@@ -39,7 +40,8 @@ class RulePlan(Unfiltered):
         The stream of the objects.
     when : Condition
         An object has an alarm when it has been in, or not in, the answers of other queries of the same stream like
-        this for long enough, or often enough.
+        this for long enough, or often enough. In place of that, the condition is about how many objects whole answers
+        have.
     until : Condition or None
         The alarm lasts while this holds, or `when` does; by default, while `when` does. It is for a second, larger area
         or a second value that must be left.
@@ -66,15 +68,25 @@ class RulePlan(Unfiltered):
     kind: str = "rule"
 
     @functools.cached_property
+    def terms(self) -> tuple[Condition, ...]:
+        """The terms of its conditions, each once, in order; see `Condition.terms`."""
+        return tuple(dict.fromkeys((*self.when.terms, *(self.until.terms if self.until else ()))))
+
+    @functools.cached_property
     def queries(self) -> tuple[int, ...]:
         """The queries that its conditions name, each once, in order."""
-        return tuple(dict.fromkeys((*self.when.queries, *(self.until.queries if self.until else ()))))
+        return tuple(dict.fromkeys(term.query for term in self.terms))
+
+    @property
+    def whole(self) -> bool:
+        """Whether it is about whole answers, and not about objects."""
+        return any(term.operator == "count" for term in self.terms)
 
     @functools.cached_property
     def tables(self) -> tuple[np.ndarray, np.ndarray]:
-        """The truth tables over `queries` of what begins an alarm, and of what lets it last; see `Condition.table`."""
-        begins = self.when.table(self.queries)
-        return begins, begins | self.until.table(self.queries) if self.until else begins
+        """The truth tables over `terms` of what begins an alarm, and of what lets it last; see `Condition.table`."""
+        begins = self.when.table(self.terms)
+        return begins, begins | self.until.table(self.terms) if self.until else begins
 
     @property
     def emit(self) -> str:

@@ -1,10 +1,10 @@
 """JSON Schema of rules."""
 
 from streaming.kinds.join.times import MOST_S, amount
-from streaming.kinds.rule.conditions import MOST_QUERIES, Condition
+from streaming.kinds.rule.conditions import MOST_OBJECTS, MOST_QUERIES, Condition
 from streaming.kinds.rule.plan import Rate, RulePlan
 from streaming.kinds.rule.schedule import DAYS, KEYS, Schedule
-from streaming.kinds.schema import Schema, allow_null, descriptions, object_schema, ref, summary
+from streaming.kinds.schema import Schema, allow_null, descriptions, given_as, object_schema, ref, summary
 
 
 def definition() -> Schema:
@@ -37,6 +37,15 @@ def _condition() -> Schema:
     words = {"all": "All of these hold.", "any": "At least one of these holds."}
     properties = {"query": query} | {name: parts | {"description": text} for name, text in words.items()}
     properties["not"] = ref("condition")
+    limit = {"type": ["number", "null"], "minimum": 0, "maximum": MOST_OBJECTS}
+    limits = {name: limit | {"description": descriptions(Condition)[name]} for name in ("below", "above")}
+    properties["count"] = {
+        "type": "object",
+        "properties": {"query": query} | limits,
+        "required": ["query"],
+        "additionalProperties": False,
+        "oneOf": [given_as("below", "number"), given_as("above", "number")],
+    }
     return {
         "description": f"{summary(Condition)} {descriptions(Condition)['operator']}",
         "type": "object",

@@ -67,6 +67,28 @@ def threshold_rows(crossings: pl.DataFrame, sign: np.ndarray, reason: np.ndarray
     return _table(columns, len(crossings), space)
 
 
+def alarm_rows(key_hash: np.ndarray, space: Space) -> pa.Table:
+    """Return result tuples that name no object, with an empty key, for alarms of rules about whole answers.
+
+    Parameters
+    ----------
+    key_hash : ndarray of int64, shape (K,)
+    space : Space
+    """
+    rows = len(key_hash)
+    zeros = np.zeros(rows, dtype=np.int64)
+    columns = {
+        "query": zeros,
+        "sign": zeros.astype(np.int8),
+        "reason": zeros.astype(np.int8),
+        "time_us": zeros,
+        "key": pa.array([""] * rows, pa.string()),
+        "key_hash": key_hash,
+        "properties": _text([{}] * rows),
+    }
+    return _table(columns | {"bounds": bounds_array(_anywhere(rows, space))}, rows, space)
+
+
 def place_rows(positions: np.ndarray, focals: Focals, registry: Registry, reason: np.ndarray) -> pa.Table:
     """Return result tuples with the sign `PLACED`, which tell where queries are.
 

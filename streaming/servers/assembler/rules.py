@@ -6,6 +6,8 @@ left an answer, a time has come, or a schedule began or ended. So its cost follo
 rules, objects or entries. Rules are looked at when the clock is, once a second, and the changes of the micro-batches
 since then one after the other.
 
+A rule about whole answers has one entry, whose bits tell which of its terms hold (`rule_counts`).
+
 When an object entered or left an answer, regions say (`Watched`). An alarm begins at the time at which its
 condition has held for long enough, even if that is told a little later. If the condition ceased to hold meanwhile, the
 end is told next: no alarm is lost because much came at once.
@@ -35,7 +37,9 @@ from streaming.servers.answers.members import Answers
 from streaming.servers.answers.names import names_of
 from streaming.servers.answers.tuples import Results
 from streaming.servers.assembler.all_regions import AllRegions
-from streaming.servers.assembler.rule_clocks import ALARM, HOLDING, IDLE, told_clocks
+from streaming.servers.assembler.rows import alarm_rows
+from streaming.servers.assembler.rule_clocks import ALARM, HOLDING, IDLE, WHOLE, told_clocks
+from streaming.servers.assembler.rule_counts import Counts, terms_at_first, terms_turned
 from streaming.servers.control.border import LeftOut
 from streaming.servers.control.step import ControlStep
 from streaming.servers.region.watched import Watched, whole_second
@@ -77,6 +81,8 @@ class RuleState:
         Result tuples that could not be told with those before them, since these have no order; to be told next.
     lasting : pyarrow.Table
         The result tuples with which alarms by a rate began that last: their objects may be gone when they end.
+    counts : Counts
+        How many objects the answers have that rules about whole answers name.
     now_us : int
         The engine's clock.
     off : ndarray of int64
@@ -90,6 +96,7 @@ class RuleState:
     partners: SortedRuns
     over: pa.Table
     lasting: pa.Table
+    counts: Counts = field(default_factory=Counts)
     now_us: int = 0
     off: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     left_out: Mapping[int, LeftOut] = field(default_factory=dict)
@@ -217,6 +224,7 @@ class _Step:
         if control.before.rules is not self._rules or len(control.applied.changed):
             changed = find(control.applied.changed, self._rules.ids)[1]
             self._staying = self._rules.ids[find(control.before.rules.ids, self._rules.ids)[1] & ~changed]
+        self._new = self._rules.ids[~find(self._staying, self._rules.ids)[1]]
         self._tuples: list[tuple[np.ndarray, ...]] = []
 
     def run(self, told: Sequence[Watched]) -> tuple[RuleState, Results]:
@@ -227,15 +235,16 @@ class _Step:
         since_us = whole_second(self._was.now_us or self._clock_us)
         whole = _Changes.of(pa.concat_tables([one.snapshots for one in told]), since_us)
         members, partners = self._members(changes, whole)
-        entries = self._moved_on(members, whole)
+        counts, turned = self._counted(members, whole)
+        entries = self._moved_on(members, whole, turned)
         table = self._put(entries)
         new = self._rows()
         rows, over = in_turn(pa.concat_tables([self._was.over, new]))
         tables = table.settled(), self._beginnings.settled(), partners.settled()
         off = self._rules.off(self._now_us)
-        state = RuleState(*tables, over, self._lasting(new, table), self._clock_us, off)
+        state = RuleState(*tables, over, self._lasting(new, table), counts, self._clock_us, off)
         counters = {"results": rows.num_rows, "entries": len(table)}
-        clocks = told_clocks(self._control, (tables[0], tables[1]), self._now_us)
+        clocks = told_clocks(self._control, (tables[0], tables[1]), counts, self._now_us)
         return state, Results(rows, self._snapshots(table), counters, clocks=clocks)
 
     def _end_rules(self):
@@ -251,7 +260,8 @@ class _Step:
         reason = np.full(len(rule), EDITED)
         reason[~find(self._rules.ids, rule)[1]] = CANCELLED
         reason[np.isin(rule, control.applied.failed)] = FAILED
-        self._tell(rule, key, LEFT, reason, np.full(len(rule), whole_second(self._clock_us)))
+        # What is known of whole answers is what has been decided.
+        self._tell(rule, key, LEFT, reason, np.where(key == WHOLE, self._now_us, whole_second(self._clock_us)))
         self._entries = self._entries.without(np.sort(self._entries.keys(part, row)), newest=False)
         part, row = self._beginnings.select(lambda run: ~find(self._staying, run.columns["rule"])[1])
         names = np.unique(self._beginnings.keys(part, row))
@@ -276,15 +286,34 @@ class _Step:
         columns = {"query": first.query[order], "count": first.count[order]}
         return [turned, alone], table.put(names[order], columns, _NO_NAMES, len(order))
 
-    def _moved_on(self, members, whole):
+    def _counted(self, members, whole):
+        """Return how many objects answers have, and which terms of rules about whole answers turn by that."""
+        was, rules = self._was.counts, self._rules
+        known = np.intersect1d(was.query, rules.counted)
+        first = whole.query[find(np.setdiff1d(rules.counted, known), whole.query)[1]]
+        changes = [some.of_queries(known) for some in members]
+        rows = [np.column_stack([some.query, some.time_us, some.count]) for some in changes]
+        counts, changes, before = was.begun(rules.counted, first).changed(rows, self._clock_us).decided(self._now_us)
+        return counts, [
+            self._of_whole(terms_turned(rules, changes, before), self._staying),
+            self._of_whole(terms_at_first(rules, self._new, counts, self._now_us), self._new),
+        ]
+
+    def _of_whole(self, turned, rules):
+        """Return the terms of some rules that turn, like `_named`: each second is looked at by itself."""
+        turned = turned.take(find(rules, turned.rule)[1])
+        key = np.full(len(turned.rule), WHOLE)
+        name = names_of(turned.rule, key)
+        return name, turned.rule, key, turned.bit, turned.holds, turned.time_us, turned.time_us
+
+    def _moved_on(self, members, whole, turned):
         """Return the entries that something concerns, as they are now: changes, times that have come, schedules.
 
         The changes of an entry in different micro-batches are looked at one after the other.
         """
-        parts = [self._named(some, self._staying) for some in members]
-        if len(self._staying) < len(self._rules):
-            new = self._rules.ids[~find(self._staying, self._rules.ids)[1]]
-            parts.append(self._named(replace(whole, count=np.ones_like(whole.count)), new))
+        parts = [*turned, *(self._named(some, self._staying) for some in members)]
+        if len(self._new):
+            parts.append(self._named(replace(whole, count=np.ones_like(whole.count)), self._new))
         name, rule, key, bits, entered, time_us, batch = (np.concatenate(column) for column in zip(*parts, strict=True))
         order = np.lexsort((batch, name))
         ordered = name[order]
@@ -444,9 +473,10 @@ class _Step:
     def _put(self, entries):
         """Return the table with the entries as they are now; those that say nothing any more are removed."""
         rearmed = entries["rearmed_us"] <= self._now_us
-        rated = self._rules.within_us[self._rules.place_of(entries["rule"])[0]] > 0
+        place = self._rules.place_of(entries["rule"])[0]
+        rated = self._rules.within_us[place] > 0
         counted = rated & (entries["due_us"] != NEVER_US)
-        empty = (entries["bits"] == 0) & (entries["phase"] == IDLE) & rearmed & ~counted
+        empty = (entries["bits"] == 0) & (entries["phase"] == IDLE) & rearmed & ~counted & ~self._rules.whole[place]
         # An idle entry is looked at again only for being removed.
         done = ~empty & ~counted & (entries["phase"] == IDLE) & (rearmed | (entries["bits"] != 0))
         entries["due_us"][done] = NEVER_US
@@ -481,7 +511,8 @@ class _Step:
         """Return tuples with objects as they are now, or as they were told last, and which of them (K,) are known."""
         unique, place = np.unique(key, return_inverse=True)
         zeros = np.zeros(len(unique), dtype=np.int64)
-        table = pa.concat_tables([self._all.rows(Answers(unique, zeros, zeros), zeros), self._was.lasting])
+        whole = alarm_rows(unique[unique == WHOLE], self._space)
+        table = pa.concat_tables([self._all.rows(Answers(unique, zeros, zeros), zeros), self._was.lasting, whole])
         key_hash = table["key_hash"].to_numpy()
         order = np.argsort(key_hash, kind="stable")
         at, known = (found[place] for found in find(key_hash[order], unique))

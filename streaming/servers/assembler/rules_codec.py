@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from streaming.servers.assembler.rule_counts import Counts
 from streaming.servers.assembler.rules import BEGINNING, ENTRY, PARTNERS, RuleState
 from streaming.servers.control.border import left_out_of_rows, left_out_rows
 from streaming.servers.runs_codec import first_number, heads_of, parts_of, table_of
@@ -20,6 +21,7 @@ def _encode(state):
     tables = {name: getattr(state, name) for name in _COLUMNS}
     head = {
         "tables": heads_of(tables),
+        "counts": state.counts.document(),
         "now_us": state.now_us,
         "off": state.off.tolist(),
         "left_out": left_out_rows(state.left_out),
@@ -32,6 +34,7 @@ def _decode(parts):
     head = head_of(over)
     tables = {name: table_of(name, like, head["tables"], parts) for name, like in _COLUMNS.items()}
     more = {
+        "counts": Counts.of(head["counts"]) if "counts" in head else Counts(),
         "now_us": head["now_us"],
         "off": np.array(head["off"], dtype=np.int64),
         "left_out": left_out_of_rows(head["left_out"]),

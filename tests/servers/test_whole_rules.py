@@ -1,0 +1,224 @@
+"""Rules about whole answers, compared with counting all objects again for each second, however the reports are cut."""
+
+import random
+
+import pytest
+
+from streaming.elements import box_elements
+from streaming.results import ENTERED, LEFT
+from streaming.results.netting import net
+from tests.servers.harness import Client, Engine
+from tests.servers.test_rules import OFFICE, SECOND_US, START_S, Oracle, holds
+
+TTL_S = 9
+BOXES = {1: (-20, 20), 2: (-10, 10), 3: (0, 20)}
+PAIRS = 4
+JOIN = {"stream": "b", "predicate": "dwithin", "distance": 1_000_000}
+
+
+def count(query, **limit):
+    return {"count": {"query": query} | limit}
+
+
+CONDITIONS = [
+    count(1, below=1),
+    count(1, below=3),
+    count(2, above=0),
+    count(PAIRS, below=2),
+    {"all": [count(1, above=1), {"not": count(2, above=1)}]},
+    {"any": [count(3, below=1), count(PAIRS, above=3)]},
+    {"not": {"all": [count(1, above=0), count(1, below=4)]}},
+]
+# They count all answers from the beginning on.
+ALWAYS = {"stream": "a", "kind": "rule", "when": {"all": [count(query, below=2) for query in (*BOXES, PAIRS)]}}
+
+
+def terms(condition):
+    """Return the counts of which a condition consists."""
+    ((operator, value),) = condition.items()
+    if operator == "count":
+        return [condition]
+    return terms(value) if operator == "not" else [term for part in value for term in terms(part)]
+
+
+class History:
+    """Random reports, cut at random into micro-batches; rules and queries that begin, change and end; restarts."""
+
+    def __init__(self, folder, seed):
+        self.rng = rng = random.Random(seed)
+        self.engine = Engine(folder, rng.randint(1, 3), rng.randint(1, 4), saved_every=rng.choice([1, 3]))
+        self.client, self.oracle = Client(), Oracle()
+        self.phase_us = rng.randrange(SECOND_US)
+        # When objects were heard last and where, the longitudes of queries, and the counts at the ends of seconds.
+        self.fixes, self.boxes, self.counts = {}, dict.fromkeys(BOXES), {}
+        self.decided, self.begun, self.told, self.revision = 0, {}, 0, 0
+
+    def play(self, seconds):
+        # Nothing but what objects of stream a do changes the pairs: the others stay.
+        streams = [{"op": "stream", "stream": stream, "ttl_s": ttl_s} for stream, ttl_s in (("a", TTL_S), ("b", 1000))]
+        tick = {"op": "tick", "now_us": START_S * SECOND_US + self.phase_us}
+        nothing = dict.fromkeys([*BOXES, PAIRS], 0)
+        self.decided, self.counts = self.due(START_S), dict.fromkeys(range(START_S - 2, START_S + 1), nothing)
+        control = [tick, *streams, *(self.query(query) for query in BOXES)]
+        control.append(self.entry(PAIRS, {"stream": "a", "kind": "join", "join": JOIN}))
+        self.run([], [*control, self.rule(10, ALWAYS)])
+        self.run([(tick["now_us"], "b0", -3.0), (tick["now_us"], "b1", 4.0)], [])
+        for second in range(START_S + 1, START_S + seconds):
+            self.second(second)
+
+    def second(self, second):
+        """Play one second: what is heard before the tick is read with it at the latest, and the rest after it."""
+        rng, reports, tick = (
+            self.rng,
+            self.reports(second),
+            {"op": "tick", "now_us": second * SECOND_US + self.phase_us},
+        )
+        early = [report for report in reports if report[0] <= tick["now_us"]]
+        late = [report for report in reports if report[0] > tick["now_us"]]
+        cut = rng.randint(0, len(early))
+        self.run(early[:cut], [])
+        self.tick(second)
+        self.run(early[cut:], [tick])
+        if rng.random() < 0.3:
+            self.run([], self.edits(second))
+        cut = rng.randint(0, len(late))
+        self.run(late[:cut], [])
+        self.run(late[cut:], [])
+        self.counts[second] = self.counted(second)
+
+    def due(self, second):
+        """Up to which second it is decided, when the clock was set in a second."""
+        return second if self.phase_us >= SECOND_US // 2 else second - 1
+
+    def tick(self, second):
+        """Decide what was counted up to half a second before the tick."""
+        self.before, self.decided = self.decided, self.due(second)
+        self.looked = False
+
+    def edits(self, second):
+        """Return control entries that change some rule, and some query that it watches."""
+        rng, control = self.rng, []
+        if rng.random() < 0.5:
+            control.append(self.query(rng.choice([*BOXES])))
+        number = rng.randint(11, 15)
+        ends = number in self.oracle.rules and rng.random() < 0.3
+        return [*control, self.rule(number, None if ends else self.plan())]
+
+    def query(self, number):
+        """Return the control entry of a query, with another range if it was there."""
+        west, east = BOXES[number] if self.boxes[number] is None else sorted(self.rng.sample(range(-30, 30), 2))
+        self.boxes[number] = west, east
+        return self.entry(number, {"stream": "a", "compare": {"lo": [west, -90], "hi": [east, 90]}})
+
+    def rule(self, number, plan):
+        self.oracle.put(number, plan, self.decided)
+        self.begun[number] = self.decided
+        return self.entry(number, plan)
+
+    def entry(self, query, plan):
+        self.revision += 1
+        entry = {"query": query, "revision": self.revision}
+        return entry | ({"op": "register", "plan": plan} if plan else {"op": "cancel"})
+
+    def plan(self):
+        rng = self.rng
+        plan = {"stream": "a", "kind": "rule", "when": rng.choice(CONDITIONS)}
+        if rng.random() < 0.3:
+            plan["rate"] = {"more_than": rng.randint(1, 2), "within_s": rng.choice([10, 20])}
+        else:
+            plan["for_s"] = rng.choice([0, 0, 2, 5])
+            if rng.random() < 0.4:
+                plan["until"] = rng.choice([count(1, below=4), count(2, above=1)])
+        if rng.random() < 0.4:
+            plan["rearm_s"] = rng.choice([3, 8])
+        if rng.random() < 0.3:
+            plan["schedule"] = OFFICE
+        return plan
+
+    def reports(self, second):
+        """Return reports of a second in the order in which they are heard, some objects more than once."""
+        rng, busy = self.rng, self.rng.choice([0.02, 0.3])
+        keys = [key for key in (f"a{n}" for n in range(6)) for _ in range(rng.randint(1, 2)) if rng.random() < busy]
+        moments = sorted(rng.sample(range(SECOND_US), len(keys)))
+        rng.shuffle(keys)
+        return [(second * SECOND_US + at, key, rng.uniform(-30, 30)) for at, key in zip(moments, keys, strict=True)]
+
+    def counted(self, second):
+        """Count the objects of each answer at the end of a second."""
+        theirs = [lon for key, (_, lon) in self.fixes.items() if key[0] == "b"]
+        ours = [
+            lon
+            for key, (heard_us, lon) in self.fixes.items()
+            if key[0] == "a" and heard_us // SECOND_US + TTL_S > second
+        ]
+        counts = {query: sum(west <= lon <= east for lon in ours) for query, (west, east) in self.boxes.items()}
+        near = 1_000_000 / 111_319.49
+        return counts | {PAIRS: sum(any(abs(lon - other) <= near for other in theirs) for lon in ours)}
+
+    def run(self, reports, control):
+        tables = []
+        for heard_us, key, lon in reports:
+            self.fixes[key] = heard_us, lon
+            box = [lon, 0.0, -float("inf"), lon, 0.0, float("inf")]
+            tables.append((key[0], heard_us, box_elements(key[0], [key], [heard_us], [box], [{}])))
+        fragments = self.engine.run_or_die(tables, control, self.rng, 0.1)
+        self.client.receive(fragments)
+        rows = [row for row in net(fragments).to_pylist() if row["query"] >= 10]
+        found = [(row["query"], row["key"], row["sign"], row["time_us"] / SECOND_US) for row in rows]
+        expected = []
+        if any("entries" in fragment.counters for fragment in fragments):
+            expected = self.oracle.look(self.histories(), self.decided)
+            self.before, self.begun = self.decided, {}
+        assert sorted(found) == sorted(expected), (control, self.decided)
+        self.told += len(found)
+
+    def histories(self):
+        """Return what happened to the counts of each rule in the seconds that are decided by now."""
+        found = {}
+        for rule, plan in self.oracle.rules.items():
+            named = terms(plan["when"]) + (terms(plan["until"]) if "until" in plan else [])
+            if rule in self.begun:
+                found[rule, ""] = [(self.decided, self.counts[self.decided - 1])]
+                continue
+            history = []
+            for second in range(self.before, self.decided):
+                were, are = self.counts[second - 1], self.counts[second]
+                if [holds(term, were) for term in named] != [holds(term, are) for term in named]:
+                    history.append((second, are))
+            found[rule, ""] = history or [(self.decided, self.counts[self.decided - 1])]
+        return found
+
+
+@pytest.mark.parametrize("seed", [0, 3, 4])
+def test_rules_about_whole_answers_agree_with_counting_again_each_second(tmp_path, seed):
+    history = History(tmp_path, seed)
+    history.play(45)
+    assert history.told > 10
+
+
+def test_an_answer_that_is_counted_first_counts_with_the_objects_in_it(tmp_path):
+    engine, client = Engine(tmp_path, 2, 2), Client()
+
+    def run(second, *keys, control=()):
+        boxes = [[0.0, 0.0, -float("inf"), 0.0, 0.0, float("inf")]] * len(keys)
+        at = second * SECOND_US
+        tables = [("a", at, box_elements("a", list(keys), [at] * len(keys), boxes, [{}] * len(keys)))] if keys else []
+        client.receive(fragments := engine.run(tables, [{"op": "tick", "now_us": at + 600_000}, *control]))
+        return [
+            (row["sign"], row["key"], row["time_us"] // SECOND_US)
+            for row in net(fragments).to_pylist()
+            if row["query"] == 10
+        ]
+
+    box = {"stream": "a", "compare": {"lo": [-1, -1], "hi": [1, 1]}}
+    register = {"op": "register", "revision": 1}
+    run(100, "x", "y", control=[{"op": "stream", "stream": "a", "ttl_s": 5}, register | {"query": 1, "plan": box}])
+    rule = {"stream": "a", "kind": "rule", "when": count(1, below=2), "for_s": 2}
+    assert run(101, control=[register | {"query": 10, "plan": rule}]) == []
+    assert run(104, "x") == []
+    engine.restart()
+    assert run(106) == []  # y is gone since 105
+    assert run(107, control=[{"op": "snapshot", "query": 10}]) == [(ENTERED, "", 107)]
+    assert run(108, control=[{"op": "snapshot", "query": 10}]) == []
+    assert run(109, "x", "y") == []
+    assert run(110) == [(LEFT, "", 109)]

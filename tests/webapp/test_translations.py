@@ -24,9 +24,13 @@ SAME = {
     "Lookout", "UTC", "CSV", "GeoJSON", "km", "speed_mps", "ship_type", "accuracy_m",
     "speed_mps > 5", "kind = 'forest'", "SELECT mean(temp) FROM weather",
 }  # fmt: skip
-SPOKEN = ("title", "aria-label", "placeholder", "alt", "data-confirm")
+SPOKEN = ("title", "aria-label", "aria-description", "aria-valuetext", "placeholder", "alt", "label", "data-confirm")
 # What is no text: the attributes of <body>, which pages fill, and all tags of Django.
 BODY = re.compile(r"\{% block body_attributes %\}.*?\{% endblock %\}", re.S)
+# Texts that stand within tags: what filters write, and what a template hands on to another.
+GIVEN = re.compile(r"""\|(?:default|default_if_none|yesno|pluralize|add|join):(["'])(.*?)\1""")
+HANDED = re.compile(r"""\{% (?:include|with)\b.*?%\}""", re.S)
+NAMED = re.compile(r"""=(["'])(.*?)\1""")
 TRANSLATED = re.compile(r"\{% blocktrans(?:late)?\b.*?endblocktrans(?:late)? %\}|\{%.*?%\}|\{\{.*?\}\}|\{#.*?#\}", re.S)
 
 
@@ -114,6 +118,8 @@ class Visible(HTMLParser):
 
     def handle_starttag(self, tag, attributes):
         self.skipped += tag in ("script", "style", "code", "kbd")
+        if tag == "input" and ("type", "submit") in attributes:
+            self.found += [value for name, value in attributes if name == "value" and value]
         self.found += [value for name, value in attributes if name in SPOKEN and value]
 
     def handle_endtag(self, tag):
@@ -129,7 +135,9 @@ def untranslated(template):
     page = Visible()
     page.feed(TRANSLATED.sub("", BODY.sub("", template)))
     page.close()
-    words = [re.sub(r"\s+", " ", text).strip(" \n·,.:()/›") for text in page.found]
+    handed = " ".join(HANDED.findall(template))
+    within = [text for _, text in [*GIVEN.findall(template), *NAMED.findall(handed)]]
+    words = [re.sub(r"\s+", " ", text).strip(" \n·,.:()/›") for text in [*page.found, *within]]
     return [text for text in words if re.search(r"[^\W\d_]{2}", text) and text not in SAME]
 
 
@@ -140,10 +148,16 @@ def test_a_template_has_no_visible_text_that_is_not_translated(path):
 
 def test_untranslated_texts_are_found_wherever_they_are():
     assert untranslated('{% translate "a" %}<p title="{{ b }}">{% blocktranslate %}cc{% endblocktranslate %}</p>') == []
+    assert untranslated('{% include "bar.html" with title=a %}{{ b|default:_("none yet") }}{{ c|join:", " }}') == []
     for wrong in (
         "<p>Save</p>",
         '<button aria-label="Close">×</button>',
         '<input placeholder="Name">',
+        '<input type="submit" value="Save">',
+        '<optgroup label="Streams">',
         "{% if a %}Off",
+        '{{ a|default:"none yet" }}',
+        "{{ a|yesno:'on,off' }}",
+        '{% include "bar.html" with title="Teams" %}',
     ):
         assert untranslated(wrong) != []

@@ -32,7 +32,7 @@ WAIT_S = 3.0
 class SplitForm(forms.Form):
     """Split a region."""
 
-    title = verb = "Split"
+    title = verb = _("Split")
     words = _("Cut a region in two, or in four by a quadtree.")
     region = forms.TypedChoiceField(coerce=int)
     partitioner = forms.ChoiceField(choices=SPLITTING)
@@ -49,7 +49,7 @@ class SplitForm(forms.Form):
 class MergeForm(forms.Form):
     """Merge two regions that were one before."""
 
-    title = verb = "Merge"
+    title = verb = _("Merge")
     words = _("Make one region of two that one cut has made.")
     pair = forms.ChoiceField(label=_("Two sides of one cut"))
 
@@ -66,7 +66,7 @@ class MergeForm(forms.Form):
 class MoveForm(forms.Form):
     """Give a region to another task."""
 
-    title = verb = "Move"
+    title = verb = _("Move")
     words = _("Give a region to another task, which runs in another process.")
     region = forms.TypedChoiceField(coerce=int)
     task = forms.TypedChoiceField(coerce=int)
@@ -84,7 +84,7 @@ class MoveForm(forms.Form):
 class CutForm(forms.Form):
     """Cut the whole space anew, so that the places of a source are shared evenly."""
 
-    title, verb = "Cut anew", "Cut"
+    title, verb = _("Cut anew"), _("Cut")
     words = _("Cut the whole space, so that each region gets about as many of some places.")
     partitioner = forms.ChoiceField(choices=PARTITIONERS)
     regions = forms.IntegerField(min_value=1, max_value=MOST_REGIONS)
@@ -136,10 +136,13 @@ def _sources(name):
     layers = space.layers.filter(version__isnull=False).values_list("name", "title")
     stored = space.streams.filter(stored=True).values_list("name", "title")
     return [
-        ("lately", "the elements that came lately"),
-        (AREA, "an area"),
-        *((f"layer:{name}", f"the features of {title or name}") for name, title in layers),
-        *((f"stored:{name}", f"the stored elements of {title or name}") for name, title in stored),
+        ("lately", gettext("the elements that came lately")),
+        (AREA, gettext("an area")),
+        *((f"layer:{name}", gettext("the features of %(value)s") % {"value": title or name}) for name, title in layers),
+        *(
+            (f"stored:{name}", gettext("the stored elements of %(value)s") % {"value": title or name})
+            for name, title in stored
+        ),
     ]
 
 
@@ -148,7 +151,11 @@ def answer_regions(model_admin, request: HttpRequest, name: str) -> HttpResponse
     space = get_object_or_404(Space, pk=name)
     if not model_admin.has_change_permission(request, space):
         raise PermissionDenied
-    context = {**model_admin.admin_site.each_context(request), "title": f"Regions of {space}", "original": space}
+    context = {
+        **model_admin.admin_site.each_context(request),
+        "title": gettext("Regions of %(space)s") % {"space": space},
+        "original": space,
+    }
     context["opts"] = model_admin.opts
     try:
         known = regions.regions_now(space.parsed)
@@ -156,7 +163,7 @@ def answer_regions(model_admin, request: HttpRequest, name: str) -> HttpResponse
     except Refused as refused:
         return _page(request, context | {"missing": refused.message})
     except NOT_NOW:
-        return _page(request, context | {"missing": "Redis does not answer."})
+        return _page(request, context | {"missing": gettext("Redis does not answer.")})
     # Several forms have a field of the same name.
     ids = {action: f"{action}-%s" for action in FORMS}
     shown = {action: form(known, auto_id=ids[action]) for action, form in FORMS.items()}

@@ -8,6 +8,7 @@ from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.db.models import Q
 from django.utils import timezone
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from streaming.errors import InvalidOptions
@@ -82,7 +83,7 @@ class Channel(models.Model):
         super().clean()
         errors = {}
         if self.owner_id and self.team_id:
-            errors["team"] = "a channel must belong to a user or to a team, not to both"
+            errors["team"] = gettext("a channel must belong to a user or to a team, not to both")
         if self.kind:
             errors |= self._option_errors()
         if errors:
@@ -92,9 +93,14 @@ class Channel(models.Model):
         from webapp.delivery.channels import channel_kinds, make_channel  # late: it loads the libraries of all kinds
 
         if not isinstance(self.options, dict):
-            return {"options": f"options must be a JSON object; got {self.options!r}"}
+            return {
+                "options": gettext("options must be a JSON object; got %(options)s") % {"options": f"{self.options!r}"}
+            }
         if self.kind not in channel_kinds():
-            return {"kind": f"kind must be one of {', '.join(channel_kinds())}; got {self.kind!r}"}
+            return {
+                "kind": gettext("kind must be one of %(channel_kinds)s; got %(kind)s")
+                % {"channel_kinds": ", ".join(channel_kinds()), "kind": f"{self.kind!r}"}
+            }
         try:
             make_channel(self.kind, self.options, self.secrets)
         except InvalidOptions as error:
@@ -181,24 +187,28 @@ class Subscription(models.Model):
     def schedule(self) -> str:
         """When this subscription is in force, in words."""
         every_day = len(self.weekdays) == len(DAYS)
-        days = [] if every_day else [DAYS[day][:3] for day in sorted(self.weekdays)]
+        days = [] if every_day else [gettext(DAYS[day][:3].capitalize()) for day in sorted(self.weekdays)]
         whole_day = self.begins is None or self.begins == self.ends
         hours = [] if whole_day else [f"{self.begins:%H:%M}–{self.ends:%H:%M} {self.time_zone}"]
-        return ", ".join([*days, *hours]) or "always"
+        return ", ".join([*days, *hours]) or gettext("always")
 
     def clean(self) -> None:
         """Check schedule, changes, and that the receiver may use the channel."""
         super().clean()
         errors = {}
         if not is_zone(self.time_zone):
-            errors["time_zone"] = f"the time zone must be a name such as Europe/Helsinki; got {self.time_zone!r}"
+            errors["time_zone"] = gettext("the time zone must be a name such as Europe/Helsinki; got %(time_zone)s") % {
+                "time_zone": f"{self.time_zone!r}"
+            }
         if (self.begins is None) != (self.ends is None):
-            errors["begins" if self.begins is None else "ends"] = "give both times of day, or neither"
+            errors["begins" if self.begins is None else "ends"] = gettext("give both times of day, or neither")
         errors |= _choice_errors("weekdays", self.weekdays, WHOLE_WEEK)
         errors |= _choice_errors("changes", self.changes, CHANGES)
         someone = bool(self.user_id) != bool(self.team_id)
         if someone and self.channel_id and not self.channel.usable_by(self):
-            errors["channel"] = f"the channel {self.channel} belongs to another user or team"
+            errors["channel"] = gettext("the channel %(channel)s belongs to another user or team") % {
+                "channel": self.channel
+            }
         if errors:
             raise ValidationError(errors)
 
@@ -206,7 +216,10 @@ class Subscription(models.Model):
 def _choice_errors(field, chosen, choices):
     if isinstance(chosen, list) and chosen and all(choice in choices for choice in chosen):
         return {}
-    return {field: f"choose at least one of {', '.join(map(str, choices))}; got {chosen!r}"}
+    return {
+        field: gettext("choose at least one of %(map)s; got %(chosen)s")
+        % {"map": ", ".join(map(str, choices)), "chosen": f"{chosen!r}"}
+    }
 
 
 class Deliveries(models.QuerySet):

@@ -7,6 +7,7 @@ from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.core.validators import MaxValueValidator
 from django.db import models
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from webapp.models.audited import AuditedQuerySet
@@ -21,7 +22,7 @@ class BaseMap(models.Model):
     """A map below the objects: tiles of a server, a WMS, or a file in the state folder."""
 
     XYZ, WMS, FILE = "xyz", "wms", "file"
-    KINDS = [(XYZ, "tile server (XYZ)"), (WMS, "WMS"), (FILE, "MBTiles or PMTiles file")]
+    KINDS = [(XYZ, _("tile server (XYZ)")), (WMS, _("WMS")), (FILE, _("MBTiles or PMTiles file"))]
 
     name = models.CharField(_("name"), max_length=60, unique=True)
     kind = models.CharField(_("kind"), max_length=4, choices=KINDS, default=XYZ)
@@ -63,16 +64,29 @@ class BaseMap(models.Model):
         """Check the zooms and the address; for a file, also its content."""
         if self.min_zoom is not None and self.max_zoom is not None and self.min_zoom > self.max_zoom:
             raise ValidationError(
-                {"max_zoom": f"must be at least the least zoom, {self.min_zoom}; got {self.max_zoom}"}
+                {
+                    "max_zoom": gettext("must be at least the least zoom, %(min_zoom)s; got %(max_zoom)s")
+                    % {"min_zoom": self.min_zoom, "max_zoom": self.max_zoom}
+                }
             )
         if self.kind == self.FILE:
             self._check_file()
             return
         parts = urlsplit(self.address)
         if parts.scheme not in ("http", "https") or not HOST.fullmatch(parts.netloc) or re.search(r"\s", self.address):
-            raise ValidationError({"address": f"must begin with http:// or https:// and a host; got {self.address!r}"})
+            raise ValidationError(
+                {
+                    "address": gettext("must begin with http:// or https:// and a host; got %(address)s")
+                    % {"address": f"{self.address!r}"}
+                }
+            )
         if self.kind == self.XYZ and not all(part in self.address for part in ("{z}", "{x}", "{y}")):
-            raise ValidationError({"address": f"must have {{z}}, {{x}} and {{y}} in it; got {self.address!r}"})
+            raise ValidationError(
+                {
+                    "address": gettext("must have {z}, {x} and {y} in it; got %(address)s")
+                    % {"address": f"{self.address!r}"}
+                }
+            )
         if self.kind == self.WMS and not self.layers:
             raise ValidationError({"layers": _("a WMS needs the names of its layers")})
 

@@ -2,6 +2,7 @@
 
 from django.core.exceptions import ValidationError
 from django.db import models
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from streaming import spaces
@@ -12,10 +13,10 @@ from webapp.text import SoundJSONField
 EARTH = spaces.EARTH.name
 # The keys of `streaming.operators.partitioners.PARTITIONERS`, in words.
 PARTITIONERS = [
-    ("kd", "K-D tree: at the median of the elements"),
-    ("quadtree", "Quadtree: in four equal parts"),
-    ("geohash", "Geohash: in two equal parts"),
-    ("grid", "Uniform grid: never split"),
+    ("kd", _("K-D tree: at the median of the elements")),
+    ("quadtree", _("Quadtree: in four equal parts")),
+    ("geohash", _("Geohash: in two equal parts")),
+    ("grid", _("Uniform grid: never split")),
 ]
 
 
@@ -30,7 +31,7 @@ class Space(models.Model):
     )
     title = models.CharField(_("title"), max_length=80, blank=True)
     definition = SoundJSONField(
-        "definition",
+        _("definition"),
         help_text=_('For instance {"dimensions": [{"name": "price", "unit": "USD", "lo": 0, "hi": 10000}]}.'),
     )
     partitioner = models.CharField(
@@ -76,10 +77,17 @@ class Space(models.Model):
         except InvalidSpace as error:
             raise ValidationError(str(error)) from None
         if self.name == EARTH and parsed != spaces.EARTH:
-            raise ValidationError({"definition": f"{EARTH} is built in; its definition cannot change"})
+            raise ValidationError(
+                {"definition": gettext("%(earth)s is built in; its definition cannot change") % {"earth": EARTH}}
+            )
         kept = Space.objects.filter(pk=self.name).first()
         if kept is not None and kept.parsed != parsed and (users := kept.users()):
-            raise ValidationError({"definition": f"a space that is in use cannot change; {self.name} has {users}"})
+            raise ValidationError(
+                {
+                    "definition": gettext("a space that is in use cannot change; %(name)s has %(users)s")
+                    % {"name": self.name, "users": users}
+                }
+            )
 
     def users(self) -> str:
         """Return in words how many streams, layers and queries lie in this space; empty if there are none."""

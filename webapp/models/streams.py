@@ -4,6 +4,7 @@ from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.core.validators import MaxValueValidator, MinValueValidator, RegexValidator
 from django.db import models
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from streaming.errors import InvalidOptions
@@ -72,7 +73,7 @@ class Stream(models.Model):
         help_text=_("Stored elements older than this are deleted, a file at a time. Empty: never. A day is 86400."),
     )
     sketch = SoundJSONField(
-        "sketch",
+        _("sketch"),
         null=True,
         blank=True,
         help_text=_("Summarise what has passed, to be asked later without keeping the elements. Empty: no sketch."),
@@ -111,7 +112,10 @@ class Stream(models.Model):
         if kept := Stream.objects.filter(pk=self.pk).first():
             for field, fixed in (("name", kept.name), ("space", kept.space_id)):
                 if getattr(self, Stream._meta.get_field(field).attname) != fixed:
-                    errors[field] = f"the {field} of a stream cannot change; it is {fixed!r}"
+                    errors[field] = gettext("the %(field)s of a stream cannot change; it is %(fixed)s") % {
+                        "field": field,
+                        "fixed": f"{fixed!r}",
+                    }
         if errors:
             raise ValidationError(errors)
 
@@ -151,12 +155,21 @@ class Stream(models.Model):
         """Return the validation errors of the transport's or the decoder's kind and options, by field."""
         kind, options = getattr(self, field), getattr(self, f"{field}_options")
         if not isinstance(options, dict):
-            return {f"{field}_options": f"options must be a JSON object; got {options!r}"}
+            return {
+                f"{field}_options": gettext("options must be a JSON object; got %(options)s")
+                % {"options": f"{options!r}"}
+            }
         if "kind" in options:
-            return {f"{field}_options": f"the kind has its own field; got {options['kind']!r} among the options"}
+            return {
+                f"{field}_options": gettext("the kind has its own field; got %(options)s among the options")
+                % {"options": f"{options['kind']!r}"}
+            }
         _, make = _makers(field)
         if kind not in kinds_of(field):
-            return {field: f"{field} must be one of {', '.join(kinds_of(field))}; got {kind!r}"}
+            return {
+                field: gettext("%(field)s must be one of %(kinds_of)s; got %(kind)s")
+                % {"field": field, "kinds_of": ", ".join(kinds_of(field)), "kind": f"{kind!r}"}
+            }
         space = Space.objects.filter(pk=self.space_id).first()
         if space is None:
             return {}  # the error of the field `space` says so already

@@ -94,32 +94,32 @@ def change(request: HttpRequest, number: int) -> HttpResponse:
 def _put(user, team, given):
     name = given.get("name", "").strip()
     member = members.put(user, team, name, given.get("role", ""))
-    return f"{name} is {member.role} now."
+    return gettext("%(name)s is %(role)s now.") % {"name": name, "role": member.role}
 
 
 def _remove(user, team, given):
     name = given.get("name", "")
     members.remove(user, team, name)
-    return f"{name} is no longer a member."
+    return gettext("%(name)s is no longer a member.") % {"name": name}
 
 
 def _revoke(user, team, given):
     link = links.revoke(user, _number(given, "link"))
-    return f"The link {link.name} is revoked."
+    return gettext("The link %(name)s is revoked.") % {"name": link.name}
 
 
 def _drop_channel(user, team, given):
     with transaction.atomic():
         found = members.managed(user, team).channels.filter(pk=_number(given, "channel"))
         found.delete()
-    return "The channel is deleted."
+    return gettext("The channel is deleted.")
 
 
 def _drop_subscription(user, team, given):
     with transaction.atomic():
         found = members.managed(user, team).subscriptions.filter(pk=_number(given, "subscription"))
         found.delete()
-    return "The subscription is deleted."
+    return gettext("The subscription is deleted.")
 
 
 def _number(given, name):
@@ -171,7 +171,7 @@ def channel(request: HttpRequest, team: Team) -> HttpResponse:
     if not (saved and saved.secrets):
         del form.fields["forget"]
     form.fields["kind"].widget = forms.HiddenInput()
-    return _saved(request, form, team, f"Channel of {team}: {kind}")
+    return _saved(request, form, team, gettext("Channel of %(team)s: %(kind)s") % {"team": team, "kind": kind})
 
 
 @for_admins
@@ -185,7 +185,7 @@ def subscription(request: HttpRequest, team: Team) -> HttpResponse:
     form = _bound(request, team_subscription_form(SubscriptionForm), saved or Subscription(team=team), initial)
     form.fields["channel"].queryset = Channel.objects.filter(Q(team=team) | Q(team=None, owner=None))
     form.fields["queries"].queryset = Query.objects.alive().filter(Q(team=team) | Q(shared=True)).exclude(severity="")
-    return _saved(request, form, team, f"Subscription of {team}")
+    return _saved(request, form, team, gettext("Subscription of %(team)s") % {"team": team})
 
 
 def team_subscription_form(base: type[forms.ModelForm]) -> type[forms.ModelForm]:

@@ -40,7 +40,7 @@ def test_a_ship_that_stays_has_an_alarm_until_it_leaves(screen, feed):
     screen.expect_query("Roads, alarm", "running", "0")
     screen.act("Roads, alarm", "Edit")
     expect(dialog.get_by_label("For at least, in minutes")).to_have_value("0.02")
-    dialog.get_by_text("Often").click()
+    dialog.get_by_text("Often", exact=True).click()
     expect(dialog.locator("#rule-sentence")).to_contain_text(re.compile("more than 5 times within 10 min"))
     screen.page.keyboard.press("Escape")
     expect(dialog).to_be_hidden()

@@ -59,3 +59,9 @@ test("a rule about the whole answer", () => {
   assert.equal(planText(more, (source, number) => nameOf(number)), "alarm if more than 20 in Harbour for 10 min");
   assert.deepEqual(Object.keys(errorsOfRule("a rule", { ...fields, limit: "fewer", objects: 1.5 })), ["objects"]);
 });
+
+test("minutes become seconds without the errors of binary fractions", () => {
+  const plan = planOfRule({ ...FIELDS, whole: true, limit: "none", objects: 20, forMin: 0.03 });
+  assert.equal(plan.for_s, 1.8);
+  assert.equal(duration(0.03 * 60), "1.8 s");
+});

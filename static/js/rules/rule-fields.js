@@ -5,6 +5,9 @@ import { gettext } from "../i18n.js";
 const MINUTE_S = 60;
 const DAY_NAMES = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"];
 
+/** Minutes in seconds, to a thousandth: 0.03 min is 1.8 s, and not a little less. */
+const secondsOf = (minutes) => Math.round(minutes * MINUTE_S * 1000) / 1000;
+
 /**
  * Return the plan of a rule.
  *
@@ -14,14 +17,14 @@ const DAY_NAMES = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"];
  *   the whole answer: then `limit` ("none", "fewer", "more") and `objects`
  */
 export function planOfRule(fields) {
-  if (fields.whole) return { stream: fields.stream, kind: "rule", when: { count: countOf(fields) }, for_s: (fields.forMin || 0) * MINUTE_S, ...timesOf(fields) };
+  if (fields.whole) return { stream: fields.stream, kind: "rule", when: { count: countOf(fields) }, for_s: secondsOf(fields.forMin || 0), ...timesOf(fields) };
   const parts = [{ query: fields.query }];
   if (fields.also) parts.push({ query: fields.also });
   if (fields.unless) parts.push({ not: { query: fields.unless } });
   const plan = { stream: fields.stream, kind: "rule", when: parts.length > 1 ? { all: parts } : parts[0] };
-  if (fields.often) plan.rate = { more_than: fields.moreThan, within_s: fields.withinMin * MINUTE_S };
+  if (fields.often) plan.rate = { more_than: fields.moreThan, within_s: secondsOf(fields.withinMin) };
   else {
-    plan.for_s = (fields.forMin || 0) * MINUTE_S;
+    plan.for_s = secondsOf(fields.forMin || 0);
     if (fields.until) plan.until = { query: fields.until };
   }
   return { ...plan, ...timesOf(fields) };
@@ -33,7 +36,7 @@ function countOf({ query, limit, objects }) {
 }
 
 function timesOf(fields) {
-  const times = { rearm_s: (fields.rearmMin || 0) * MINUTE_S };
+  const times = { rearm_s: secondsOf(fields.rearmMin || 0) };
   if (fields.scheduled) times.schedule = { days: fields.days, from: fields.from, to: fields.to, time_zone: fields.timeZone };
   return times;
 }

@@ -73,6 +73,13 @@ def test_pages_come_in_german(address, words, client, staff):
     assert [word for word in words if word not in page.content.decode()] == []
 
 
+def test_a_form_that_is_made_once_speaks_the_language_of_each_request(client, staff):
+    client.force_login(staff)
+    english, german = (client.get("/admin/webapp/stream/add/", **more).content.decode() for more in ({}, GERMAN))
+    assert "Features by whose values the sketch" in english
+    assert "Features by whose values the sketch" not in german
+
+
 async def test_a_websocket_refuses_in_the_language_of_its_browser(streams, user):
     for language, words in (("de", "braucht entweder plan"), ("en", "needs either plan")):
         headers = [(b"authorization", b"Token " + (await database_sync_to_async(token_of)(user)).encode())]

@@ -5,6 +5,7 @@ from typing import Any
 
 from django import forms
 from django.core.exceptions import ValidationError
+from django.utils.functional import lazy
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
@@ -84,20 +85,22 @@ class Seconds(forms.FloatField):
         return None if seconds is None else round(seconds * MICROSECONDS)
 
 
+def _planes_in_words():
+    """Return what planes are, in the language of whoever asks now."""
+    return gettext(
+        "Features by whose values the sketch tells elements apart, each with its number of bins: "
+        "speed_mps 16, altitude_m 8. Needed for sharp histograms and probabilities. Or with an "
+        "error budget: with altitude_m 0.5%% it makes as many bins as keep 80 %% of the values "
+        "within 0.5 %% of their range, but at most %(most_bins)s; with altitude_m 100 0.5%% at "
+        "most 100."
+    ) % {"most_bins": MOST_BINS}
+
+
 def sketch_fields() -> dict[str, forms.Field]:
     """Return the form fields of a sketch's settings, in order, by name."""
     fields = {
         "features": Names(help_text=_("Properties to summarise, with commas between. Empty: no sketch.")),
-        "planes": Planes(
-            help_text=gettext(
-                "Features by whose values the sketch tells elements apart, each with its number of bins: "
-                "speed_mps 16, altitude_m 8. Needed for sharp histograms and probabilities. Or with an "
-                "error budget: with altitude_m 0.5%% it makes as many bins as keep 80 %% of the values "
-                "within 0.5 %% of their range, but at most %(most_bins)s; with altitude_m 100 0.5%% at "
-                "most 100."
-            )
-            % {"most_bins": MOST_BINS}
-        ),
+        "planes": Planes(help_text=lazy(_planes_in_words, str)()),  # the form is made once, for all languages
         "comoments": Names(help_text=_("Features of whose pairs correlations and regressions can be asked.")),
         "sets": Names(
             help_text=_(

@@ -1,7 +1,7 @@
 // Writes figures, times and places as text. Pure except for the chosen units; the clock and the zone are passed in.
 
 import { fieldText, inSentence } from "./field-words.js";
-import { filled, gettext, LOCALE, ngettext, pgettext } from "./i18n.js";
+import { filled, gettext, LOCALE, ngettext, number, pgettext } from "./i18n.js";
 import { kindOf } from "./kinds.js";
 import { GAP_S } from "./noise.js";
 import { formOf, polygonsOf } from "./shapes.js";
@@ -50,11 +50,6 @@ const STALE_SHARE = 0.01;
 /** Return a warning if more than 1 % of a stream's elements are stale (older than the newest known of their object); else "". */
 export function staleness({ stale = 0, elements = 0 }) {
   return stale > STALE_SHARE * elements ? filled(gettext("%(count)s stale: check its times"), { count: count(stale) }) : "";
-}
-
-/** A number with at most `digits` decimals, and no trailing zeros. */
-export function number(value, digits) {
-  return value.toLocaleString(LOCALE, { maximumFractionDigits: digits });
 }
 
 /** An amount of SI units in a unit of `SYSTEMS`. */

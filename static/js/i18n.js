@@ -9,6 +9,11 @@ function localeOf(language) {
   return !language || language === "en" ? "en-US" : language;
 }
 
+/** A number with at most `digits` decimals, and no trailing zeros, as the language writes it. */
+export function number(value, digits) {
+  return value.toLocaleString(LOCALE, { maximumFractionDigits: digits });
+}
+
 /** Return a text in the user's language. */
 export const gettext = (text) => catalogue().gettext?.(text) ?? text;
 

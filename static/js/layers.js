@@ -1,9 +1,9 @@
 // The layer control: which streams are shown, on which base map, with or without names.
 
 import { $, coalesced, h, setText } from "./dom.js";
-import { age, count, number, staleness } from "./format.js";
+import { age, count, staleness } from "./format.js";
 import { normalisedBox } from "./geometry.js";
-import { filled, gettext } from "./i18n.js";
+import { filled, gettext, number } from "./i18n.js";
 import { KINDS } from "./objects.js";
 import { createOrigin } from "./origin.js";
 import { stateText } from "./states.js";

@@ -1,8 +1,8 @@
 // The regions of the engine on the map, with what each of them does, and how they changed.
 
 import { $, coalesced, h, setText } from "./dom.js";
-import { count, number, utcTime } from "./format.js";
-import { filled, gettext, ngettext } from "./i18n.js";
+import { count, utcTime } from "./format.js";
+import { filled, gettext, ngettext, number } from "./i18n.js";
 
 const REFRESH_MS = 250;
 const FAINTEST = 0.03;

@@ -49,10 +49,10 @@ from streaming.servers.runs_codec import first_number
 
 TABLES = (
     *("arrivals", "departures", "passing", "copies", "removed_copies", "superseded_copies", "focals"),
-    *("reports", "released", "tracked", "tracked_snapshots"),
+    *("reports", "released", *tracks.TABLES),
 )
 # The tables whose columns are not those of `tracked_schema`.
-OF_REPORTS = ("reports", "released", "tracked", "tracked_snapshots")
+OF_REPORTS = ("reports", "released", *tracks.TABLES)
 # The tables with the newest elements of objects.
 OF_OBJECTS = ("arrivals", "departures", "copies", "removed_copies")
 

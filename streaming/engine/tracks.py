@@ -62,9 +62,7 @@ def told(inputs: Sequence[Any], border: Border, space: Space) -> Results:
     space : Space
     """
     none = result_schema(space).empty_table()
-    tables = [
-        [sent.tables[name] for sent in inputs if name in sent.tables] for name in ("tracked", "tracked_snapshots")
-    ]
+    tables = [[sent.tables[name] for sent in inputs if name in sent.tables] for name in TABLES]
     changes, snapshots = (pa.concat_tables([none, *some]) for some in tables)
     counters, seconds, warnings = Counter({"results": changes.num_rows}), Counter(), {}
     for known in (one.head["tracks"] for one in inputs if "tracks" in one.head):

@@ -17,14 +17,19 @@ WEST, SOUTH, EAST, NORTH = 24.2, 59.6, 24.8, 59.8
 INSIDE, OUTSIDE = (24.4, 59.7), (25.0, 59.7)
 
 
-def test_a_ship_that_stays_has_an_alarm_until_it_leaves(screen, feed):
-    feed.put(anna=INSIDE, berta=OUTSIDE)
+def rule_over_roads(screen, feed, count):
+    """Draw the query Roads, which has so many objects, and begin a rule over it."""
     screen.look(ZOOM, *MIDDLE)
     screen.draw(WEST, SOUTH, EAST, NORTH)
     expect(screen.field("stream")).to_have_value(feed.name)
     screen.save("Roads")
-    screen.expect_query("Roads", "running", "1")
+    screen.expect_query("Roads", "running", count)
     screen.act("Roads", "Alarm")
+
+
+def test_a_ship_that_stays_has_an_alarm_until_it_leaves(screen, feed):
+    feed.put(anna=INSIDE, berta=OUTSIDE)
+    rule_over_roads(screen, feed, "1")
     dialog = screen.page.locator("#rule-dialog")
     expect(dialog.locator("#rule-sentence")).to_contain_text("has been in Roads for 5 min without a break")
     dialog.get_by_label("For at least, in minutes").fill("-1")
@@ -56,12 +61,7 @@ def test_an_alarm_opens_an_incident_and_reaches_a_webhook(screen_of, user, feed)
         admin_form(page, f"{base}/channel/add/", **channel)
         admin_form(page, f"{base}/subscription/add/", user=user, channel=f"hook of {user}")
         feed.put(anna=OUTSIDE)
-        screen.look(ZOOM, *MIDDLE)
-        screen.draw(WEST, SOUTH, EAST, NORTH)
-        expect(screen.field("stream")).to_have_value(feed.name)
-        screen.save("Roads")
-        screen.expect_query("Roads", "running", "0")
-        screen.act("Roads", "Alarm")
+        rule_over_roads(screen, feed, "0")
         dialog = page.locator("#rule-dialog")
         assert wrong(page) == []
         dialog.get_by_label("Name").fill("Too long in the roads")
@@ -87,12 +87,7 @@ def test_an_alarm_opens_an_incident_and_reaches_a_webhook(screen_of, user, feed)
 
 def test_nobody_here_opens_an_incident_that_closes_when_somebody_comes(screen, feed):
     feed.put(anna=INSIDE)
-    screen.look(ZOOM, *MIDDLE)
-    screen.draw(WEST, SOUTH, EAST, NORTH)
-    expect(screen.field("stream")).to_have_value(feed.name)
-    screen.save("Roads")
-    screen.expect_query("Roads", "running", "1")
-    screen.act("Roads", "Alarm")
+    rule_over_roads(screen, feed, "1")
     dialog = screen.page.locator("#rule-dialog")
     dialog.get_by_text("The whole answer").click()
     dialog.get_by_label("Name").fill("Nobody here")

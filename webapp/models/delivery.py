@@ -8,6 +8,7 @@ from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.db.models import Q
 from django.utils import timezone
+from django.utils.dates import WEEKDAYS_ABBR
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
@@ -187,7 +188,7 @@ class Subscription(models.Model):
     def schedule(self) -> str:
         """When this subscription is in force, in words."""
         every_day = len(self.weekdays) == len(DAYS)
-        days = [] if every_day else [gettext(DAYS[day][:3].capitalize()) for day in sorted(self.weekdays)]
+        days = [] if every_day else [str(WEEKDAYS_ABBR[day]) for day in sorted(self.weekdays)]
         whole_day = self.begins is None or self.begins == self.ends
         hours = [] if whole_day else [f"{self.begins:%H:%M}–{self.ends:%H:%M} {self.time_zone}"]
         return ", ".join([*days, *hours]) or gettext("always")

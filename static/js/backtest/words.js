@@ -1,7 +1,7 @@
 // What a back-test asks and says, as texts: pure.
 
-import { count, number, utcTime } from "../format.js";
-import { filled, gettext, ngettext } from "../i18n.js";
+import { count, utcTime } from "../format.js";
+import { filled, gettext, ngettext, number } from "../i18n.js";
 
 export const SPANS = [
   ["3600", gettext("the last hour")],

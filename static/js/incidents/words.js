@@ -1,7 +1,7 @@
 // Incidents in words. Pure.
 
-import { age, crossingText, length, number, title, utcTime } from "../format.js";
-import { filled, gettext } from "../i18n.js";
+import { age, crossingText, length, title, utcTime } from "../format.js";
+import { filled, gettext, number } from "../i18n.js";
 import { severityCount } from "./severities.js";
 import { SEVERITIES, snoozed } from "./store.js";
 

@@ -1,7 +1,7 @@
 // What is measured: places on the map one after the other, perhaps closed to an area. Pure; longitude first.
 
-import { length, number, square } from "../format.js";
-import { filled, gettext, ngettext } from "../i18n.js";
+import { length, square } from "../format.js";
+import { filled, gettext, ngettext, number } from "../i18n.js";
 import { inverse, path, ringArea } from "./geodesic.js";
 
 const STEPS = [1, 64]; // the fewest and the most parts in which an edge is drawn

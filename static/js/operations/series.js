@@ -1,6 +1,6 @@
 // Makes the series of the charts from the past figures. Pure.
 
-import { LOCALE } from "../i18n.js";
+import { number } from "../i18n.js";
 
 const US = 1e6;
 // Without an entry for so long, a chart has a gap.
@@ -70,5 +70,5 @@ export function figure(value, unit = "") {
 
 function trimmed(value) {
   const digits = Math.abs(value) >= 100 ? 0 : Math.abs(value) >= 10 ? 1 : 2;
-  return value.toLocaleString(LOCALE, { maximumFractionDigits: digits });
+  return number(value, digits);
 }

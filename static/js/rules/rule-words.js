@@ -1,6 +1,6 @@
 // Rules in words: one sentence that says when there is an alarm. Pure.
 
-import { filled, gettext, LOCALE } from "../i18n.js";
+import { filled, gettext, number } from "../i18n.js";
 
 const DAYS = {
   mon: gettext("Monday"),
@@ -15,7 +15,7 @@ const DAYS = {
 /** Return a number of seconds in words: "90 s", "5 min", "2 h". */
 export function duration(seconds) {
   if (seconds >= 3600 && seconds % 3600 === 0) return `${seconds / 3600} h`;
-  return seconds >= 60 && seconds % 60 === 0 ? `${seconds / 60} min` : `${seconds.toLocaleString(LOCALE, { maximumFractionDigits: 3 })} s`;
+  return seconds >= 60 && seconds % 60 === 0 ? `${seconds / 60} min` : `${number(seconds, 3)} s`;
 }
 
 /** Return a condition in words: `nameOf(number)` names a query. */

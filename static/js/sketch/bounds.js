@@ -1,7 +1,7 @@
 // Figures with their bounds, and what they are based on, as text. Pure except for the chosen units.
 
-import { count, label, number, utcSpan, utcTime, value } from "../format.js";
-import { filled, gettext, LOCALE, ngettext } from "../i18n.js";
+import { count, label, utcSpan, utcTime, value } from "../format.js";
+import { filled, gettext, LOCALE, ngettext, number } from "../i18n.js";
 import { units } from "../units.js";
 import { joinedNames, ofFeatures, statisticTitle } from "./statistics.js";
 

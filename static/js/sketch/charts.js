@@ -1,7 +1,7 @@
 // The charts of answers: of a series of times with its forecast, and of a histogram with its deciles.
 
-import { count, label, number } from "../format.js";
-import { filled, gettext } from "../i18n.js";
+import { count, label } from "../format.js";
+import { filled, gettext, number } from "../i18n.js";
 import { bounded, figure } from "./bounds.js";
 import { extentOf, linear, roomy, roundSteps, timeLabels } from "./scales.js";
 import { AXIS, bandOf, baseAxis, createChart, drawnOf, LEFT, pathOf, s, valueAxis, WIDTH } from "./svg.js";

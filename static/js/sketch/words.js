@@ -1,7 +1,7 @@
 // What a query of a sketch asks, in words. Pure.
 
-import { label, number } from "../format.js";
-import { filled, gettext, ngettext } from "../i18n.js";
+import { label } from "../format.js";
+import { filled, gettext, ngettext, number } from "../i18n.js";
 import { ofFeatures, statisticText } from "./statistics.js";
 
 const EVERY = { hour: gettext("hour"), day: gettext("day"), week: gettext("week"), month: gettext("month"), year: gettext("year") };

@@ -1,8 +1,8 @@
 // By what the objects are coloured, and which class each of them has. Pure: the clock is passed in.
 
 import { vocabularyOf } from "../filter-words.js";
-import { age, label, number } from "../format.js";
-import { filled, gettext } from "../i18n.js";
+import { age, label } from "../format.js";
+import { filled, gettext, number } from "../i18n.js";
 import { KINDS } from "../objects.js";
 import { reader } from "../property-text.js";
 import { bordersOf, categoriesOf, OTHER, rangeOf, UNKNOWN } from "./classes.js";

@@ -1,8 +1,7 @@
 // By what the objects on the map are coloured, how long their trails are, and how far the lines ahead; with the legend.
 
 import { $, coalesced, h, offer, setText } from "../dom.js";
-import { number } from "../format.js";
-import { gettext } from "../i18n.js";
+import { gettext, number } from "../i18n.js";
 import { LENGTHS_MIN, USUAL_MIN } from "../trails.js";
 import { MINUTES } from "../course-vectors.js";
 import { recall, remember } from "../remembered.js";

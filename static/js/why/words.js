@@ -1,7 +1,7 @@
 // Explanations in the words of the page. Pure.
 
-import { age, length, number, title, utcClock, utcTime } from "../format.js";
-import { filled, gettext } from "../i18n.js";
+import { age, length, title, utcClock, utcTime } from "../format.js";
+import { filled, gettext, number } from "../i18n.js";
 import { unitsName } from "../units.js";
 
 /** How a term stands: a sign, and what it says to those who do not see it. */

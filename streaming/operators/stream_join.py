@@ -351,7 +351,8 @@ class _Predicting(_Group):
         row, partner = row[near], partner[near]
         found = Closest.of(elements, row, partner)
         close = np.flatnonzero(satisfying(found, self.asked))
-        return row[close], partner[close], found.distance_m[close]
+        # The distance is told with the place and the time, if they are told: see `closest.Closest`.
+        return row[close], partner[close], np.full(len(close), np.nan)
 
     def sides(self, elements, row, partner):
         ways = [Motions.of(elements, side).ways(self.asked.ahead_s, self.space.n) for side in (row, partner)]

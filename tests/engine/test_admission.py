@@ -94,6 +94,7 @@ PLANS = {
         "aggregate": {"function": "count"},
     },
     "approach": {"stream": "ships", "kind": "approach", "target": {"lo": [0, 0], "hi": [2, 2]}, "within_s": 600},
+    "closest_approach": {"stream": "ships", "kind": "closest_approach", "within_m": 500, "within_s": 600},
 }
 
 

@@ -46,6 +46,7 @@ KINDS = {
         "idle_s": 1,
     },
     "approach": {"kind": "approach", "target": {"lo": [0, 0], "hi": [2.5, 2.5]}, "within_s": 3_600},
+    "closest approach": {"kind": "closest_approach", "within_m": 20_000, "within_s": 3_600},
     "moving range": {"around": {"key": "focal", "radius": 250_000}},
     "quiet range": {"around": {"key": "focal", "half_widths": [200_000, 200_000]}, "emit": "membership"},
     "knn": {"kind": "knn", "around": {"key": "focal"}, "k": 2},

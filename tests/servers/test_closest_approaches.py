@@ -1,4 +1,4 @@
-"""Closest approaches equal brute force after every batch: through edits, restarts, splits, and wherever the regions are."""
+"""Closest approaches equal brute force after every batch: through edits, restarts, splits, and on all borders."""
 
 import functools
 import random
@@ -12,7 +12,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from streaming.elements import stream_number
 from streaming.errors import InvalidPlan
 from streaming.operators.closest import Closest, Motions
 from streaming.operators.elements import Elements
@@ -115,17 +114,15 @@ class World:
         self.engine = Engine(Path(root), *(layout or rng.choice(LAYOUTS)))
         self.objects, self.plans, self.revision = {}, {}, 0
         self.now_us, self.ttl_s = 1_000 * SECOND_US, {}
-        self.elements, self.control = [], []
+        self.elements, self.control, self.versions = [], [], {}
         self.middle = rng.choice(MIDDLES)
         # Not each report of a pair that stays is told, so a snapshot may have newer ones.
         self.client.quiet = {1, 2, 3, 4}
 
     def move(self):
         rng, stream, key = self.rng, self.rng.choice(STREAMS), self.rng.choice(KEYS)
-        known = self.objects.get((stream, key))
         time_us = self.now_us - rng.randint(0, 100) * SECOND_US
-        if known is not None:
-            time_us = max(time_us, known["time_us"] + 1)
+        time_us = self.versions[stream, key] = max(time_us, self.versions.get((stream, key), 0) + 1)
         middle = self.middle
         place = (middle[0] + rng.uniform(-0.1, 0.1) + 180) % 360 - 180, middle[1] + rng.uniform(-0.1, 0.1)
         properties = {"kind": rng.choice(["ship", "ship", "bus"])}
@@ -219,3 +216,194 @@ def play(seed, batches=8):
 @settings(deadline=None, max_examples=10)
 def test_answers_equal_brute_force_after_every_batch_and_restart(seed):
     play(seed)
+
+
+# Histories that between them make every kind of tuple.
+TELLING = 26, 95
+
+
+def test_the_histories_make_every_kind_of_tuple():
+    told = [play(seed) for seed in TELLING]
+    assert sum(seen for seen, _ in told) > 20
+    reasons = {"moved", "partner_moved", "edited"}
+    wanted = {(ENTERED, reason) for reason in {*reasons, "registered"}} | {(LEFT, reason) for reason in reasons}
+    assert wanted | {(LEFT, "passed"), (STAYED, "moved")} <= set.union(*(kinds for _, kinds in told))
+
+
+@given(st.integers(0, 2**32))
+@settings(deadline=None, max_examples=5)
+def test_the_answers_do_not_depend_on_cuts_restarts_and_regions(seed):
+    with tempfile.TemporaryDirectory() as root:
+        worlds = [
+            World(Path(root) / "one", random.Random(seed), (1, 1)),
+            World(Path(root) / "many", random.Random(seed), (2, 6)),
+        ]
+        cuts = random.Random(seed + 1)
+        for world in worlds:
+            world.middle = MIDDLES[seed % len(MIDDLES)]
+        for event in cuts.choices(list(EVENTS), list(EVENTS.values()), k=40):
+            for world in worlds:
+                getattr(world, event)()
+            if event == "silence" or cuts.random() < 0.3:
+                run(worlds[1])
+                if cuts.random() < 0.2:
+                    worlds[1].engine.restart()
+            if event == "silence":
+                run(worlds[0])
+        for world in worlds:
+            run(world)
+        one_, other = (
+            {query: set(found) for query, found in world.client.answers.items() if found} for world in worlds
+        )
+        assert one_ == other
+
+
+def run(world):
+    """Run what has come as a batch, without a look at the answers."""
+    world.client.receive(world.engine.run(world.elements, world.control))
+    world.elements, world.control = [], []
+
+
+def ship(key, place, course_deg, time_s, speed_mps=10.0):
+    properties = {"course_deg": course_deg, "speed_mps": speed_mps}
+    return one("s", key, time_s * SECOND_US, box_at(place), properties)
+
+
+class Sea:
+    """An engine with the ships of one query, whose clock is that of the reports."""
+
+    def __init__(self, root, **plan):
+        self.engine, self.client, self.at = Engine(root, 2, 4, rescaled=0.0), Client(), 0
+        self.client.quiet = {1}
+        self.control = [{"op": "register", "query": 1, "revision": 1, "plan": closest_approach(**plan)}]
+
+    def hear(self, now_s, *ships):
+        """Take reports at a time of the clock; return what was told."""
+        elements = [("s", now_s * SECOND_US, table) for table in ships]
+        control = [*self.control, {"op": "tick", "now_us": now_s * SECOND_US}]
+        self.client.receive(self.engine.run(elements, control))
+        told, self.at, self.control = self.client.told[self.at :], len(self.client.told), []
+        return told
+
+
+# A degree of longitude at the equator, in metres.
+DEGREE_M = 111_319.49
+
+
+def test_a_pair_tells_where_and_when_it_will_be_closest_and_leaves_when_that_time_has_passed(tmp_path):
+    sea, east = Sea(tmp_path), 4_000 / DEGREE_M
+    (told,) = sea.hear(1_000, ship("a", (0.0, 0.0), 90, 1_000), ship("b", (east, 0.002), 270, 1_000))
+    assert told["sign"] == ENTERED
+    # They approach each other at 20 m/s, 4 km apart, on ways that are 221 m from each other.
+    assert told["closest_s"] == pytest.approx(200.0, abs=0.01)
+    assert told["closest_us"] == pytest.approx(1_200 * SECOND_US, abs=SECOND_US / 100)
+    assert told["distance"] == pytest.approx(0.002 * 110_574, abs=0.1)
+    places = sorted([told["closest_places"][:2], told["closest_places"][2:]], key=lambda place: place[1])
+    assert np.allclose(places, [[east / 2, 0.0], [east / 2, 0.002]], atol=1e-6)
+    assert sea.hear(1_199) == []
+    (told,) = sea.hear(1_201)
+    assert (told["sign"], told["reason"], told["closest_us"]) == (LEFT, PASSED, None)
+
+
+def test_a_pair_that_keeps_course_and_speed_is_told_once_and_one_that_turns_again(tmp_path):
+    sea, east = Sea(tmp_path), 4_000 / DEGREE_M
+    sea.hear(1_003, ship("a", (0.0, 0.0), 90, 1_003), ship("b", (east, 0.002), 270, 1_003))
+    later = 200 / DEGREE_M
+    assert sea.hear(1_023, ship("a", (later, 0.0), 90, 1_023)) == []
+    (told,) = sea.hear(1_043, ship("a", (2 * later, 0.0), 88, 1_043))
+    assert told["sign"] == STAYED and told["distance"] < 0.002 * 110_574 - 10
+    (told,) = sea.hear(1_063, ship("a", (3 * later, 0.0), 270, 1_063))
+    assert told["sign"] == LEFT and REASONS[told["reason"]] in ("moved", "partner_moved")
+
+
+def test_an_old_report_counts_no_more(tmp_path):
+    sea, east = Sea(tmp_path, gap_s=60), 4_000 / DEGREE_M
+    sea.hear(1_000, ship("a", (0.0, 0.0), 90, 1_000))
+    assert len(sea.hear(1_060, ship("b", (east, 0.0), 270, 1_060))) == 1
+    (told,) = sea.hear(1_061, ship("b", (east, 0.0), 270, 1_061))
+    assert told["sign"] == LEFT
+
+
+def elements_of(motions, times_s):
+    """Return elements of one stream with such places, courses and speeds, shape (N, 4)."""
+    motions = np.asarray(motions, dtype=np.float64)
+    numbers = motions[:, 2:].T
+    bounds = np.hstack([motions[:, :2], motions[:, :2]])
+    times_us = (np.asarray(times_s) * SECOND_US).astype(np.int64)
+    stream = np.zeros(len(motions), dtype=np.int64)
+    return Elements(
+        stream, bounds, lambda rows: pa.table({}), False, times_us, times_us, lambda rows, _: numbers[:, rows]
+    )
+
+
+LONGITUDES, LATITUDES = st.floats(-0.5, 0.5), st.floats(-0.5, 0.5)
+ANYWHERE = st.tuples(LONGITUDES, LATITUDES, st.floats(0, 360), st.sampled_from([0.0, 3.0, 12.0, 90.0, 340.0]))
+
+
+@given(
+    ANYWHERE, ANYWHERE, st.sampled_from([0.0, 60.0, 89.9, -75.0]), st.sampled_from([0.0, 179.9]), st.integers(0, 300)
+)
+@settings(deadline=None, max_examples=60)
+def test_the_closed_form_equals_ever_finer_times(one_, other, lat, lon, late_s):
+    both = np.add([one_, other], (lon, lat, 0.0, 0.0))
+    both[:, 0] = (both[:, 0] + 180) % 360 - 180
+    both[:, 1] = np.clip(both[:, 1], -90, 90)
+    names = "course_deg", "speed_mps"
+    told = [
+        {"place": tuple(row[:2]), "properties": dict(zip(names, row[2:], strict=True)), "time_us": time_s * SECOND_US}
+        for row, time_s in zip(both, (0, late_s), strict=True)
+    ]
+    if slow(*told):
+        return
+    row, partner = np.arange(1), np.arange(1, 2)
+    found, back = (Closest.of(elements_of(both, (0, late_s)), *sides) for sides in ((row, partner), (partner, row)))
+    assert (found.after_s, found.distance_m) == (back.after_s, back.distance_m)
+    after_s, distance = brute_force(*told, 3_600.0)
+    if -50 < after_s < 3_650 and -50 < found.after_s[0] < 3_650:
+        assert found.distance_m[0] == pytest.approx(distance, abs=1.0, rel=1e-4)
+
+
+@given(ANYWHERE, st.sampled_from([0.0, 60.0, 80.0, 89.9, -75.0]), st.sampled_from([0.0, 179.9]))
+@settings(deadline=None, max_examples=60)
+def test_the_box_about_a_way_contains_it(motion, lat, lon):
+    lon, lat, course, speed = np.add(motion, (lon, lat, 0.0, 0.0))
+    lat = min(lat, 90.0)
+    ((west, south, east, north),) = Motions.of(elements_of([[lon, lat, course, speed]], [0]), np.arange(1)).ways(
+        7_200.0, 2
+    )
+    seconds = np.linspace(0, 7_200, 500)
+    lons, lats, _ = GEOD.fwd(*(np.full(500, number) for number in (lon, lat, course)), speed * seconds)
+    assert (lats >= south - 1e-9).all() and (lats <= north + 1e-9).all()
+    turned = np.stack([lons - 360, lons, lons + 360])
+    assert ((turned >= west - 1e-9) & (turned <= east + 1e-9)).any(0).all()
+
+
+def test_a_plan_is_what_its_document_says():
+    for more in ({}, {"join": {"stream": "t", "where": "kind = 'ship'"}, "gap_s": 0, "mirrored": True}):
+        plan = parse_plan(closest_approach(where="kind = 'ship'", **more), EARTH)
+        assert parse_plan(plan_document(plan, EARTH), EARTH) == plan
+
+
+@pytest.mark.parametrize(
+    ("more", "rule"),
+    [
+        ({"within_s": 0}, "within_s must be"),
+        ({"within_s": 3_601}, "within_s must be"),
+        ({"within_m": 0}, "within_m must be"),
+        ({"gap_s": -1}, "gap_s must be"),
+        ({"mirrored": 1}, "mirrored must be"),
+        ({"emit": "all"}, "emit must be"),
+        ({"join": {"layer": "ports"}}, "closest approach"),
+        ({"join": {"stream": "s", "predicate": "dwithin", "distance": 1}}, "closest approach"),
+        ({"transform": []}, "a closest approach"),
+    ],
+)
+def test_what_a_plan_cannot_be(more, rule):
+    with pytest.raises(InvalidPlan, match=rule):
+        parse_plan(closest_approach() | more, EARTH)
+
+
+def test_a_space_without_longitudes_has_no_courses():
+    plane = Space("plane", (Dimension("x", "m", 0, 10), Dimension("y", "m", 0, 10)))
+    with pytest.raises(InvalidPlan, match="longitude and latitude"):
+        parse_plan(closest_approach(), plane)

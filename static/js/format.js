@@ -1,5 +1,6 @@
 // Writes figures, times and places as text. Pure except for the chosen units; the clock and the zone are passed in.
 
+import { filled, gettext } from "./i18n.js";
 import { kindOf } from "./kinds.js";
 import { formOf, polygonsOf } from "./shapes.js";
 import { timesOf } from "./time-joins.js";
@@ -254,6 +255,7 @@ const PAIR_VERBS = {
   covers: ["no longer covers", "covers"],
   equals: ["no longer equals", "equals"],
   touches: ["no longer touches", "touches"],
+  closest: [gettext("no longer comes close to"), gettext("will come close to")],
 };
 
 /** Say in words what happened to an object, "Bus 12 entered Nuuksio", or to a threshold; only the name if there is no partner. */
@@ -267,7 +269,19 @@ export function happened(name, event) {
     return `${name} ${sign > 0 ? `meets ${partner}` : `parted from ${partner}${lasted(event)}`}${nearest}`;
   }
   const [left, entered] = PAIR_VERBS[predicate] ?? ["left", "entered"];
-  return `${name} ${sign > 0 ? entered : left} ${partner}`;
+  return `${name} ${sign > 0 ? entered : left} ${partner}${event.closest && sign > 0 ? `: ${closestText(event.closest.distance, event.closest.afterS)}` : ""}`;
+}
+
+/** Say how far two objects will be from each other where they are closest, and in what time: "500 m in 4 min". */
+export function closestText(distance, afterS) {
+  const minutes = afterS >= 60;
+  const time = filled(minutes ? gettext("%(number)s min") : gettext("%(number)s s"), { number: number(minutes ? afterS / 60 : Math.max(0, afterS), 0) });
+  return filled(gettext("%(distance)s in %(time)s"), { distance: length(distance), time });
+}
+
+function closestPlanText({ within_m: withinM, within_s: withinS, join, stream }, titleOf) {
+  const values = { distance: length(withinM), minutes: number(withinS / 60, 1), stream: titleOf("stream", join?.stream ?? stream) };
+  return filled(gettext("will come within %(distance)s of %(stream)s in %(minutes)s min"), values);
 }
 
 /** Say from when until when an encounter was, and why it ended: "12:00:05 to 12:42:10 \u00b7 partner moved away". */
@@ -361,6 +375,7 @@ function membersText(plan, titleOf, focus) {
   const shape = shapeText(plan?.area);
   const within = shape && ` ${shape}`;
   if (plan?.kind === "approach") return `${shapeText(plan.target) || "inside a rectangle"} within ${number(plan.within_s / 60, 1)} min`;
+  if (plan?.kind === "closest_approach") return closestPlanText(plan, titleOf) + within;
   if (plan?.kind === "knn") return `${count(plan.k)} nearest to ${focusText(plan.around, focus)}${atMost(plan.max_distance)}${within}`;
   if (plan?.around) return aroundText(plan.around, focusText(plan.around, focus)) + within;
   if (kindOf(plan).report !== "join") return shape && !plan.compare ? shape : `${plan?.report ?? "inside"} a rectangle${within}`;
@@ -410,6 +425,7 @@ const REASON_TEXT = {
   partner_moved: ["partner moved away", "partner moved", "partner came near"],
   partner_filtered: ["partner no longer matches the filter", "partner matches the filter", "partner now matches the filter"],
   focus_moved: ["left behind by the centre", "the centre moved", "reached by the centre"],
+  passed: [gettext("passed the closest point"), "", ""],
   others_moved: ["others are nearer", "others moved", "others are no longer nearer"],
   registered: ["left", "inside", "already inside"],
   edited: ["left by the edit", "inside", "inside after the edit"],

@@ -9,11 +9,12 @@ import { plainly } from "./filter-words.js";
 import { errorField } from "./format.js";
 import { normalisedBox, rectangleOf, roundedBox } from "./geometry.js";
 import { JoinFields } from "./join-fields.js";
+import { gettext } from "./i18n.js";
 import { areaIn, boxOf, planOf, reportOf, shapedArea } from "./plan.js";
 import { mayShare } from "./teams/rights.js";
 import { chosenTeam, showTeams } from "./teams/team-fields.js";
 
-const FIELDS = ["name", "stream", "partner", "distance", "windowS", "slideS", "beforeS", "forMin", "away", "latenessS", "withinMin", "partnerWhere", "focus", "shape", "k", "maxDistance", "aggregate", "thresholds", "box", "where", "plan", "form"];
+const FIELDS = ["name", "stream", "partner", "distance", "windowS", "slideS", "beforeS", "forMin", "away", "latenessS", "withinMin", "closeM", "partnerWhere", "focus", "shape", "k", "maxDistance", "aggregate", "thresholds", "box", "where", "plan", "form"];
 // The form element that gets the focus after an error, where it does not have the name of the error's field.
 const FIRST_OF = { focus: "focusKey", aggregate: "function", thresholds: "function" };
 const NOT_OF_PLAN = ["name", "shared", "team", "severity", "plan"]; // the plan is read when it is edited, not written again
@@ -139,6 +140,9 @@ export class QueryForm {
     this.aggregate.start(plan.aggregate);
     const saved = this.query && !this.query.plan.around ? this.query.plan : null;
     elements.withinMin.value = (plan.within_s ?? 600) / 60;
+    elements.closeM.value = plan.within_m ?? 500;
+    elements.closeMin.value = (plan.within_s ?? 600) / 60;
+    this.#offerClose((plan.kind === "closest_approach" && plan.join?.stream) || "");
     this.area.start(plan.around ? null : areaIn(plan), shapedArea(saved) ?? (saved && boxOf(saved)));
     this.#arrange();
     const box = shapedArea(plan) ? null : boxOf(plan);
@@ -151,7 +155,8 @@ export class QueryForm {
     $("around-fields").hidden = !this.focused;
     $("box-fields").hidden = !this.bounded;
     $("approach-fields").hidden = !this.predicts;
-    $("aggregate-fields").hidden = this.joins || this.predicts || this.form.elements.report.value === "nearest";
+    $("close-fields").hidden = !this.closes;
+    $("aggregate-fields").hidden = this.joins || this.predicts || this.closes || this.form.elements.report.value === "nearest";
     const { elements } = this.form;
     const outside = elements.report.value === "outside";
     if (outside) elements.areaForm.value = "rectangle"; // what lies outside of a shape is not asked for
@@ -178,6 +183,11 @@ export class QueryForm {
     return this.form.elements.report.value === "approach";
   }
 
+  /** Whether the query finds pairs that will be close to each other. */
+  get closes() {
+    return this.form.elements.report.value === "close";
+  }
+
   /** Whether the query has a focus. */
   get focused() {
     return ["around", "nearest"].includes(this.form.elements.report.value);
@@ -185,7 +195,7 @@ export class QueryForm {
 
   /** Whether a rectangle belongs to the query. */
   get bounded() {
-    return !this.focused && (!this.joins || this.form.elements.extent.value === "rectangle");
+    return !this.focused && !this.closes && (!this.joins || this.form.elements.extent.value === "rectangle");
   }
 
   /** Build the plan again after a field changed. If it was written as JSON, the fields change that plan. */
@@ -243,6 +253,11 @@ export class QueryForm {
     if (this.joins) return planOf(this.base, { ...fields, join: this.join.read() });
     if (report === "nearest") return planOf(this.base, { ...fields, around: this.around.around(true), ...this.around.neighbours() });
     if (this.predicts) return planOf(this.base, { ...fields, within: elements.withinMin.valueAsNumber * 60 });
+    if (this.closes) {
+      const { closeM, closeMin, closeStream } = elements;
+      const close = { stream: closeStream.value || fields.stream, withinM: closeM.valueAsNumber, withinS: closeMin.valueAsNumber * 60 };
+      return planOf(this.base, { ...fields, close });
+    }
     const aggregate = this.aggregate.read();
     return planOf(this.base, this.focused ? { ...fields, around: this.around.around(false), aggregate } : { ...fields, aggregate });
   }
@@ -287,6 +302,8 @@ export class QueryForm {
       if (this.bounded && this.area.error()) errors.box = this.area.error();
       if (this.joins) Object.assign(errors, this.join.errors());
       if (this.predicts && !elements.withinMin.validity.valid) errors.withinMin = "Minutes must be more than 0, and 60 at most.";
+      const closely = elements.closeM.validity.valid && elements.closeMin.validity.valid;
+      if (this.closes && !closely) errors.closeM = gettext("Metres must be 1 to 100,000, and minutes more than 0 and 60 at most.");
       if (this.focused) Object.assign(errors, this.around.errors(elements.report.value === "nearest"));
       if (!$("aggregate-fields").hidden) Object.assign(errors, this.aggregate.errors());
     }
@@ -304,6 +321,7 @@ export class QueryForm {
     this.#streams();
     this.join.offer();
     this.around.offer();
+    this.#offerClose(this.form.elements.closeStream.value);
     if (chosen() !== before && this.written === null) this.#changed();
   }
 
@@ -311,6 +329,12 @@ export class QueryForm {
     const { stream } = this.form.elements;
     const running = [...this.store.streams.values()].filter((s) => s.enabled !== false || s.name === (chosen ?? stream.value));
     offer(stream, [["", running.map(({ name, title }) => [name, title ?? name])]], chosen);
+  }
+
+  /** Offer the streams with whose objects those of the query may come close; the first choice is the query's own. */
+  #offerClose(chosen) {
+    const streams = [...this.store.streams.values()].filter((s) => s.enabled !== false || s.name === chosen);
+    offer(this.form.elements.closeStream, [["", [["", gettext("the same stream")], ...streams.map(({ name, title }) => [name, title ?? name])]]], chosen);
   }
 
   /** Propose the stream with the most objects in a box, until the user has chosen one. */

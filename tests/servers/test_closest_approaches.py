@@ -330,6 +330,18 @@ def test_ships_that_move_apart_are_no_pair_even_before_the_clock_is_set(tmp_path
     assert sea.hear(0, ship("a", (0.0, 0.0), 90, 1_003), ship("b", (west, 0.002), 270, 1_003)) == []
 
 
+def test_a_rule_over_both_ways_has_an_alarm_for_both_ships_until_they_have_passed(tmp_path):
+    sea, east = Sea(tmp_path, mirrored=True), 4_000 / DEGREE_M
+    rule = {"stream": "s", "kind": "rule", "when": {"query": 1}}
+    sea.control.append({"op": "register", "query": 2, "revision": 1, "plan": rule})
+    sea.hear(1_003, ship("a", (0.0, 0.0), 90, 1_003), ship("b", (east, 0.002), 270, 1_003))
+    sea.hear(1_005)
+    assert set(sea.client.answers[2]) == {"a", "b"}
+    sea.hear(1_205)
+    sea.hear(1_207)
+    assert set(sea.client.answers[2]) == set()
+
+
 def test_an_old_report_counts_no_more(tmp_path):
     sea, east = Sea(tmp_path, gap_s=60), 4_000 / DEGREE_M
     sea.hear(1_000, ship("a", (0.0, 0.0), 90, 1_000))

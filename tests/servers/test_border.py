@@ -46,7 +46,7 @@ KINDS = {
         "idle_s": 1,
     },
     "approach": {"kind": "approach", "target": {"lo": [0, 0], "hi": [2.5, 2.5]}, "within_s": 3_600},
-    "closest approach": {"kind": "closest_approach", "within_m": 20_000, "within_s": 3_600},
+    "closest approach": {"kind": "closest_approach", "within_m": 100_000, "within_s": 3_600},
     "moving range": {"around": {"key": "focal", "radius": 250_000}},
     "quiet range": {"around": {"key": "focal", "half_widths": [200_000, 200_000]}, "emit": "membership"},
     "knn": {"kind": "knn", "around": {"key": "focal"}, "k": 2},
@@ -132,7 +132,7 @@ class Sea:
         tick = {"op": "tick", "now_us": number * SECOND_US}
         for query in NO_ANSWER_KEPT:
             self.client.answers[query].clear()
-        self.fragments = self.engine.run(ships(number), [tick, *self.control, *control, *asked])
+        self.fragments = self.engine.run([*ships(number)], [tick, *self.control, *control, *asked])
         self.client.receive(self.fragments)
         self.control = []
 

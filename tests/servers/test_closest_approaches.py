@@ -326,8 +326,10 @@ def test_a_pair_that_keeps_course_and_speed_is_told_once_and_one_that_turns_agai
 
 
 def test_ships_that_move_apart_are_no_pair_even_before_the_clock_is_set(tmp_path):
-    sea, west = Sea(tmp_path), -400 / DEGREE_M
-    assert sea.hear(0, ship("a", (0.0, 0.0), 90, 1_003), ship("b", (west, 0.002), 270, 1_003)) == []
+    sea, west = Sea(tmp_path), -40 / DEGREE_M  # two seconds ago they were closest
+    ships = ship("a", (0.0, 0.0), 90, 1_003), ship("b", (west, 0.002), 270, 1_003)
+    sea.client.receive(sea.engine.run([("s", 1_003 * SECOND_US, table) for table in ships], sea.control))
+    assert sea.client.told == []
 
 
 def test_a_rule_over_both_ways_has_an_alarm_for_both_ships_until_they_have_passed(tmp_path):

@@ -1,6 +1,7 @@
 """Columns of properties, read from JSON text: each property is read once, however many filters use it."""
 
 import re
+import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -161,6 +162,19 @@ def number_columns(properties: pa.Array | pa.ChunkedArray, names: Sequence[str])
     for start in range(0, len(properties), SLICE):
         numbers[:, start : start + SLICE] = _numbers(properties.slice(start, SLICE), names)
     return numbers
+
+
+def number_columns_once(properties: pa.Array, names: tuple[str, ...]) -> np.ndarray:
+    """Return what `number_columns` does; while the array of properties is in memory, it is read once."""
+    key = id(properties), names
+    known = _ONCE.get(key)
+    if known is None:
+        known = _ONCE[key] = number_columns(properties, names)
+        weakref.finalize(properties, _ONCE.pop, key, None)
+    return known
+
+
+_ONCE: dict[tuple[int, tuple[str, ...]], np.ndarray] = {}
 
 
 def _numbers(properties, names):

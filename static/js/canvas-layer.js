@@ -2,6 +2,7 @@
 // canvases are larger than the map, so that a short pan only moves them and draws nothing.
 
 import { drawVectors, drawWays, VECTORS_UP_TO, waysAhead } from "./course-vectors.js";
+import { closestPairs, drawClosest } from "./closest-lines.js";
 import { mercatorX } from "./geometry.js";
 import { Hulls } from "./hulls.js";
 import { ObjectLabels } from "./object-labels.js";
@@ -273,7 +274,8 @@ const METHODS = {
     const lines = lasting.length > 0 || this.store.picked !== null || this.store.told.fresh(this.now());
     const { pointed, watched } = this.marks();
     const marked = watched.length > 0 || pointed !== undefined;
-    const drawn = [trails.length, ways.length, selected.length, outlined.size, this.labels.shown.size, this.hulls.shown.size].some((some) => some > 0);
+    const closest = closestPairs(this.store);
+    const drawn = [closest.length, trails.length, ways.length, selected.length, outlined.size, this.labels.shown.size, this.hulls.shown.size].some((some) => some > 0);
     const empty = !drawn && !vectors && !lines && !marked;
     this.below.hidden = empty; // the browser need not compose an empty canvas
     if (empty) return;
@@ -283,6 +285,10 @@ const METHODS = {
     if (ways.length > 0) {
       const { queries: colours, surface: edge } = this.palette();
       drawWays(this.lines, ways, { objects: this.store.objects, visible: this.visible, world: this.place().world, colours, edge });
+    }
+    if (closest.length > 0) {
+      const { queries: colours, edge } = this.palette();
+      drawClosest(this.lines, closest, { view: this.place(), colours, edge });
     }
     if (lines) this.drawPairs(lasting);
     this.drawOutlines(outlined);

@@ -261,6 +261,7 @@ const PAIR_WORDS = {
   covers: [gettext("%(name)s no longer covers %(partner)s"), gettext("%(name)s covers %(partner)s")],
   equals: [gettext("%(name)s no longer equals %(partner)s"), gettext("%(name)s equals %(partner)s")],
   touches: [gettext("%(name)s no longer touches %(partner)s"), gettext("%(name)s touches %(partner)s")],
+  closest: [gettext("%(name)s no longer comes close to %(partner)s"), gettext("%(name)s will come close to %(partner)s")],
 };
 const ENTRY_WORDS = [gettext("%(name)s left %(partner)s"), gettext("%(name)s entered %(partner)s")];
 
@@ -271,7 +272,15 @@ export function happened(name, event) {
   if (!partner) return name;
   if (event.told) return withDistance(filled(gettext("%(name)s met %(partner)s"), { name, partner }), event.distance);
   if (event.met) return withDistance(metText(name, event), event.distance);
-  return filled((PAIR_WORDS[predicate] ?? ENTRY_WORDS)[sign > 0 ? 1 : 0], { name, partner });
+  const what = filled((PAIR_WORDS[predicate] ?? ENTRY_WORDS)[sign > 0 ? 1 : 0], { name, partner });
+  return event.closest && sign > 0 ? filled(gettext("%(what)s: %(closest)s"), { what, closest: closestText(event.closest.distance, event.closest.afterS) }) : what;
+}
+
+/** Say how far two objects will be from each other where they are closest, and in what time: "500 m in 4 min". */
+export function closestText(distance, afterS) {
+  const minutes = afterS >= 60;
+  const time = filled(minutes ? gettext("%(number)s min") : gettext("%(number)s s"), { number: number(minutes ? afterS / 60 : Math.max(0, afterS), 0) });
+  return filled(gettext("%(distance)s in %(time)s"), { distance: length(distance), time });
 }
 
 function withDistance(what, metres) {
@@ -406,6 +415,7 @@ function membersText(plan, titleOf, focus) {
     const where = shapeText(plan.target) || RECTANGLE_WORDS.inside;
     return filled(gettext("%(where)s within %(minutes)s min"), { where, minutes: number(plan.within_s / 60, 1) });
   }
+  if (plan?.kind === "closest_approach") return joined(closestPlanText(plan, titleOf), shape);
   if (plan?.kind === "track") return `${shape || RECTANGLE_WORDS.inside}${noiseText(plan)}`;
   if (plan?.kind === "knn") return joined(nearestText(plan, focusText(plan.around, focus)), shape);
   if (plan?.around) return joined(aroundText(plan.around, focusText(plan.around, focus)), shape);
@@ -417,6 +427,11 @@ function membersText(plan, titleOf, focus) {
   const words = predicate === "dwithin" ? NEAR : (PREDICATES.find(([name]) => name === predicate)?.[1] ?? `${predicate} %(partner)s`);
   const near = filled(words, { partner, distance: length(distance) });
   return joined(withAway(withTimes(near, plan), plan, titleOf), shape);
+}
+
+function closestPlanText({ within_m: withinM, within_s: withinS, join, stream }, titleOf) {
+  const values = { distance: length(withinM), minutes: number(withinS / 60, 1), stream: titleOf("stream", join?.stream ?? stream) };
+  return filled(gettext("will come within %(distance)s of %(stream)s in %(minutes)s min"), values);
 }
 
 /** Say what a plan takes into account: ", accurate to 10 m, at most 50 m/s, with crossings between reports". */
@@ -471,6 +486,7 @@ const REASON_TEXT = {
   partner_moved: [gettext("partner moved away"), gettext("partner moved"), gettext("partner came near")],
   partner_filtered: [gettext("partner no longer matches the filter"), gettext("partner matches the filter"), gettext("partner now matches the filter")],
   focus_moved: [gettext("left behind by the centre"), gettext("the centre moved"), gettext("reached by the centre")],
+  passed: [gettext("passed the closest point"), "", ""],
   others_moved: [gettext("others are nearer"), gettext("others moved"), gettext("others are no longer nearer")],
   registered: [gettext("left"), gettext("inside"), gettext("already inside")],
   edited: [gettext("left by the edit"), gettext("inside"), gettext("inside after the edit")],

@@ -7,7 +7,7 @@ const HEAD = "lookout";
 /** Names of the codes in the column `reason`, as streaming/results/__init__.py numbers them. */
 export const REASONS = [
   "moved", "registered", "edited", "cancelled", "expired", "handoff", "dropped", "snapshot", "filtered", "failed",
-  "partner_moved", "partner_filtered", "focus_moved", "others_moved",
+  "partner_moved", "partner_filtered", "focus_moved", "others_moved", "passed",
 ];
 
 /** The sign of a row that says where the query itself is. */
@@ -26,7 +26,8 @@ export function apart(message) {
  * Read a binary frame into `{type, query, ..., rows}`. The rows are the columns
  * `{length, sign, reason, keys, timeMs, lon, lat, alt, properties, partners, ranks, distances}`. If no row has a partner,
  * `partners` is null; otherwise it holds `{key, properties, distance}`, or null, for each row; in a join over event time also
- * `{timeMs, lon, lat}` of the partner's report, and `{windowMs, sinceMs, untilMs}` of the window or the encounter, or null. It is the same with `ranks`
+ * `{timeMs, lon, lat}` of the partner's report, and `{windowMs, sinceMs, untilMs}` of the window or the encounter, or null; in a closest approach
+ * `closest`, `{timeMs, afterS, places}` of the two then. It is the same with `ranks`
  * (0 for none), `distances` (NaN for none), and `fromMs` and `toMs`, the times of the reports between which an entry or exit was. A joined frame has `changes`, a list of `{query, rows}`, in place of `rows`.
  */
 export function readFrame(Arrow, buffer) {
@@ -128,7 +129,11 @@ function times(batch, name) {
 
 function jsonPartner({ partner, ...row }) {
   if (!partner) return null;
-  return { key: partner.key, properties: JSON.stringify(partner.properties ?? {}), distance: partner.distance ?? NaN, ...jsonReport(partner, row) };
+  return { key: partner.key, properties: JSON.stringify(partner.properties ?? {}), distance: partner.distance ?? NaN, ...jsonReport(partner, row), ...jsonClosest(row) };
+}
+
+function jsonClosest({ closest }) {
+  return closest ? { closest: { timeMs: closest.time_us / 1000, afterS: closest.after_s, places: closest.places } } : {};
 }
 
 function jsonReport({ time_us: timeUs, bounds }, { window_us: windowUs, since_us: sinceUs, until_us: untilUs }) {
@@ -142,11 +147,22 @@ function partnersOf(batch) {
   const keys = batch.getChild("partner");
   if (!keys || keys.nullCount === batch.numRows) return null;
   const [properties, distance] = [batch.getChild("partner_properties"), batch.getChild("distance")];
-  const report = reportOf(batch);
+  const [report, closest] = [reportOf(batch), closestOf(batch)];
   return Array.from({ length: batch.numRows }, (_, row) => {
     const key = keys.get(row);
-    return key === null ? null : { key, properties: properties?.get(row) ?? "", distance: distance?.get(row) ?? NaN, ...report(row) };
+    return key === null ? null : { key, properties: properties?.get(row) ?? "", distance: distance?.get(row) ?? NaN, ...report(row), ...closest(row) };
   });
+}
+
+/** Return a function of a row that returns `{closest: {timeMs, afterS, places}}`, if the frame tells where and when the two will be closest. */
+function closestOf(batch) {
+  const [times, seconds, places] = ["closest_us", "closest_s", "closest_places"].map((name) => batch.getChild(name));
+  if (!times || times.nullCount === batch.numRows) return () => ({});
+  return (row) => {
+    if (times.get(row) === null) return {};
+    const [lon, lat, partnerLon, partnerLat] = places.get(row);
+    return { closest: { timeMs: inMs(times.get(row)), afterS: seconds.get(row), places: [[lon, lat], [partnerLon, partnerLat]] } };
+  };
 }
 
 /** Return a function of a row that returns `{timeMs, lon, lat, windowMs, sinceMs, untilMs}`, if the frame tells the partner's report. */

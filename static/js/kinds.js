@@ -11,17 +11,18 @@ const KINDS = [
   { report: "nearest", claims: ({ kind }) => kind === "knn", ranked: true },
   { report: "around", claims: ({ around }) => Boolean(around) },
   { report: "approach", claims: ({ kind }) => kind === "approach" },
+  { report: "close", claims: ({ kind }) => kind === "closest_approach", paired: true, close: true },
   { report: "inside", claims: ({ kind }) => kind === "track", tracked: true },
   { report: "outside", claims: ({ report }) => report === "outside" },
 ];
 const INSIDE = { report: "inside" };
 
 /**
- * Return the kind of a plan: `report`, what it reports, as the form has it ("inside", "outside", "approach", "around", "nearest", "join", "sketch", "rule");
+ * Return the kind of a plan: `report`, what it reports, as the form has it ("inside", "outside", "approach", "close", "around", "nearest", "join", "sketch", "rule");
  * `when`, of a join, which reports it pairs ("now": the last ones, "window", "interval", "encounter"); `paired`, whether its answer
  * has pairs; `told`, whether it tells each pair once and keeps no answer; `lasting`, whether its answer has encounters; `ranked`,
  * whether its members have ranks; `asked`, whether it asks a sketch, so that its answer has documents in place of objects;
- * `ruled`, whether it is a rule over the answers of other queries; `tracked`, whether it is about tracks, whose reports are noisy.
+ * `close`, whether its pairs have places where they will be closest; `ruled`, whether it is a rule over the answers of other queries; `tracked`, whether it is about tracks, whose reports are noisy.
  */
 export function kindOf(plan) {
   return KINDS.find(({ claims }) => plan && claims(plan)) ?? INSIDE;

@@ -68,7 +68,8 @@ export function reportOf(plan) {
  * @param {object} fields `stream`, `report` as `reportOf` returns it, `where`, `box` or null, `shape`, an area that is no box, or
  *   null; for a join `join`, its partners
  *   `{source, name, predicate, distance, where}` and, with a stream, `times` as `timesOf` returns them; with a focus `around`;
- *   for nearest neighbours `k`, and `max_distance` or null; for predicted entries `within`, in seconds; for ranges `aggregate` or null, and `noise` or null
+ *   for nearest neighbours `k`, and `max_distance` or null; for predicted entries `within`, in seconds; for closest
+ *   approaches `close`, `{stream, withinM, withinS}`; for ranges `aggregate` or null, and `noise` or null
  */
 export function planOf(before, fields) {
   const plan = withoutNoise(noiseless(before), fields);
@@ -76,7 +77,7 @@ export function planOf(before, fields) {
 }
 
 function withoutNoise(before, fields) {
-  return { join: joinOf, around: aroundOf, nearest: nearestOf, approach: approachOf }[fields.report]?.(before, fields) ?? rangeOf(before, fields);
+  return { join: joinOf, around: aroundOf, nearest: nearestOf, approach: approachOf, close: closeOf }[fields.report]?.(before, fields) ?? rangeOf(before, fields);
 }
 
 function rangeOf(before, { stream, report, where, box, shape, aggregate }) {
@@ -93,6 +94,14 @@ function rangeOf(before, { stream, report, where, box, shape, aggregate }) {
 function approachOf({ target, filters, emit }, { stream, where, box, shape, within }) {
   const area = shape ?? (box ? boxWith(box, formOf(target) ? null : target) : target);
   return { stream, kind: "approach", target: area, within_s: within, where, ...(filters ? { filters } : {}), ...(emit ? { emit } : {}) };
+}
+
+function closeOf(before, { stream, where, close }) {
+  const kept = before?.kind === "closest_approach" ? before : {};
+  const { filters, emit } = before ?? {};
+  const others = { ...(filters ? { filters } : {}), ...(emit && emit !== "all" ? { emit } : {}) };
+  const join = { ...kept.join, stream: close.stream };
+  return { ...kept, stream, kind: "closest_approach", join, within_m: close.withinM, within_s: close.withinS, where, ...others };
 }
 
 /** Return what a plan with a focus keeps of the plan before: its area only if that had a focus, too, and no transformations. */

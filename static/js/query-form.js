@@ -3,6 +3,7 @@
 import { AggregateFields } from "./aggregate-fields.js";
 import { AreaFields } from "./area-fields.js";
 import { AroundFields } from "./around-fields.js";
+import { ClosestFields } from "./closest-fields.js";
 import { $, offer } from "./dom.js";
 import { errorField } from "./error-field.js";
 import { FilterField } from "./filter-field.js";
@@ -15,7 +16,7 @@ import { areaIn, boxOf, planOf, reportOf, shapedArea } from "./plan.js";
 import { mayShare } from "./teams/rights.js";
 import { chosenTeam, showTeams } from "./teams/team-fields.js";
 
-const FIELDS = ["name", "stream", "partner", "distance", "windowS", "slideS", "beforeS", "forMin", "away", "latenessS", "withinMin", "partnerWhere", "focus", "shape", "k", "maxDistance", "aggregate", "thresholds", "noise", "box", "where", "plan", "form"];
+const FIELDS = ["name", "stream", "partner", "distance", "windowS", "slideS", "beforeS", "forMin", "away", "latenessS", "withinMin", "closeM", "partnerWhere", "focus", "shape", "k", "maxDistance", "aggregate", "thresholds", "noise", "box", "where", "plan", "form"];
 // The form element that gets the focus after an error, where it does not have the name of the error's field.
 const FIRST_OF = { focus: "focusKey", aggregate: "function", thresholds: "function", noise: "accuracyM" };
 const NOT_OF_PLAN = ["name", "shared", "team", "severity", "plan"]; // the plan is read when it is edited, not written again
@@ -51,6 +52,7 @@ export class QueryForm {
     this.area = this.areas({ form: this.form, onChange: () => this.#areaChanged(), onError: (text) => this.#error("box", text) });
     this.aggregate = new AggregateFields({ store: this.store, form: this.form, dimensions: this.dimensions });
     this.noise = new NoiseFields({ form: this.form });
+    this.closest = new ClosestFields({ store: this.store, form: this.form });
     const [list, offered, line] = ["where-choices", "where-offered", "where-check"].map($);
     const texts = () => this.store.objects.textsOf(this.form.elements.stream.value);
     this.filter = new FilterField({ input: this.form.elements.where, list, offered, line, texts, check: this.check });
@@ -143,6 +145,7 @@ export class QueryForm {
     this.noise.start(plan);
     const saved = this.query && !this.query.plan.around ? this.query.plan : null;
     elements.withinMin.value = (plan.within_s ?? 600) / 60;
+    this.closest.start(plan);
     this.area.start(plan.around ? null : areaIn(plan), shapedArea(saved) ?? (saved && boxOf(saved)));
     this.#arrange();
     const box = shapedArea(plan) ? null : boxOf(plan);
@@ -155,8 +158,9 @@ export class QueryForm {
     $("around-fields").hidden = !this.focused;
     $("box-fields").hidden = !this.bounded;
     $("approach-fields").hidden = !this.predicts;
+    this.closest.show(this.closes);
     this.noise.show(this.form.elements.report.value === "inside" && !this.aggregate.read());
-    $("aggregate-fields").hidden = this.joins || this.predicts || this.form.elements.report.value === "nearest" || Boolean(this.#noise());
+    $("aggregate-fields").hidden = this.joins || this.predicts || this.closes || this.form.elements.report.value === "nearest" || Boolean(this.#noise());
     const { elements } = this.form;
     const outside = elements.report.value === "outside";
     if (outside) elements.areaForm.value = "rectangle"; // what lies outside of a shape is not asked for
@@ -183,6 +187,11 @@ export class QueryForm {
     return this.form.elements.report.value === "approach";
   }
 
+  /** Whether the query finds pairs that will be close to each other. */
+  get closes() {
+    return this.form.elements.report.value === "close";
+  }
+
   /** Whether the query has a focus. */
   get focused() {
     return ["around", "nearest"].includes(this.form.elements.report.value);
@@ -195,7 +204,7 @@ export class QueryForm {
 
   /** Whether a rectangle belongs to the query. */
   get bounded() {
-    return !this.focused && (!this.joins || this.form.elements.extent.value === "rectangle");
+    return !this.focused && !this.closes && (!this.joins || this.form.elements.extent.value === "rectangle");
   }
 
   /** Build the plan again after a field changed. If it was written as JSON, the fields change that plan. */
@@ -253,6 +262,7 @@ export class QueryForm {
     if (this.joins) return planOf(this.base, { ...fields, join: this.join.read() });
     if (report === "nearest") return planOf(this.base, { ...fields, around: this.around.around(true), ...this.around.neighbours() });
     if (this.predicts) return planOf(this.base, { ...fields, within: elements.withinMin.valueAsNumber * 60 });
+    if (this.closes) return planOf(this.base, { ...fields, close: this.closest.read() });
     const noise = this.#noise();
     if (noise) return planOf(this.base, { ...fields, noise });
     const aggregate = this.aggregate.read();
@@ -299,6 +309,7 @@ export class QueryForm {
       if (this.bounded && this.area.error()) errors.box = this.area.error();
       if (this.joins) Object.assign(errors, this.join.errors());
       if (this.predicts && !elements.withinMin.validity.valid) errors.withinMin = gettext("Minutes must be more than 0, and 60 at most.");
+      if (this.closes) Object.assign(errors, this.closest.errors());
       if (this.focused) Object.assign(errors, this.around.errors(elements.report.value === "nearest"));
       if (this.#noise()) Object.assign(errors, this.noise.errors());
       if (!$("aggregate-fields").hidden) Object.assign(errors, this.aggregate.errors());
@@ -317,6 +328,7 @@ export class QueryForm {
     this.#streams();
     this.join.offer();
     this.around.offer();
+    this.closest.offer();
     if (chosen() !== before && this.written === null) this.#changed();
   }
 
@@ -325,6 +337,7 @@ export class QueryForm {
     const running = [...this.store.streams.values()].filter((s) => s.enabled !== false || s.name === (chosen ?? stream.value));
     offer(stream, [["", running.map(({ name, title }) => [name, title ?? name])]], chosen);
   }
+
 
   /** Propose the stream with the most objects in a box, until the user has chosen one. */
   #chooseStream(box) {

@@ -1,6 +1,7 @@
 // The store's list of events: what entered and left the answers of queries.
 
 import { parsed, title } from "./format.js";
+import { kindOf } from "./kinds.js";
 
 export const EVENTS_KEPT = 2000;
 
@@ -15,7 +16,8 @@ export function record(store, query, sign, reason, slot, partner, nowMs, passage
     text: objects.texts[slot],
     partner: partner && title(partner.key, parsed(partner.properties)),
     partnerKey: partner?.key,
-    predicate: store.queries.get(query)?.plan?.join?.predicate,
+    predicate: partner && kindOf(store.queries.get(query)?.plan).close ? "closest" : store.queries.get(query)?.plan?.join?.predicate,
+    closest: partner?.closest && { ...partner.closest, distance: partner.distance },
     timeMs: objects.timeMs[slot],
     lon: objects.lon[slot],
     lat: objects.lat[slot],

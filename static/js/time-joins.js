@@ -3,7 +3,7 @@
 import { kindOf } from "./kinds.js";
 
 const KINDS = { window: "window_join", interval: "interval_join", encounter: "encounter" };
-const KEYS = ["window_s", "slide_s", "start_s", "lower_s", "upper_s", "bin_s", "lateness_s", "idle_s", "mirrored", "for_s", "gap_s", "away_from"];
+const KEYS = ["window_s", "slide_s", "start_s", "lower_s", "upper_s", "bin_s", "lateness_s", "idle_s", "mirrored", "for_s", "gap_s", "away_from", "within_m"];
 const MINUTE_S = 60;
 const LEAST_BIN_S = 1;
 

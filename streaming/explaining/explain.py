@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from streaming.explaining import joins, moving, rules
 from streaming.explaining.approaches import approach_terms
 from streaming.explaining.asked import asked_terms
+from streaming.explaining.closest import closest_terms
 from streaming.explaining.known import Known
 from streaming.explaining.places import compared_term
 from streaming.explaining.subject import Subject
@@ -62,6 +63,11 @@ def _aggregate(plan, subject, known):
     return moving.aggregate_term(plan, explain(members, subject, known), subject, known)
 
 
+def _stream_join(plan, subject, known):
+    term = closest_terms if kind_of(plan).prediction(plan) else joins.stream_term
+    return term(plan, subject, known)
+
+
 def _sketch(plan, subject, known):
     asks = "about areas and times, as a sketch has them"
     return every("in the answer", [Term(asks, None, "a sketch does not know single objects")])
@@ -70,7 +76,7 @@ def _sketch(plan, subject, known):
 _BY_REFINEMENT: Mapping[str, Callable[..., list[Term]]] = {"streaming.operators.approaches:Approaches": approach_terms}
 _BY_EVALUATION: Mapping[Evaluation, Callable[..., Term]] = {
     Evaluation.REGIONAL: _regional,
-    Evaluation.STREAM_JOIN: joins.stream_term,
+    Evaluation.STREAM_JOIN: _stream_join,
     Evaluation.TIME_JOIN: joins.time_term,
     Evaluation.ENCOUNTER: joins.encounter_term,
     Evaluation.MOVING_RANGE: moving.range_term,

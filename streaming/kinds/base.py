@@ -104,6 +104,33 @@ class Source:
     name: str
 
 
+@dataclass(frozen=True)
+class Prediction:
+    """How a join with a stream compares pairs by where they will be, in place of where they are.
+
+    Parameters
+    ----------
+    within_m : float
+        How far the two may be from each other at the closest point of approach.
+    within_s : float
+        How many seconds after the later of the two reports this may be.
+    gap_s : float
+        How many seconds the two reports may be apart.
+    mirrored : bool
+        In the join of a stream with itself: whether a pair that satisfies the join both ways is told both ways.
+    """
+
+    within_m: float
+    within_s: float
+    gap_s: float
+    mirrored: bool
+
+    @property
+    def ahead_s(self) -> float:
+        """For how many seconds after its report the way of an object may count."""
+        return self.within_s + self.gap_s
+
+
 def focal_source(focus: Focus) -> tuple[Source, ...]:
     """Return the stream of a focal object, as `Kind.sources` does; nothing for a fixed place."""
     return (Source("around", "stream", focus.stream),) if focus.key else ()
@@ -230,6 +257,10 @@ class Kind(ABC, Generic[P]):
     def user_filters(self, plan: P) -> tuple[tuple[UserFilter, bool], ...]:
         """Return the user-defined filters of a plan, and whether each of them judges pairs."""
         return udfs(plan.filters)
+
+    def prediction(self, plan: P) -> Prediction | None:
+        """Return how a join with a stream predicts places; None if it compares where objects are."""
+        return None
 
     def queries(self, plan: P) -> tuple[int, ...]:
         """Return the numbers of the other queries whose answers it watches."""

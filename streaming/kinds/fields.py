@@ -51,7 +51,9 @@ def compared(document: dict[str, Any], space: Space) -> dict[str, Any]:
 def check_kept(emit: str) -> None:
     """Raise InvalidPlan unless the plan keeps its answer."""
     if emit == "all":
-        raise InvalidPlan("emit must be changes or membership with around, an aggregate or encounters; got 'all'")
+        raise InvalidPlan(
+            "emit must be changes or membership with around, an aggregate, encounters or closest approaches; got 'all'"
+        )
 
 
 def whole(space: Space) -> Box:

@@ -5,6 +5,7 @@ from typing import Any
 from streaming.kinds.aggregate.kind import AggregateKind
 from streaming.kinds.approach.kind import ApproachKind
 from streaming.kinds.base import Kind, Plan
+from streaming.kinds.closest_approach.kind import ClosestApproachKind
 from streaming.kinds.encounter.kind import EncounterKind
 from streaming.kinds.interval_join.kind import IntervalJoinKind
 from streaming.kinds.join.kind import JoinKind
@@ -31,6 +32,7 @@ KINDS: tuple[Kind[Any], ...] = (
     RuleKind(),
     ApproachKind(),
     TrackKind(),
+    ClosestApproachKind(),
 )
 
 

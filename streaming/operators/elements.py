@@ -1,12 +1,13 @@
 """Elements as operators see them: hot columns are arrays, the other columns are read on demand."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
 
 from streaming.elements import bounds_array
+from streaming.property_columns import number_columns
 from streaming.udf.base import COLUMNS
 
 
@@ -23,15 +24,42 @@ class Elements:
         Given rows (int64, shape (K,)), returns a table with their key, geometry (WKB or null) and properties (JSON).
     has_geometries : bool
         Whether any element may have a geometry of its own.
+    time_us, heard_us : ndarray of int64, shape (N,), optional
+        The event time of each element, and when it was heard; only predictions need them.
+    known_numbers : callable, optional
+        Does what `numbers` does, if some properties have been read before.
     """
 
     stream: np.ndarray
     bounds: np.ndarray
     cold: Callable[[np.ndarray], pa.Table]
     has_geometries: bool = True
+    time_us: np.ndarray | None = None
+    heard_us: np.ndarray | None = None
+    known_numbers: Callable[[np.ndarray, Sequence[str]], np.ndarray] | None = None
 
     def __len__(self) -> int:
         return len(self.stream)
+
+    def at(self, rows: np.ndarray) -> "Elements":
+        """Return only the elements at rows (K,)."""
+        cold, known = self.cold, self.known_numbers
+        return replace(
+            self,
+            stream=self.stream[rows],
+            bounds=self.bounds[rows],
+            cold=lambda chosen: cold(rows[chosen]),
+            time_us=None if self.time_us is None else self.time_us[rows],
+            heard_us=None if self.heard_us is None else self.heard_us[rows],
+            known_numbers=None if known is None else lambda chosen, names: known(rows[chosen], names),
+        )
+
+    def numbers(self, rows: np.ndarray, names: Sequence[str]) -> np.ndarray:
+        """Return properties of the elements at rows (K,), which may repeat, as numbers: float64 of shape (F, K)."""
+        if self.known_numbers is not None:
+            return self.known_numbers(rows, names)
+        unique, place = np.unique(rows, return_inverse=True)
+        return number_columns(self.cold(unique)["properties"], names)[:, place]
 
     def batch(self, rows: np.ndarray) -> pa.RecordBatch:
         """Return the elements at rows (K,), which may repeat, with `COLUMNS`; each geometry is stored once."""

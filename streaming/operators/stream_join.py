@@ -5,9 +5,8 @@ References
 BBoxDB Streams (2022), section 4.4.2: the query ``q_cj(S, R, alpha, sigma(theta, lambda))`` where R is a stream's table.
 """
 
-import functools
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
 from time import perf_counter
 
 import numpy as np
@@ -15,9 +14,10 @@ import shapely
 
 from streaming.elements import stream_number
 from streaming.kinds.join.plan import JoinPlan
-from streaming.kinds.parts import Enlargement
 from streaming.kinds.range.plan import RangePlan
-from streaming.operators.boxes import in_plane, intersects, points_of, transformed, turns
+from streaming.kinds.registry import kind_of
+from streaming.operators.boxes import in_plane, intersects, points_of, turns
+from streaming.operators.closest import Closest, Motions, due_us, may_come_close, satisfying
 from streaming.operators.comparison import Comparison
 from streaming.operators.elements import Elements
 from streaming.operators.failures import Failures
@@ -27,11 +27,10 @@ from streaming.operators.neighbours import may_meet
 from streaming.operators.range_query import RangeQueries
 from streaming.operators.region_map import RegionMap
 from streaming.operators.runs import expand, find
+from streaming.operators.stream_reach import reached
 from streaming.spaces import Space
 from streaming.udf import evaluate_pair
 from streaming.udf.base import shapes_of
-
-Transform = tuple[Enlargement, ...]
 
 
 @dataclass(frozen=True)
@@ -45,7 +44,12 @@ class Meetings:
     distance : ndarray of float64, shape (P,)
         The distance of the two in a join by ``dwithin``; otherwise NaN.
     reach : ndarray of float64, shape (P, 2n)
-        The transformed box of the element, enlarged by the distance of the join. It meets the box of the partner.
+        The transformed box of the element, enlarged by the distance of the join. It meets the box of the partner. In a
+        prediction, it is the box about the way of the element.
+    other : ndarray of float64, shape (P, 2n)
+        The box of the partner, or in a prediction the box about its way.
+    due_us : ndarray of float64, shape (P,)
+        When a predicted pair is past its closest point, by the engine's clock; NaN for others. See `closest.due_us`.
     """
 
     row: np.ndarray
@@ -53,12 +57,15 @@ class Meetings:
     partner: np.ndarray
     distance: np.ndarray
     reach: np.ndarray
+    other: np.ndarray
+    due_us: np.ndarray
 
     @classmethod
     def none(cls, space: Space) -> "Meetings":
         """Return no pairs."""
         row, query, partner = np.empty((3, 0), dtype=np.int64)
-        return cls(row, query, partner, np.empty(0), np.empty((0, 2 * space.n)))
+        none = np.empty((0, 2 * space.n))
+        return cls(row, query, partner, np.empty(0), none, none, np.empty(0))
 
     @classmethod
     def together(cls, parts: Sequence["Meetings"]) -> "Meetings":
@@ -69,24 +76,20 @@ class Meetings:
         """Return the pairs at positions, or where a mask is true."""
         return Meetings(*(getattr(self, field.name)[rows] for field in fields(self)))
 
-    def tellers(self, bounds: np.ndarray, region_map: RegionMap) -> np.ndarray:
+    def tellers(self, region_map: RegionMap) -> np.ndarray:
         """Return the region that reports each pair: the first region that both the reach and the partner's box meet.
 
         Every region that knows both elements computes the same result, and the region that reports the pair knows both.
 
         Parameters
         ----------
-        bounds : ndarray of float64, shape (N, 2n)
-            The boxes of the elements; `partner` refers to its rows.
         region_map : RegionMap
 
         Returns
         -------
         ndarray of int64, shape (P,)
         """
-        rows, place = np.unique(self.partner, return_inverse=True)
-        both = region_map.regions_of(self.reach) & region_map.regions_of(bounds[rows])[place]
-        return both.argmax(1)
+        return (region_map.regions_of(self.reach) & region_map.regions_of(self.other)).argmax(1)
 
 
 class StreamJoins:
@@ -101,15 +104,23 @@ class StreamJoins:
     ----------
     keeps : ndarray of bool, shape (Q,)
         Which joins keep their answer.
+    predicting : ndarray of bool, shape (Q,)
+        Which of them compare where objects will be.
     """
 
     def __init__(self, plans: Sequence[JoinPlan], space: Space) -> None:
         self.space = space
         self.keeps = np.array([plan.emit != "all" for plan in plans], dtype=bool)
+        self.predicting = np.array([_prediction(plan) is not None for plan in plans], dtype=bool)
         groups: dict[tuple, list[int]] = {}
         for query, plan in enumerate(plans):
             groups.setdefault(_way(plan), []).append(query)
-        self._groups = [_Group([plans[query] for query in group], np.array(group), space) for group in groups.values()]
+        self._groups = [
+            (_Predicting if self.predicting[group[0]] else _Group)(
+                [plans[query] for query in group], np.array(group), space
+            )
+            for group in groups.values()
+        ]
 
     def pairs(
         self,
@@ -170,21 +181,23 @@ class StreamJoins:
                 failures.add(failed, group.queries)
         return Meetings.together(found)
 
-    def meetings(self, row: np.ndarray, query: np.ndarray, partner: np.ndarray, bounds: np.ndarray) -> Meetings:
+    def meetings(self, row: np.ndarray, query: np.ndarray, partner: np.ndarray, elements: Elements) -> Meetings:
         """Return pairs that are known to satisfy joins, without their distances.
 
         Parameters
         ----------
         row, query, partner : ndarray of int64, shape (P,)
             As in `Meetings`.
-        bounds : ndarray of float64, shape (N, 2n)
-            The boxes of the elements.
+        elements : Elements
         """
-        reach = np.empty((len(row), 2 * self.space.n))
+        reach, other = np.empty((2, len(row), 2 * self.space.n))
+        due_us = np.full(len(row), np.nan)
         for group in self._groups:
             mine = np.flatnonzero(np.isin(query, group.queries))
-            reach[mine] = group.reach(bounds[row[mine]])
-        return Meetings(row, query, partner, np.full(len(row), np.nan), reach)
+            if len(mine):
+                reach[mine], other[mine] = group.sides(elements, row[mine], partner[mine])
+                due_us[mine] = group.measured(elements, row[mine], partner[mine])[1]
+        return Meetings(row, query, partner, np.full(len(row), np.nan), reach, other, due_us)
 
 
 class _Group:
@@ -226,8 +239,20 @@ class _Group:
         if not len(row):
             return Meetings.none(self.space)
         pair, query = self._passing(elements, row, partner, failures)
-        row, partner = row[pair], partner[pair]
-        return Meetings(row, self.queries[query], partner, distance[pair], self.reach(elements.bounds[row]))
+        return self._met(elements, row[pair], query, partner[pair], distance[pair])
+
+    def _met(self, elements, row, query, partner, distance):
+        """Return pairs that satisfy the joins at positions in `plans`."""
+        due_us = self.measured(elements, row, partner)[1]
+        return Meetings(row, self.queries[query], partner, distance, *self.sides(elements, row, partner), due_us)
+
+    def sides(self, elements, row, partner):
+        """Return the two boxes of pairs that decide which region reports them."""
+        return self.reach(elements.bounds[row]), elements.bounds[partner]
+
+    def measured(self, elements, row, partner):
+        """Return where pairs are closest, and when they are past it; None and NaN unless that is predicted."""
+        return None, np.full(len(row), np.nan)
 
     def _compared(self, elements, row, partner):
         """Return the pairs (row, row of the partner, distance) that satisfy the predicate, area and filters aside."""
@@ -245,14 +270,14 @@ class _Group:
     def _passing(self, elements, row, partner, failures):
         """Return (pair, position in `plans`) for each join whose area and filters the elements of the pair pass."""
         rows, place = np.unique(row, return_inverse=True)
-        found, query = self._elements.match(_at(elements, rows), failures)
+        found, query = self._elements.match(elements.at(rows), failures)
         start, stop = np.searchsorted(found, place, "left"), np.searchsorted(found, place, "right")
         pair, position = expand(start, stop - start)
         query = query[position]
         if self._choosy:
             rows, place = np.unique(partner[pair], return_inverse=True)
             failed = Failures()
-            found, passing = self._partners.match(_at(elements, rows), failed)
+            found, passing = self._partners.match(elements.at(rows), failed)
             # A partner filter sees the partners of all joins. Its failure matters only to joins that have a pair here.
             for number in np.intersect1d(list(failed.errors), query):
                 failures.note(query[query == number], failed.errors[int(number)])
@@ -277,6 +302,67 @@ class _Group:
         return pair[keep], query[keep]
 
 
+class _Predicting(_Group):
+    """Joins that compare where objects will be."""
+
+    def __init__(self, plans, queries, space):
+        super().__init__(plans, queries, space)
+        self.asked = _prediction(self.plan)
+
+    def judged(self, elements, key_hash, row, partner, failures, began):
+        """As in `_Group`. Of two pairs that mirror each other, the one in which the hashes ascend is told."""
+        found = super().judged(elements, key_hash, row, partner, failures, began)
+        if self.asked.mirrored or self.stream != self.partner_stream:
+            return found
+        back = np.flatnonzero(key_hash[found.row] > key_hash[found.partner])
+        pair, query = self._passing(elements, found.partner[back], found.row[back], Failures())
+        mirrors = back[pair[self.queries[query] == found.query[back[pair]]]]
+        return found.take(np.delete(np.arange(len(found.row)), mirrors))
+
+    def near(self, elements, left, right):
+        rows = left[elements.stream[left] == self.stream]
+        partners = right[elements.stream[right] == self.partner_stream]
+        if not len(rows) or not len(partners):
+            return rows[:0], partners[:0]
+        rows, reach = self._ways(elements, rows, self.asked.within_m)
+        partners, others = self._ways(elements, partners)
+        if not len(rows) or not len(partners):
+            return rows[:0], partners[:0]
+        chosen, near = _that_may_meet(reach, others, self.space)
+        rows, partners = rows[chosen], partners[near]
+        if not len(rows) or not len(partners):
+            return rows[:0], partners[:0]
+        at, feature = IndexedBoxes(others[near], self.space).meeting(reach[chosen])
+        return rows[at], partners[feature]
+
+    def among(self, elements, row, partner):
+        mine = (elements.stream[row] == self.stream) & (elements.stream[partner] == self.partner_stream)
+        return row[mine], partner[mine]
+
+    def _ways(self, elements, rows, within_m=None):
+        """Return those of some elements that are predicted, and the boxes about their ways."""
+        motions = Motions.of(elements, rows)
+        rows, motions = rows[motions.predicted], motions.take(motions.predicted)
+        ways = motions.ways(self.asked.ahead_s, self.space.n)
+        return rows, ways if within_m is None else within_reach(ways, within_m, self.space)
+
+    def _compared(self, elements, row, partner):
+        near = np.flatnonzero(may_come_close(elements, row, partner, self.asked))
+        row, partner = row[near], partner[near]
+        found = Closest.of(elements, row, partner)
+        close = np.flatnonzero(satisfying(found, self.asked))
+        # The distance is told with the place and the time, if they are told: see `closest.Closest`.
+        return row[close], partner[close], np.full(len(close), np.nan)
+
+    def sides(self, elements, row, partner):
+        ways = [Motions.of(elements, side).ways(self.asked.ahead_s, self.space.n) for side in (row, partner)]
+        return within_reach(ways[0], self.asked.within_m, self.space), ways[1]
+
+    def measured(self, elements, row, partner):
+        found = Closest.of(elements, row, partner)
+        return found, due_us(found, elements, row, partner)
+
+
 class _Partners(IndexedBoxes):
     """Elements that take the place of features in a comparison, indexed; see `features.Features`."""
 
@@ -297,85 +383,14 @@ class _Partners(IndexedBoxes):
         return shapely.bounds(self.shapes(rows))[:, [0, 2]]
 
 
-@dataclass(frozen=True)
-class Reach:
-    """How far elements of joined streams reach for partners, and so to which regions they must be sent.
-
-    Parameters
-    ----------
-    space : Space
-    ways : mapping of (int, tuple of Enlargement or None) to float
-        By stream number and transformation, the largest distance of the joins of that stream with that transformation.
-        A stream that has partners has the entry (number, None) with the distance 0.
-    """
-
-    space: Space
-    ways: Mapping[tuple[int, Transform | None], float]
-
-    @classmethod
-    def of(cls, plans: Sequence[JoinPlan], space: Space) -> "Reach":
-        """Return the reach of joins with streams."""
-        ways: dict[tuple[int, Transform | None], float] = {}
-        for plan in plans:
-            way = stream_number(plan.stream), plan.transform
-            ways[way] = max(ways.get(way, 0.0), plan.partners.distance)
-            ways[stream_number(plan.partners.name), None] = 0.0
-        return cls(space, ways)
-
-    def __bool__(self) -> bool:
-        return bool(self.ways)
-
-    @functools.cached_property
-    def streams(self) -> np.ndarray:
-        """The numbers of the streams that are on either side of a join, int64, ascending."""
-        return np.array(sorted({stream for stream, _ in self.ways}), dtype=np.int64)
-
-    def exceeds(self, other: "Reach") -> bool:
-        """Tell whether elements may have to be sent to regions to which `other` does not send them."""
-        return any(other.ways.get(way, -1.0) < distance for way, distance in self.ways.items())
-
-    def regions(self, bounds: np.ndarray, stream: np.ndarray, region_map: RegionMap) -> np.ndarray:
-        """Tell which regions must know which elements.
-
-        Parameters
-        ----------
-        bounds : ndarray of float64, shape (N, 2n)
-        stream : ndarray of int64, shape (N,)
-        region_map : RegionMap
-
-        Returns
-        -------
-        ndarray of bool, shape (N, regions)
-            The regions that the element's box meets, and those that its reach for a join meets. None for elements of
-            streams that are not joined.
-        """
-        met = region_map.regions_of(bounds)
-        for (number, transform), distance in self.ways.items():
-            if transform is not None:
-                rows = np.flatnonzero(stream == number)
-                boxes = transformed(bounds[rows], transform, self.space)
-                met[rows] |= region_map.regions_of(within_reach(boxes, distance, self.space))
-        return met & find(self.streams, stream)[1][:, None]
-
-    def reaching(self, bounds: np.ndarray, stream: int, region_map: RegionMap, number: int) -> np.ndarray:
-        """Return the elements of one stream that a region must know, as positions in `bounds`, ascending."""
-        return np.flatnonzero(self.regions(bounds, np.full(len(bounds), stream), region_map)[:, number])
-
-
-def reached(plan: JoinPlan, bounds: np.ndarray, space: Space) -> np.ndarray:
-    """Return the boxes (K, 2n) that the box of a partner must meet, given the boxes of elements."""
-    boxes = transformed(bounds, plan.transform, space)
-    return within_reach(boxes, plan.partners.distance, space) if plan.partners.predicate == "dwithin" else boxes
-
-
-def unfiltered(plan: JoinPlan) -> JoinPlan:
-    """Return a join without its filters: only area, transformations, predicate and distance decide."""
-    return replace(plan, where="", filters=(), partners=replace(plan.partners, where="", filters=(), pair_filters=()))
-
-
 def _way(plan):
     partners = plan.partners
-    return plan.stream, partners.name, partners.predicate, partners.distance, plan.transform
+    way = plan.stream, partners.name, partners.predicate, partners.distance, plan.transform
+    return *way, _prediction(plan)
+
+
+def _prediction(plan):
+    return kind_of(plan).prediction(plan)
 
 
 def _of_elements(plan):
@@ -405,13 +420,3 @@ def _that_may_meet(boxes, others, space):
             chosen[0][close] = True
             chosen[1][may_meet(others, moved)] = True
     return chosen
-
-
-def _at(elements, rows):
-    """Return only the elements at `rows`."""
-    return replace(
-        elements,
-        stream=elements.stream[rows],
-        bounds=elements.bounds[rows],
-        cold=lambda chosen: elements.cold(rows[chosen]),
-    )

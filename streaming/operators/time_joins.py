@@ -21,7 +21,8 @@ from streaming.operators.elements import Elements
 from streaming.operators.failures import Failures
 from streaming.operators.region_map import RegionMap
 from streaming.operators.runs import expand
-from streaming.operators.stream_join import Meetings, StreamJoins, reached
+from streaming.operators.stream_join import Meetings, StreamJoins
+from streaming.operators.stream_reach import reached
 from streaming.spaces import Space
 
 MICROSECONDS = 1_000_000
@@ -153,8 +154,8 @@ class TimeJoin:
             As it was at some time; by default, as it is.
         """
         if self.partner_drives if partner_drives is None else partner_drives:
-            pairs = replace(pairs, partner=pairs.row, reach=self.reach(bounds[pairs.partner]))
-        return pairs.tellers(bounds, region_map)
+            pairs = replace(pairs, reach=self.reach(bounds[pairs.partner]), other=bounds[pairs.row])
+        return pairs.tellers(region_map)
 
     @property
     def bin_us(self) -> int:

@@ -208,6 +208,23 @@ class QueryPlanBuilder:
         how = accuracy if isinstance(accuracy, float | int) else dict(accuracy)
         return self._with(kind="track", accuracy=how, **told)
 
+    def will_come_close(
+        self, within_m: float, within_s: float, stream: str | None = None, gap_s: float | None = None
+    ) -> "QueryPlanBuilder":
+        """Find pairs of objects that will be close to each other soon, if both keep their course and speed.
+
+        Parameters
+        ----------
+        within_m, within_s : float
+            How far the two may be from each other at the closest point of approach, and in how many seconds.
+        stream : str, optional
+            The stream of the other objects; the query's own if it is left out.
+        gap_s : float, optional
+            How many seconds the reports of the two may be apart.
+        """
+        join = {"join": {"stream": stream}} if stream else {}
+        return self._with(kind="closest_approach", within_m=within_m, within_s=within_s, **join, **_known(gap_s=gap_s))
+
     def nearest(self, k: int, max_distance: float | None = None, alpha: float | None = None) -> "QueryPlanBuilder":
         """Report the `k` elements that are nearest to the focus (kNN), and no farther than `max_distance`.
 
@@ -341,7 +358,7 @@ class QueryPlanBuilder:
         around = document.get("around")
         if kind == "range" and around is None:
             return document if {"area", "compare"} & set(document) else document | {"compare": _box([None], [None])}
-        if "join" in document or kind in ("sketch", "approach"):
+        if "join" in document or kind in ("sketch", "approach", "closest_approach"):
             return document
         missing = {} if _has(around, ("key", "at")) else {"key": "any"}
         if kind == "range" and not _has(around, SHAPES):

@@ -28,10 +28,10 @@ SIGNS = {LEFT: "-", STAYED: "~", ENTERED: "+", PLACED: "@"}
 # Why a tuple was produced, by its code in the column `reason`.
 REASONS = (
     *("moved", "registered", "edited", "cancelled", "expired", "handoff", "dropped", "snapshot", "filtered", "failed"),
-    *("partner_moved", "partner_filtered", "focus_moved", "others_moved"),
+    *("partner_moved", "partner_filtered", "focus_moved", "others_moved", "passed"),
 )
 MOVED, REGISTERED, EDITED, CANCELLED, EXPIRED, HANDOFF, DROPPED, SNAPSHOT, FILTERED, FAILED = range(10)
-PARTNER_MOVED, PARTNER_FILTERED, FOCUS_MOVED, OTHERS_MOVED = range(10, len(REASONS))
+PARTNER_MOVED, PARTNER_FILTERED, FOCUS_MOVED, OTHERS_MOVED, PASSED = range(10, len(REASONS))
 # A handoff in an answer that reports membership alone. Netted with the entry in another region it gives no tuple.
 QUIET_HANDOFF = len(REASONS)
 
@@ -40,10 +40,11 @@ VIEW_NUMBERS = 2**40
 # Numbers from here on belong to answers, which several queries with equal plans may share.
 ANSWER_NUMBERS = 2**62
 
-# Columns that only joins, encounters, nearest neighbours, thresholds and tracks have.
+# Columns that only joins, encounters, nearest neighbours, thresholds, tracks and closest approaches have.
 SOMETIMES = (
     *("partner", "partner_properties", "distance", "rank", "partner_time_us", "partner_bounds", "window_us"),
     *("since_us", "until_us", "from_us", "to_us"),
+    *("closest_us", "closest_s", "closest_places"),
 )
 
 FRAME_METADATA = b"lookout"
@@ -74,7 +75,10 @@ def result_schema(space: Space) -> pa.Schema:
         window_us : int64, for window joins, the beginning of the window in microseconds since 1970 UTC;
         since_us, until_us : int64, for encounters, the beginning, and the end, null while it lasts;
         from_us, to_us : int64, for tracks, the times of the two reports between which an entry or exit was
-        interpolated; null if it was at a report.
+        interpolated; null if it was at a report;
+        closest_us, closest_s : int64 and float64, for closest approaches, when the two will be closest, and how many
+        seconds this is after the later of their reports; null in ``-``;
+        closest_places : lists of four float64, longitude and latitude of the object then, and of the partner.
     """
     return pa.schema(
         [
@@ -98,6 +102,9 @@ def result_schema(space: Space) -> pa.Schema:
             pa.field("until_us", pa.int64()),
             pa.field("from_us", pa.int64()),
             pa.field("to_us", pa.int64()),
+            pa.field("closest_us", pa.int64()),
+            pa.field("closest_s", pa.float64()),
+            pa.field("closest_places", pa.list_(pa.float64(), 4)),
         ]
     )
 
@@ -252,7 +259,8 @@ def json_rows(rows: pa.Table, space: Space = EARTH) -> tuple[list[dict[str, Any]
         distance); joins over event time and encounters also tell the `time_us` and the `bounds` of the partner's
         report; window joins tell the beginning of the window, `window_us`; encounters tell `since_us` and, in ``-``,
         `until_us`; kNN adds `distance` and `rank`, but not in ``-``; the sign "@" adds `distance`. An entry
-        or exit of a track that is interpolated has `interpolated`, true, `from_us` and `to_us`.
+        or exit of a track that is interpolated has `interpolated`, true, `from_us` and `to_us`. Closest approaches add
+        `closest`, an object with `time_us`, `after_s` and the two `places`.
     unread : dict of int to str
         The errors, by position. Properties that cannot be read as JSON appear as empty, so that one element does not
         hold back the others.
@@ -322,6 +330,9 @@ def _further(rows, unread):
                 told[row][name] = time_us
     for row in np.flatnonzero(rows["from_us"].is_valid().to_numpy()).tolist():
         told[row] |= {"interpolated": True} | {name: rows[name][row].as_py() for name in ("from_us", "to_us")}
+    for row in np.flatnonzero(rows["closest_us"].is_valid().to_numpy()).tolist():
+        time_us, after_s, places = (rows[name][row].as_py() for name in SOMETIMES[-3:])
+        told[row]["closest"] = {"time_us": time_us, "after_s": after_s, "places": [places[:2], places[2:]]}
     return told
 
 

@@ -166,8 +166,7 @@ def step(home: Home, elements: pa.Table, control: ControlStep) -> tuple[Home, Ho
     region = places[rows]
     moved = np.flatnonzero(known & (before != region))
     passing = _passing(stream, order, accepted & ~_mask(newest[newest >= 0], len(order)), after.streams_in_full)
-    met = _met(bounds[rows], stream[rows], after.reach, region_map)
-    passing_met = _met(bounds[passing], stream[passing], after.reach, region_map)
+    met, passing_met = (_met(elements, some, bounds[some], stream[some], after) for some in (rows, passing))
     left = regions_of(copies, region_map.regions) & ~met
     # When a stream is no longer joined, the regions remove its elements by themselves.
     left &= met.any(1)[:, None]
@@ -285,11 +284,13 @@ def _passing(stream, order, superseded, streams_in_full):
     return rows[np.isin(stream[rows], list(streams_in_full))]
 
 
-def _met(bounds, stream, reach, region_map):
+def _met(elements, rows, bounds, stream, registry):
     """Tell which regions must know which elements for joins with streams, bool of shape (N, regions)."""
+    reach, region_map = registry.reach, registry.region_map
     if not reach:
         return np.zeros((len(bounds), region_map.regions), dtype=bool)
-    return reach.regions(bounds, stream, region_map)
+    properties = elements["properties"].take(pa.array(rows)) if reach.ahead else None
+    return reach.regions(bounds, stream, region_map, properties)
 
 
 def _without(met, region):

@@ -28,7 +28,7 @@ from streaming.servers.control.registry import Registry
 from streaming.servers.home import Home
 from streaming.servers.ordering import everywhere
 from streaming.servers.region.member_table import MemberTable, together
-from streaming.servers.region.objects import Objects, ObjectTable
+from streaming.servers.region.objects import Objects, ObjectTable, elements_of
 from streaming.servers.region.place import RegionPlace
 from streaming.servers.region.state import Region
 from streaming.servers.region.stream_join import found_elements
@@ -214,18 +214,19 @@ class Rescaling:
         if known.num_rows:
             objects = objects.updated(known)
         told = together([joins(other).pairs.whole() for other in range(len(self.regions))])
-        mine = self._told_by(number, told, objects.whole)
+        mine = self._told_by(number, told, objects.whole, objects.cold)
         pairs = own.pairs.without_objects(distinct(own.pairs.whole().key)).joined([mine])
         return replace(own, objects=objects.settled(), pairs=pairs.settled())
 
-    def _told_by(self, number, pairs, objects):
+    def _told_by(self, number, pairs, objects, cold):
         """Return those of all pairs that a region tells from now on."""
         (row, known), (partner, met) = find(objects.key_hash, pairs.key), find(objects.key_hash, pairs.partner)
         both = known & met  # a region that tells a pair knows both of its elements
         pairs, row, partner = pairs.take(both), row[both], partner[both]
         joins, ids = self.before.stream_joins, self.before.stream_ids
-        meetings = joins.meetings(row, np.searchsorted(ids, pairs.query), partner, objects.bounds)
-        return pairs.take(meetings.tellers(objects.bounds, self.region_map) == number)
+        elements = elements_of(objects, cold)
+        meetings = joins.meetings(row, np.searchsorted(ids, pairs.query), partner, elements)
+        return pairs.take(meetings.tellers(self.region_map) == number)
 
     def members(self, number: int, members: Callable[[int], pl.DataFrame]) -> pl.DataFrame:
         """Return the members of aggregates in a region, given a function that returns those in an old region."""

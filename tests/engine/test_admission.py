@@ -93,6 +93,7 @@ PLANS = {
         "around": {"at": [0, 0], "polygon": [[0, 0], [3, 0], [0, 4]]},
         "aggregate": {"function": "count"},
     },
+    "closest_approach": {"stream": "ships", "kind": "closest_approach", "within_m": 500, "within_s": 600},
     "approach": {"stream": "ships", "kind": "approach", "target": {"lo": [0, 0], "hi": [2, 2]}, "within_s": 600},
     "track": {"stream": "ships", "kind": "track", "area": {"lo": [0, 0], "hi": [2, 2]}},
 }

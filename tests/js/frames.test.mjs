@@ -137,6 +137,14 @@ test("JSON rows give the same partners", () => {
   assert.equal(columnsOf([{ ...json, partner: undefined }]).partners, null);
 });
 
+test("a pair of a closest approach carries where and when the two will be closest", () => {
+  const closest = { time_us: 5_000_000, after_s: 240, places: [[1, 2], [3, 4]] };
+  const row = { sign: "+", reason: "moved", key: "a", time_us: 0, lon: 0, lat: 0, partner: { key: "b", properties: {}, distance: 500 }, closest };
+  const { partners } = columnsOf([row, { ...row, closest: undefined }]);
+  assert.deepEqual(partners[0].closest, { timeMs: 5000, afterS: 240, places: [[1, 2], [3, 4]] });
+  assert.equal(partners[1].closest, undefined);
+});
+
 test("a told pair carries its partner's report and its window", () => {
   const bounds = [10, 60, -Infinity, 12, 62, Infinity];
   const report = { partner: "X", partner_properties: "{}", distance: 4.5, partner_time_us: 7000n };

@@ -105,6 +105,8 @@ test("plans about a focus and aggregates are told in words", () => {
   assert.equal(told({ kind: "approach", target, within_s: 630 }), "inside a rectangle within 10.5 min");
   const circle = { circle: { center: [24, 59], radius_m: 500 } };
   assert.equal(told({ kind: "approach", target: circle, within_s: 600 }), "in a circle of 500 m within 10 min");
+  const close = { stream: "ships", kind: "closest_approach", join: { stream: "ferries" }, within_m: 500, within_s: 600 };
+  assert.equal(told(close), "will come within 500 m of ferries in 10 min");
   const aggregate = { function: "avg", property: "speed_mps", group_by: "ship_type" };
   assert.equal(told({ kind: "range", report: "inside", aggregate }), "average speed inside a rectangle, by ship type");
   assert.equal(told({ kind: "range", around: AROUND, aggregate: { function: "count" } }), "count within 9.26 km of anna");
@@ -130,6 +132,19 @@ test("an error about a focus or an aggregate is shown at its field", () => {
   assert.equal(field("aggregate: avg must have one of property, dimension; got none"), "aggregate");
   assert.equal(field("thresholds must differ from each other; got above 1, above 1"), "thresholds");
   assert.equal(field("a threshold: above must be a finite number; got 'x'"), "thresholds");
+});
+
+test("a closest approach is of one stream or two, and keeps what the form does not show", () => {
+  const close = { stream: "ferries", withinM: 500, withinS: 600 };
+  const fields = { stream: "ships", report: "close", where: "", box: null, shape: null, close };
+  const plan = planOf({ kind: "range", compare: { lo: [0, 0], hi: [1, 1] }, emit: "all" }, fields);
+  assert.deepEqual(plan, { stream: "ships", kind: "closest_approach", join: { stream: "ferries" }, within_m: 500, within_s: 600, where: "" });
+  assert.equal(reportOf(plan), "close");
+  const before = { ...plan, gap_s: 60, mirrored: true, join: { stream: "ferries", where: "a = 1" } };
+  const edited = planOf(before, { ...fields, close: { ...close, stream: "ships" } });
+  assert.deepEqual(edited, { ...before, join: { stream: "ships", where: "a = 1" } });
+  const { within_m: none, gap_s: neither } = planOf(before, { ...fields, report: "inside", box: { lo: [0, 0], hi: [1, 1] } });
+  assert.deepEqual([none, neither], [undefined, undefined]);
 });
 
 test("a predicted entry keeps the area that objects will enter, and the form shows it", () => {

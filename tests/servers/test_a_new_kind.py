@@ -61,7 +61,9 @@ def test_it_is_read_and_described():
     assert validator.is_valid(plan_document(plan, PLANE)) and validator.is_valid(BOX)
     assert not validator.is_valid(disc(1, 2, -3))
     assert plan_in_words(plan_document(plan, PLANE)) == "within 3 of 1, 2"
-    kinds = "range, knn, join, window_join, interval_join, encounter, sketch, rule, approach, track, disc"
+    kinds = (
+        "range, knn, join, window_join, interval_join, encounter, sketch, rule, approach, track, closest_approach, disc"
+    )
     with pytest.raises(InvalidPlan, match=f"kind must be one of {kinds}"):
         parse_plan({"stream": "s", "kind": "cone"}, PLANE)
 

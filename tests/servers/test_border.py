@@ -46,6 +46,7 @@ KINDS = {
         "lateness_s": 0,
         "idle_s": 1,
     },
+    "closest approach": {"kind": "closest_approach", "within_m": 100_000, "within_s": 3_600},
     "approach": {"kind": "approach", "target": {"lo": [0, 0], "hi": [2.5, 2.5]}, "within_s": 3_600},
     "track": {"kind": "track", "area": AREA, "gap_s": 0},
     "moving range": {"around": {"key": "focal", "radius": 250_000}},
@@ -133,7 +134,7 @@ class Sea:
         tick = {"op": "tick", "now_us": number * SECOND_US}
         for query in NO_ANSWER_KEPT:
             self.client.answers[query].clear()
-        self.fragments = self.engine.run(ships(number), [tick, *self.control, *control, *asked])
+        self.fragments = self.engine.run([*ships(number)], [tick, *self.control, *control, *asked])
         self.client.receive(self.fragments)
         self.control = []
 

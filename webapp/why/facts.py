@@ -9,6 +9,7 @@ from channels.db import database_sync_to_async
 from django.conf import settings
 
 from streaming.explaining import Known, Partner, Subject, Term, explain
+from streaming.explaining.closest import MOST_LOOKED_AT
 from streaming.history import InvalidQuestion, StoredTables, layer
 from streaming.history.snapshots import snapshots
 from streaming.kinds.base import Evaluation, Plan
@@ -100,7 +101,8 @@ async def _partners(asked, hub, subject):
     """Return the elements of the other stream of a join that are nearest to an element."""
     join = asked.query.plan["join"]
     at = list(subject.place)[: min(2, subject.space.n)]
-    plan = {"stream": join["stream"], "kind": "knn", "k": PARTNERS, "around": {"at": at}}
+    k = MOST_LOOKED_AT if kind_of(asked.plan).prediction(asked.plan) else PARTNERS
+    plan = {"stream": join["stream"], "kind": "knn", "k": k, "around": {"at": at}}
     plan |= {name: join[name] for name in ("where", "filters") if join.get(name)}
     rows = await answer_to(hub, plan)
     if rows is None:

@@ -42,6 +42,12 @@ def among(members: Answers, others: Answers) -> np.ndarray:
     return find(np.sort(_coded(others, values)), _coded(members, values))[1]
 
 
+def coded(one: Answers, other: Answers) -> tuple[np.ndarray, np.ndarray]:
+    """Return a number for each member of two answers, int64 each; members that are equal have the same one."""
+    values = _values(one, other)
+    return _coded(one, values), _coded(other, values)
+
+
 def _values(one, other):
     """Return the objects, the queries and the partners that occur in either answer, each ascending."""
     return [distinct(np.r_[getattr(one, name), getattr(other, name)]) for name in NAMES]

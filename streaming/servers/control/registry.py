@@ -30,7 +30,8 @@ from streaming.operators.query_levels import QueryLevels
 from streaming.operators.region_map import InvalidMap, RegionMap
 from streaming.operators.rules import Rules
 from streaming.operators.runs import find
-from streaming.operators.stream_join import Reach, StreamJoins
+from streaming.operators.stream_join import StreamJoins
+from streaming.operators.stream_reach import Reach
 from streaming.operators.time_joins import TimeJoin, either_may_drive
 from streaming.operators.tracks import TrackQueries
 from streaming.servers.answers.recipients import Recipients

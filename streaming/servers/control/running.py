@@ -18,7 +18,8 @@ from streaming.operators.focal_ranges import focal_keys
 from streaming.operators.query_levels import QueryLevels
 from streaming.operators.rules import Rules
 from streaming.operators.runs import distinct, find
-from streaming.operators.stream_join import Reach, StreamJoins, unfiltered
+from streaming.operators.stream_join import StreamJoins
+from streaming.operators.stream_reach import Reach, unfiltered
 from streaming.operators.time_joins import compiled, driving
 from streaming.operators.tracks import TrackQueries
 from streaming.servers.control.columns import (

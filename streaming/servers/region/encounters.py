@@ -419,7 +419,7 @@ class _Piece:
         rows = np.flatnonzero(encounter.away(elements_of(both, self._cold), pairs, registry.features))
         pairs = pairs.take(rows)
         mine = encounter.told_once(pairs, both.key_hash)
-        mine &= pairs.tellers(both.bounds, place.region_map) == place.number
+        mine &= pairs.tellers(place.region_map) == place.number
         return rows[mine]
 
     def _close_by(self, bounds):

@@ -1,7 +1,7 @@
 """The objects that a region keeps: a table of sorted runs, and objects taken from it as arrays."""
 
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 
 import numpy as np
@@ -10,6 +10,7 @@ import pyarrow as pa
 from streaming.elements import bounds_of, whole_column
 from streaming.operators.elements import Elements
 from streaming.operators.runs import find, first_of_runs
+from streaming.property_columns import number_columns_once
 from streaming.servers.sorted_runs import Column, Run, SortedRuns, gathered
 from streaming.spaces import Space
 
@@ -98,6 +99,16 @@ class Cold:
             numbers, place = np.unique(objects.segment, return_inverse=True)
         runs = [Run(number, objects.key_hash[:0], self.columns[number]) for number in numbers.tolist()]
         return pa.table(gathered(runs, place, objects.row, COLD_COLUMNS, NO_COLD))
+
+    def numbers(self, segment: np.ndarray, row: np.ndarray, names: Sequence[str]) -> np.ndarray:
+        """Return properties at rows (K,) of runs as numbers, float64 of shape (F, K); each run is read once."""
+        found = np.empty((len(names), len(row)))
+        for number in np.unique(segment).tolist():
+            mine = np.flatnonzero(segment == number)
+            column = self.columns[number]["properties"]
+            read = number_columns_once(column, tuple(names))
+            found[:, mine] = read[:, row[mine]]
+        return found
 
 
 def cold_columns(elements: pa.Table) -> dict[str, pa.Array]:
@@ -253,6 +264,14 @@ def no_columns(space: Space) -> dict[str, Column]:
     return {**whole, "bounds": np.empty((0, 2 * space.n)), **NO_COLD}
 
 
-def elements_of(objects: Objects | ObjectTable, cold: Cold) -> Elements:
+def elements_of(objects: Objects, cold: Cold) -> Elements:
     """Return objects as the `Elements` that operators take."""
-    return Elements(objects.stream, objects.bounds, lambda wanted: cold.take(objects.take(wanted)), cold.has_geometries)
+    return Elements(
+        objects.stream,
+        objects.bounds,
+        lambda wanted: cold.take(objects.take(wanted)),
+        cold.has_geometries,
+        objects.time_us,
+        objects.heard_us,
+        lambda wanted, names: cold.numbers(objects.segment[wanted], objects.row[wanted], names),
+    )

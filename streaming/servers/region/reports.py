@@ -23,7 +23,7 @@ from streaming.elements import bounds_of
 from streaming.operators.elements import Elements
 from streaming.operators.features import IndexedBoxes
 from streaming.operators.runs import expand, find, first_of_runs, order_of_hashes
-from streaming.operators.stream_join import Reach
+from streaming.operators.stream_reach import Reach
 from streaming.operators.time_joins import TimeJoin, Times
 from streaming.servers.elements import tracked_schema
 from streaming.servers.region.objects import COLD_COLUMNS, NO_COLD, cold_columns

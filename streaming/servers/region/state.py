@@ -19,6 +19,7 @@ from streaming.servers.control.border import LeftOut
 from streaming.servers.control.registry import Applied, Registry
 from streaming.servers.control.step import ControlStep
 from streaming.servers.elements import tracked_schema
+from streaming.servers.region.dues import Dues
 from streaming.servers.region.expiry import Deadlines
 from streaming.servers.region.member_table import MemberTable
 from streaming.servers.region.objects import Cold, Objects, ObjectTable
@@ -40,6 +41,8 @@ class Region:
         The queries, of all kinds, that the region does not evaluate.
     deadlines : Deadlines
         When objects expire; not stored.
+    dues : Dues
+        When predicted pairs are past their closest points; not stored.
     """
 
     objects: ObjectTable
@@ -47,6 +50,7 @@ class Region:
     now_us: int = 0
     left_out: Mapping[int, LeftOut] = field(default_factory=dict)
     deadlines: Deadlines = field(default_factory=Deadlines, compare=False)
+    dues: Dues = field(default_factory=Dues, compare=False)
 
     @classmethod
     def empty(cls, space: Space, following: int = 0) -> "Region":

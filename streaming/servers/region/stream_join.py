@@ -18,20 +18,21 @@ from time import perf_counter
 import numpy as np
 import pyarrow as pa
 
+from streaming.operators.closest import Closest
 from streaming.operators.failures import Failures
 from streaming.operators.runs import distinct, find, last_of_runs
-from streaming.operators.stream_join import Reach
-from streaming.results import DROPPED, EXPIRED, HANDOFF, LEFT, MOVED, REASONS, SNAPSHOT, STAYED, result_schema
+from streaming.operators.stream_reach import Reach
+from streaming.results import DROPPED, EXPIRED, HANDOFF, LEFT, MOVED, PASSED, REASONS, SNAPSHOT, STAYED, result_schema
 from streaming.servers.answers.changes import SIGN, among, changed_objects, compared
 from streaming.servers.answers.members import Answers
 from streaming.servers.answers.reasons import Versions, reasons, worth_telling
 from streaming.servers.answers.tuples import Results, result_rows
+from streaming.servers.control.registry import Registry
 from streaming.servers.control.step import ControlStep
 from streaming.servers.elements import tracked_schema
-from streaming.servers.region.objects import Cold, Objects, ObjectTable, elements_of
+from streaming.servers.region.objects import Cold, Objects, elements_of
 from streaming.servers.region.place import RegionPlace
 from streaming.servers.region.state import Region, fates
-from streaming.spaces import Space
 
 # If the two objects of a pair have different fates, the one with the higher rank is reported. All regions know that an
 # object expired or was dropped; a handoff ends the pair in this region only.
@@ -44,7 +45,8 @@ def found_elements(place: RegionPlace, regions: Iterable[Region], reach: Reach) 
     tables = [tracked_schema(reach.space).empty_table()]
     for region in regions:
         objects = region.objects.select(lambda run: np.isin(run.columns["stream"], reach.streams))
-        met = reach.regions(objects.bounds, objects.stream, place.region_map)[:, place.number]
+        properties = region.cold.take(objects)["properties"] if reach.ahead else None
+        met = reach.regions(objects.bounds, objects.stream, place.region_map, properties)[:, place.number]
         if met.any():
             tables.append(region.elements(objects.take(met), reach.space))
     return pa.concat_tables(tables)
@@ -107,13 +109,14 @@ def step(state: Region, joined: JoinInput, control: ControlStep, place: RegionPl
     fate = fates(known, gone, control.after, control.applied, control.now_us)
     touched = fate != MOVED
     touched[find(known.key_hash, joined.present["key_hash"].to_numpy())[0]] = True
-    evaluation = _JoinEvaluation(state.objects, known, cold, fate, touched, control, place, Failures())
+    evaluation = _JoinEvaluation(state, known, cold, fate, touched, control, place, Failures())
 
     members = pairs.whole()
-    old, rest = evaluation.old_answers(members)
+    dues = evaluation.dues(members)
+    old, rest, passed = evaluation.old_answers(members, dues)
     new, held, told = evaluation.evaluate()
-    writer = _Writer(known, cold, control.after.space)
-    changes, began = evaluation.changes(old, new, held), perf_counter()
+    writer = _Writer(known, cold, control.after)
+    changes, began = evaluation.changes(old, new, held, passed), perf_counter()
     rows = [writer.rows(changes), writer.rows(told)]
     evaluation.failures.share(changes.query, perf_counter() - began, control.after.stream_ids)
     rows.append(_passing(joined.passing, evaluation))
@@ -124,7 +127,7 @@ def step(state: Region, joined: JoinInput, control: ControlStep, place: RegionPl
     counters = {"results": sum(table.num_rows for table in rows)}
     told = evaluation.failures
     results = Results(pa.concat_tables(rows), snapshots, counters, told.errors, seconds=told.seconds)
-    return Region(objects.settled(), pairs.settled(), control.now_us), results
+    return Region(objects.settled(), pairs.settled(), control.now_us, dues=evaluation.dues(now, dues)), results
 
 
 def _joined(rest, new):
@@ -155,11 +158,11 @@ def _newer(objects, joined):
 class _JoinEvaluation:
     """The joins with streams of a region in a micro-batch.
 
-    `were` are the objects before the batch; `known` are those that were there or arrived, each with its `fate`;
+    `was` is the state before the batch; `known` are those that were there or arrived, each with its `fate`;
     `touched` tells which of `known` moved or leave; `objects` are those that stay.
     """
 
-    were: ObjectTable
+    was: Region
     known: Objects
     cold: Cold
     fate: np.ndarray
@@ -176,14 +179,38 @@ class _JoinEvaluation:
     def objects(self):
         return self.known if self.stays.all() else self.known.take(self.stays)
 
-    def old_answers(self, members):
-        """Return the pairs reported so far that the micro-batch may change, and the others."""
+    @functools.cached_property
+    def _elements(self):
+        """All known objects as elements, also those that leave."""
+        return elements_of(self.known, self.cold)
+
+    def dues(self, members, known=None):
+        """Return when predicted pairs, given all pairs, are past their closest points; only new ones are measured."""
+        after = self.control.after
+        predicted = np.isin(members.query, after.stream_ids[after.stream_joins.predicting])
+        if known is None:
+            # A pair is measured again if one of its objects has another element.
+            known = self.was.dues.without(self.known.key_hash[self.touched])
+        return known.of(members.take(predicted), self._due_us)
+
+    def _due_us(self, pairs):
+        after = self.control.after
+        row, partner = (find(self.known.key_hash, side)[0] for side in (pairs.key, pairs.partner))
+        query = np.searchsorted(after.stream_ids, pairs.query)
+        return after.stream_joins.meetings(row, query, partner, self._elements).due_us
+
+    def old_answers(self, members, dues):
+        """Return the pairs reported so far that the micro-batch may change, the others, and those that have passed."""
         applied, touched = self.control.applied, self.known.key_hash[self.touched]
         reevaluation = find(touched, members.key)[1] | find(touched, members.partner)[1]
         altered = np.r_[applied.changed, applied.cancelled]
         if len(altered):
             reevaluation |= np.isin(members.query, altered)
-        return members.take(reevaluation), members.take(~reevaluation)
+        passed = dues.pairs.take(dues.due_us < self.control.now_us)
+        passed = among(members, passed) if len(passed.key) else np.zeros(len(members.key), dtype=bool)
+        untouched = members.take(passed & ~reevaluation)
+        reevaluation |= passed
+        return members.take(reevaluation), members.take(~reevaluation), untouched
 
     def evaluate(self):
         """Match touched objects with all objects; for the joins that changed, match all with all.
@@ -214,6 +241,7 @@ class _JoinEvaluation:
         objects = self.objects
         failed = Failures()
         meetings = joins.pairs(elements_of(objects, self.cold), objects.key_hash, left, right, failed)
+        meetings = meetings.take(~(meetings.due_us < self.control.now_us))
         self.failures.add(failed, ids)
         return _members(meetings, objects, ids, self.place)
 
@@ -231,17 +259,37 @@ class _JoinEvaluation:
             members = members.take(~mine).joined(again.take(again.sign != STAYED))
         return replace(members, reason=SNAPSHOT)
 
-    def changes(self, old, new, held):
+    def changes(self, old, new, held, passed):
         """Compare the pairs reported so far with those to report now; return the changes to report."""
         both = compared(old, new)
         row, partner = (np.searchsorted(self.known.key_hash, side) for side in (both.key, both.partner))
         fate = np.where(RANK[self.fate[row]] > RANK[self.fate[partner]], self.fate[row], self.fate[partner])
         # A pair that still holds here but is not reported here is reported by another region.
         fate[(both.sign == LEFT) & among(both, held)] = HANDOFF
+        if len(passed.key):
+            fate[(both.sign == LEFT) & (fate == MOVED) & among(both, passed)] = PASSED
         before, after = self.control.before, self.control.after
         changes = replace(both, reason=reasons(both.query, fate, before, after, self.control.applied))
         changes = self.explained(changes, row, partner)
-        return changes.take(worth_telling(changes, self.touched[row] | self.touched[partner], before, after))
+        moved = self.touched[row] | self.touched[partner]
+        return changes.take(worth_telling(changes, self.shifted(changes, row, partner, moved), before, after))
+
+    def shifted(self, changes, row, partner, moved):
+        """Return `moved` (P,), without predicted pairs of which nothing that is shown changes: see `closest.shown`."""
+        after = self.control.after
+        mine = np.isin(changes.query, after.stream_ids[after.stream_joins.predicting])
+        mine = np.flatnonzero(mine & moved & (changes.sign == STAYED))
+        were = [self.was.objects.found(side[mine]) for side in (changes.key, changes.partner)]
+        both = were[0][1] & were[1][1]
+        mine, count = mine[both], int(both.sum())
+        if count:
+            old = [objects.take(both[known]) for objects, known in were]
+            then = elements_of(old[0].followed(old[1]), self.cold)
+            was = Closest.of(then, np.arange(count), np.arange(count, 2 * count)).shown
+            now = Closest.of(self._elements, row[mine], partner[mine]).shown
+            moved = moved.copy()
+            moved[mine] = (was != now).any(0)
+        return moved
 
     def explained(self, changes, row, partner):
         """Return changes with reasons; where only the objects of a pair can explain one, tell which of the two does."""
@@ -249,7 +297,7 @@ class _JoinEvaluation:
         mine = np.flatnonzero(reason == MOVED)
         if len(mine):
             touched = np.array([self.touched[row[mine]], self.touched[partner[mine]]])
-            versions = Versions(self.objects, self.were.whole, self.cold)
+            versions = Versions(self.objects, self.was.objects.whole, self.cold)
             joins = after.stream_joins, after.stream_join_places, after.stream_ids
             reason[mine] = versions.of_pairs(changes.take(mine), touched, *joins)
         return replace(changes, reason=reason)
@@ -257,7 +305,7 @@ class _JoinEvaluation:
 
 def _members(meetings, objects, ids, place):
     """Return pairs as members of answers, with the sign ``~`` where another region reports them."""
-    mine = meetings.tellers(objects.bounds, place.region_map) == place.number
+    mine = meetings.tellers(place.region_map) == place.number
     partner = objects.key_hash[meetings.partner]
     key, query = objects.key_hash[meetings.row], ids[meetings.query]
     return Answers(key, query, partner, meetings.distance, SIGN[0, mine.astype(np.int8)])
@@ -285,7 +333,7 @@ def _passing(passing, evaluation):
     answers = _members(meetings, both, after.stream_ids, evaluation.place)
     mine = answers.sign != STAYED
     rows, answers = meetings.row[mine], answers.take(mine)
-    return _Writer(both, cold, space).table(answers, rows, meetings.partner[mine])
+    return _Writer(both, cold, after).table(answers, rows, meetings.partner[mine])
 
 
 @dataclass(frozen=True)
@@ -294,7 +342,7 @@ class _Writer:
 
     objects: Objects
     cold: Cold
-    space: Space
+    registry: Registry
 
     def rows(self, answers):
         """Return result tuples of members of answers."""
@@ -304,8 +352,24 @@ class _Writer:
     def table(self, answers, rows, partners):
         """Return result tuples, given the rows of the objects and of their partners."""
         if not len(answers.key):
-            return result_schema(self.space).empty_table()
+            return result_schema(self.registry.space).empty_table()
         objects = self.objects.take(rows)
         others = self.cold.take(self.objects.take(partners))
         columns = {"partner": others["key"], "partner_properties": others["properties"]}
-        return result_rows(answers, objects, self.cold.take(objects), columns, self.space)
+        answers, closest = self._closest(answers, rows, partners)
+        return result_rows(answers, objects, self.cold.take(objects), columns | closest, self.registry.space)
+
+    def _closest(self, answers, rows, partners):
+        """Return members with the distances of predicted pairs, and columns that tell where these are closest."""
+        predicted = self.registry.stream_ids[self.registry.stream_joins.predicting]
+        mine = np.flatnonzero(np.isin(answers.query, predicted) & (np.broadcast_to(answers.sign, len(rows)) != LEFT))
+        if not len(mine):
+            return answers, {}
+        found = Closest.of(elements_of(self.objects, self.cold), rows[mine], partners[mine])
+        distance, told = np.array(np.broadcast_to(answers.distance, len(rows))), np.full(len(rows), -1)
+        distance[mine], told[mine] = found.distance_m, np.arange(len(mine))
+        place = pa.array(told, mask=told < 0)
+        time_us = pa.array(found.time_us.astype(np.int64))
+        places = pa.FixedSizeListArray.from_arrays(pa.array(found.places.ravel()), 4)
+        columns = {"closest_us": time_us, "closest_s": pa.array(found.after_s), "closest_places": places}
+        return replace(answers, distance=distance), {name: column.take(place) for name, column in columns.items()}

@@ -1,0 +1,44 @@
+// The fields of closest approaches in the query form: of which stream, how close, and in what time.
+
+import { $, offer } from "./dom.js";
+import { gettext } from "./i18n.js";
+
+const STANDARD_M = 500;
+const STANDARD_S = 600;
+
+export class ClosestFields {
+  /** @param {object} parts `store`; `form`, the query form's element */
+  constructor({ store, form }) {
+    Object.assign(this, { store, elements: form.elements });
+  }
+
+  /** Show what a plan says of closest approaches. */
+  start({ kind, join, within_m: withinM = STANDARD_M, within_s: withinS = STANDARD_S }) {
+    this.elements.closeM.value = withinM;
+    this.elements.closeMin.value = withinS / 60;
+    this.offer((kind === "closest_approach" && join?.stream) || "");
+  }
+
+  /** Offer the streams that there are now; the first choice is the query's own. */
+  offer(chosen = this.elements.closeStream.value) {
+    const streams = [...this.store.streams.values()].filter(({ enabled, name }) => enabled !== false || name === chosen);
+    offer(this.elements.closeStream, [["", [["", gettext("the same stream")], ...streams.map(({ name, title }) => [name, title ?? name])]]], chosen);
+  }
+
+  /** Show the fields, or not. */
+  show(visible) {
+    $("close-fields").hidden = !visible;
+  }
+
+  /** Return `{stream, withinM, withinS}` from the fields. */
+  read() {
+    const { stream, closeM, closeMin, closeStream } = this.elements;
+    return { stream: closeStream.value || stream.value, withinM: closeM.valueAsNumber, withinS: closeMin.valueAsNumber * 60 };
+  }
+
+  /** Return what is wrong with the fields, by field. */
+  errors() {
+    const valid = this.elements.closeM.validity.valid && this.elements.closeMin.validity.valid;
+    return valid ? {} : { closeM: gettext("Metres must be 1 to 100,000, and minutes more than 0 and 60 at most.") };
+  }
+}

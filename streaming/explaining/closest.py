@@ -1,0 +1,99 @@
+"""Closest approaches explained: how close two objects will be to each other, and when."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+
+from streaming.explaining.asked import asked_terms
+from streaming.explaining.filters import explain_filter, filter_term
+from streaming.explaining.known import Known
+from streaming.explaining.subject import Subject
+from streaming.explaining.terms import Term, every
+from streaming.explaining.words import metres, span
+from streaming.kinds.closest_approach.plan import ClosestApproachPlan
+from streaming.kinds.registry import kind_of
+from streaming.operators.closest import MICROSECONDS, Closest, satisfying
+from streaming.operators.elements import Elements
+from streaming.operators.stream_join import StreamJoins
+
+# So many nearest objects are looked at. If there are as many, a partner may be farther away.
+MOST_LOOKED_AT = 50
+# Names of properties that hold the name of an object.
+NAMES = ("name", "title", "label")
+
+
+def closest_terms(plan: ClosestApproachPlan, subject: Subject, known: Known) -> Term:
+    """Explain a closest approach by the partner that comes closest in time, or else by the one that comes closest."""
+    return every("in the answer", [*asked_terms(plan, subject), _partner(plan, subject, known)])
+
+
+def _partner(plan, subject, known):
+    asks = f"comes within {metres(plan.within_m)} of an object of {plan.partners.name} if both keep course and speed"
+    if known.partners is None:
+        return Term(asks, None, f"where the objects of {plan.partners.name} were is not known")
+    others = [one for one in known.partners if (one.stream, one.key) != (subject.stream, subject.key)]
+    if not others:
+        return Term(asks, False, "there is none that could be a partner")
+    elements = _elements([subject, *others])
+    found = Closest.of(elements, np.zeros(len(others), dtype=np.int64), np.arange(1, len(others) + 1))
+    met = _met(plan, subject, elements, [subject, *others])
+    distance_m = np.where(np.isnan(found.distance_m), np.inf, found.distance_m)
+    soon = satisfying(found, kind_of(plan).prediction(plan))
+    best = min(met, key=distance_m.__getitem__) if met else int(np.lexsort((distance_m, ~soon))[0])
+    terms = _terms(plan, subject, others[best], found, best)
+    more = f", and {len(met) - 1} more" if len(met) > 1 else ""
+    told = replace(every(asks, terms), found=f"{_name(others[best])}{more}")
+    if met or len(others) < MOST_LOOKED_AT:
+        return told
+    farther = f"the nearest {len(others)} were looked at; one that is farther away may come closer"
+    return replace(every(asks, [*terms, Term("any other object", None, farther)]), holds=None, found=told.found)
+
+
+def _terms(plan, subject, other, found, best):
+    """Return the terms of a pair: the distance, the time, the age of the older report, the filters of the partner."""
+    far_m, after_s = float(found.distance_m[best]), float(found.after_s[best])
+    apart_s = abs(_time_us(subject) - _time_us(other)) / MICROSECONDS
+    known = np.isfinite(after_s)
+    unknown = "the two keep their distance, or one says that it is too fast"
+    when = "" if not known else f"in {span(after_s)}" if after_s >= 0 else f"they were closest {span(-after_s)} before"
+    terms = [
+        Term(f"{metres(plan.within_m)} at most", far_m <= plan.within_m, metres(far_m) if known else unknown),
+        Term(f"in {span(plan.within_s)} at most", bool(0 <= after_s <= plan.within_s), when or unknown),
+        Term(f"reports {span(plan.gap_s)} apart at most", apart_s <= plan.gap_s, f"they are {span(apart_s)} apart"),
+    ]
+    partners = plan.partners
+    if partners.where:
+        terms.append(explain_filter(partners.where, other))
+    terms += [filter_term(entry, other) for entry in partners.filters]
+    if partners.pair_filters:
+        terms.append(Term("the filters of pairs", None, "they are not explained"))
+    return terms
+
+
+def _elements(everyone: Sequence[Subject]) -> Elements:
+    """Return several elements as one table of elements."""
+    tables = pa.concat_tables([one.table for one in everyone])
+    stream = np.concatenate([one.elements.stream for one in everyone])
+    bounds, time_us = np.concatenate([one.bounds for one in everyone]), tables["time_us"].to_numpy()
+    return Elements(stream, bounds, tables.take, time_us=time_us, heard_us=time_us)
+
+
+def _met(plan, subject, elements, everyone):
+    """Return the positions of the others that are partners; which one of the two the pair is told of does not count."""
+    n = subject.space.n
+    pairs = replace(plan, area=(-np.inf,) * n + (np.inf,) * n, where="", filters=(), mirrored=True)
+    keys = np.concatenate([one.table["key_hash"].to_numpy() for one in everyone])
+    rows = np.arange(len(everyone))
+    found = StreamJoins([pairs], subject.space).pairs(elements, keys, rows[:1], rows[1:])
+    return sorted({int(partner) - 1 for partner in found.partner})
+
+
+def _time_us(subject):
+    return subject.table["time_us"][0].as_py()
+
+
+def _name(subject):
+    told = subject.properties
+    return next((str(told[name]) for name in NAMES if told.get(name)), subject.key)

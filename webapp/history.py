@@ -107,8 +107,11 @@ def answer(asked: Question, ended: threading.Event) -> dict[str, Any]:
         if ended.is_set():
             raise InvalidQuestion("the connection has ended")
         if time.monotonic() > deadline:
-            rule = f"a question must be answered within {settings.TABLE_ANSWER_S:g} s: give a smaller box or span"
-            raise InvalidQuestion(f"{rule}; got one that takes longer")
+            raise InvalidQuestion(
+                "a question must be answered within %(table_answer_s)g s: give a smaller box or span; "
+                "got one that takes longer",
+                table_answer_s=settings.TABLE_ANSWER_S,
+            )
 
     tables = StoredTables(settings.LAYERS_DIR, settings.HISTORY_DIR, asked.space, settings.TABLE_JOIN_ROWS, turn)
     method = {"table.get": tables.get, "table.query": tables.query_by_box, "table.join": tables.join}[asked.kind]
@@ -183,10 +186,13 @@ def parse_span(document: dict[str, Any]) -> tuple[int | None, int | None]:
     (1000000, 2500000)
     """
     if set(document) - {"from", "to"}:
-        raise InvalidQuestion(f'span must be an object of the form {{"from": ..., "to": ...}}; got {document!r:.80}')
+        raise InvalidQuestion(
+            'span must be an object of the form {"from": ..., "to": ...}; got %(document)s',
+            document=f"{document!r:.80}",
+        )
     start, stop = (_instant(document.get(name)) for name in ("from", "to"))
     if start is not None and stop is not None and start > stop:
-        raise InvalidQuestion(f"span: from must not be after to; got {document!r:.80}")
+        raise InvalidQuestion("span: from must not be after to; got %(document)s", document=f"{document!r:.80}")
     return start, stop
 
 
@@ -202,8 +208,10 @@ def _instant(value):
         else:
             instant = datetime.fromtimestamp(value, UTC)
     except (ValueError, OverflowError, OSError):
-        rule = "a time must be ISO 8601, or seconds since 1970 UTC, in the years 1 to 9999"
-        raise InvalidQuestion(f"span: {rule}; got {value!r:.80}") from None
+        raise InvalidQuestion(
+            "span: a time must be ISO 8601, or seconds since 1970 UTC, in the years 1 to 9999; got %(value)s",
+            value=f"{value!r:.80}",
+        ) from None
     return round((instant - datetime(1970, 1, 1, tzinfo=UTC)).total_seconds() * MICROSECONDS)
 
 

@@ -10,9 +10,11 @@ from pathlib import Path
 from django.conf import settings
 from django.http import Http404, HttpRequest, HttpResponse
 from django.urls import reverse
-from django.utils import translation
+from django.utils import formats, translation
 from django.views.decorators.gzip import gzip_page
 from django.views.i18n import JavaScriptCatalog
+
+from streaming import language
 
 DOMAIN = "djangojs"
 YEAR_S = 365 * 24 * 3600
@@ -44,6 +46,16 @@ def texts(request: HttpRequest) -> dict[str, str]:
     language = translation.get_language() or settings.LANGUAGE_CODE
     hashed = version(language)
     return {"catalogue": reverse("catalogue", args=[language, hashed]) if hashed else ""}
+
+
+def speak() -> None:
+    """Translate the texts of `streaming` in this process, as those of this application."""
+    language.use(translation, _marks)
+
+
+def _marks():
+    """Return what stands between thousands and before decimals in the language of the request."""
+    return tuple(formats.get_format(name) for name in ("THOUSAND_SEPARATOR", "DECIMAL_SEPARATOR"))
 
 
 class Language:

@@ -6,6 +6,7 @@ from dataclasses import MISSING, dataclass, field, fields
 from typing import Any, Self
 
 from streaming.errors import InvalidOptions
+from streaming.language import gettext
 from streaming.spaces import Space
 
 _KINDS = {
@@ -94,7 +95,9 @@ class Options:
     def check_space(self, space: Space) -> None:
         """Raise InvalidOptions unless the decoder can give elements of a space; by default, of a geographic space."""
         if not space.geographic:
-            raise InvalidOptions(f"this decoder gives longitudes and latitudes, which {space.name} does not have")
+            raise InvalidOptions(
+                "this decoder gives longitudes and latitudes, which %(name)s does not have", name=space.name
+            )
 
     @classmethod
     def parse(cls, document: Mapping[str, Any]) -> Self:
@@ -108,8 +111,10 @@ class Options:
         names = [declared.name for declared in fields(cls)]
         unknown = [key for key in document if key not in names]
         if unknown:
-            allowed = f"may only have {', '.join(names)}" if names else "has none"
-            raise InvalidOptions(f"this decoder's options: it {allowed}; got {unknown[0]!r}")
+            allowed = gettext("may only have %(names)s") % {"names": ", ".join(names)} if names else gettext("has none")
+            raise InvalidOptions(
+                "this decoder's options: it %(allowed)s; got %(unknown)s", allowed=allowed, unknown=repr(unknown[0])
+            )
         return cls(**document)
 
     @classmethod
@@ -122,15 +127,27 @@ def check_texts(name: str, mapping: Mapping[str, Any]) -> None:
     """Raise InvalidOptions unless all values of a mapping are texts that are not empty."""
     for key, value in mapping.items():
         if not isinstance(value, str) or not value:
-            raise InvalidOptions(f"{name}[{key!r}] must be a text; got {value!r}")
+            raise InvalidOptions(
+                "%(name)s[%(key)s] must be a text; got %(value)s", name=name, key=repr(key), value=repr(value)
+            )
 
 
 def _check(declared, value):
     name, rule = declared.name, declared.metadata
     is_kind, kind = _KINDS[declared.type]
     if not is_kind(value):
-        raise InvalidOptions(f"{name} must be {kind}; got {value!r}")
+        raise InvalidOptions("%(name)s must be %(kind)s; got %(value)s", name=name, kind=kind, value=repr(value))
     if rule["choices"] and value not in rule["choices"]:
-        raise InvalidOptions(f"{name} must be one of {', '.join(map(str, rule['choices']))}; got {value!r}")
+        raise InvalidOptions(
+            "%(name)s must be one of %(choices)s; got %(value)s",
+            name=name,
+            choices=", ".join(map(str, rule["choices"])),
+            value=repr(value),
+        )
     if rule["minimum"] is not None and value < rule["minimum"]:
-        raise InvalidOptions(f"{name} must be at least {rule['minimum']}; got {value!r}")
+        raise InvalidOptions(
+            "%(name)s must be at least %(minimum)s; got %(value)s",
+            name=name,
+            minimum=rule["minimum"],
+            value=repr(value),
+        )

@@ -50,9 +50,12 @@ def main() -> None:
     try:
         imported = import_file(_job(words), lambda share: _say(share=share))
     except InvalidLayer as error:
-        _say(error=str(error))
+        _say(error=error.document())
     except MemoryError:
-        _say(error=f"an import must do with {memory_bytes:,} bytes of memory; this one needs more")
+        error = InvalidLayer(
+            "an import must do with %(bytes)s bytes of memory; this one needs more", bytes=f"{memory_bytes:,}"
+        )
+        _say(error=error.document())
     else:
         _say(imported=asdict(imported) | {"part": str(imported.part)})
 

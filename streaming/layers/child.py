@@ -56,7 +56,9 @@ def import_in_child(job: Job) -> Iterator[float | Imported]:
     try:
         for step in _followed(child, orjson.dumps(asdict(job), default=str), job.folder / STDERR):
             if time.monotonic() - began_s > job.limits.time_s:
-                raise InvalidLayer(f"an import must take {job.limits.time_s:g} s at most; this one takes longer")
+                raise InvalidLayer(
+                    "an import must take %(time_s)g s at most; this one takes longer", time_s=job.limits.time_s
+                )
             yield step
     finally:
         _end(child)
@@ -69,13 +71,15 @@ def _followed(child, job, stderr):
     for line in _lines(child.stdout):
         words = orjson.loads(line) if line else {"share": share}
         if "error" in words:
-            raise InvalidLayer(words["error"])
+            raise InvalidLayer.of_document(words["error"])
         if "imported" in words:
             yield _imported(words["imported"])
             return
         share = words["share"]
         yield share
-    raise InvalidLayer(f"an import must come to its end; this one {_how_it_ended(child.wait(), stderr)}")
+    raise InvalidLayer(
+        "an import must come to its end; this one %(stderr)s", stderr=_how_it_ended(child.wait(), stderr)
+    )
 
 
 def _lines(pipe):

@@ -52,8 +52,9 @@ def transform_to(space: Space, crs: str | None) -> Transform | None:
     if not space.geographic:
         return None
     if not crs:
-        rule = "a layer needs a coordinate reference system, in its file or given, such as EPSG:4326"
-        raise InvalidLayer(f"{rule}; got none")
+        raise InvalidLayer(
+            "a layer needs a coordinate reference system, in its file or given, such as EPSG:4326; got none"
+        )
     try:
         known = pyproj.CRS.from_user_input(crs)
         if known.equals(LONGITUDE_LATITUDE, ignore_axis_order=True):
@@ -61,7 +62,9 @@ def transform_to(space: Space, crs: str | None) -> Transform | None:
         transformer = pyproj.Transformer.from_crs(known, LONGITUDE_LATITUDE, always_xy=True)
     except pyproj.exceptions.ProjError as error:
         raise InvalidLayer(
-            f"a coordinate reference system must be one that PROJ knows; got {crs!r:.100}: {error}"
+            "a coordinate reference system must be one that PROJ knows; got %(crs)s: %(error)s",
+            crs=f"{crs!r:.100}",
+            error=error,
         ) from None
     return lambda coordinates: np.column_stack(transformer.transform(coordinates[:, 0], coordinates[:, 1]))
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import IO
 
+from streaming.language import gettext
 from streaming.layers.features import InvalidLayer
 from streaming.layers.job import Limits
 
@@ -75,8 +76,12 @@ def suffixes_of(name: str) -> str:
     if last in SUFFIXES and last not in ZIPPED_ONLY:
         return last
     known = ", ".join(suffix for suffix in SUFFIXES if suffix not in ZIPPED_ONLY)
-    rule = f"a layer's file must end in one of {known}, each also with .gz or in a .zip, as a shapefile; or in .kmz"
-    raise InvalidLayer(f"{rule}; got {PurePosixPath(name).name!r:.100}")
+    raise InvalidLayer(
+        "a layer's file must end in one of %(known)s, each also with .gz or in a .zip, as a "
+        "shapefile; or in .kmz; got %(name)s",
+        known=known,
+        name=f"{PurePosixPath(name).name!r:.100}",
+    )
 
 
 def unpacked(path: Path, folder: Path, limits: Limits) -> list[Unpacked]:
@@ -99,7 +104,11 @@ def unpacked(path: Path, folder: Path, limits: Limits) -> list[Unpacked]:
             _copy(source, target, _Growing(_allowance(path, folder, limits), packed))
         return [Unpacked(target)]
     if path.stat().st_size > limits.unpacked_bytes:
-        raise InvalidLayer(f"{_MOST_BYTES.format(limits.unpacked_bytes)}; got {path.stat().st_size:,}")
+        raise InvalidLayer(
+            "%(most_bytes)s; got %(st_size)s",
+            most_bytes=_MOST_BYTES.format(limits.unpacked_bytes),
+            st_size=f"{path.stat().st_size:,}",
+        )
     target = folder / f"layer{SUFFIXES[suffix]}"
     target.symlink_to(path.absolute())
     return [Unpacked(target)]
@@ -126,7 +135,7 @@ class Allowance:
         """Use up some bytes, or raise InvalidLayer if too few are left; `told` says in the error how many there are."""
         self.left -= count
         if self.left < 0:
-            raise InvalidLayer(f"{self.rule}; got {told}")
+            raise InvalidLayer("%(rule)s; got %(told)s", rule=self.rule, told=told)
 
 
 class _Growing(Allowance):
@@ -141,7 +150,7 @@ class _Growing(Allowance):
         self.taken += count
         most = _most_of(self.packed.tell())
         if self.taken > most:
-            raise InvalidLayer(f"{_RATIO.format(self.packed.tell(), most)}; got {told}")
+            raise InvalidLayer("%(ratio)s; got %(told)s", ratio=_RATIO.format(self.packed.tell(), most), told=told)
         super().take(count, told)
 
 
@@ -174,7 +183,7 @@ def _whole():
     try:
         yield
     except (zipfile.BadZipFile, gzip.BadGzipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
-        raise InvalidLayer(f"an archive must be whole and without a password; got: {error}") from None
+        raise InvalidLayer("an archive must be whole and without a password; got: %(error)s", error=error) from None
 
 
 def _unzipped(path, folder, limits):
@@ -216,12 +225,18 @@ def _check_members(members: Iterable[zipfile.ZipInfo], limits: Limits) -> None:
     """Check the archive's table of contents before anything is unpacked."""
     members = list(members)
     if len(members) > limits.members:
-        raise InvalidLayer(f"an archive must have at most {limits.members:,} files; got {len(members):,}")
+        raise InvalidLayer(
+            "an archive must have at most %(members)s files; got %(count)s",
+            members=f"{limits.members:,}",
+            count=f"{len(members):,}",
+        )
     for member in members:
         name = PurePosixPath(member.filename.replace("\\", "/"))
         linked = stat.S_ISLNK(member.external_attr >> 16)
         if linked or name.is_absolute() or ".." in name.parts or ":" in name.parts[0]:
-            raise InvalidLayer(f"the files of an archive must lie inside of it; got {member.filename!r:.100}")
+            raise InvalidLayer(
+                "the files of an archive must lie inside of it; got %(filename)s", filename=f"{member.filename!r:.100}"
+            )
 
 
 def _chosen(found: list[tuple[str, Path]], names: list[str]) -> list[Unpacked]:
@@ -231,8 +246,14 @@ def _chosen(found: list[tuple[str, Path]], names: list[str]) -> list[Unpacked]:
         known = path.with_suffix(SUFFIXES[path.suffix])
         return [Unpacked(path if known == path else path.rename(known))]
     if not found or {path.suffix for _, path in found} != set(ZIPPED_ONLY):
-        rule = f"an archive must hold one file that ends in one of {', '.join(SUFFIXES)}, or several that end in .shp"
-        raise InvalidLayer(f"{rule}; got {len(found)} in {', '.join(names)[:200] or 'an empty archive'}")
+        f"an archive must hold one file that ends in one of {', '.join(SUFFIXES)}, or several that end in .shp"
+        raise InvalidLayer(
+            "an archive must hold one file that ends in one of %(suffixes)s, or several that end "
+            "in .shp; got %(count)s in %(names)s",
+            suffixes=", ".join(SUFFIXES),
+            count=len(found),
+            names=", ".join(names)[:200] or gettext("an empty archive"),
+        )
     short = [PurePosixPath(name).stem for name, _ in found]
     told = short if len(set(short)) == len(short) else [_stem(name) for name, _ in found]
     return sorted((Unpacked(path, name) for (_, path), name in zip(found, told, strict=True)), key=lambda one: one.name)

@@ -89,7 +89,7 @@ def read_fixes(
 def _read(elements, span, area, limits, key):
     if (scanned := elements.select(pl.len()).collect().item()) > limits.scanned:
         rule = f"a report may read the files of at most {limits.scanned:,} elements: choose fewer days"
-        raise InvalidReport(f"{rule}; got {scanned:,} in the files of these days")
+        raise InvalidReport("%(rule)s; got %(scanned)s in the files of these days", rule=rule, scanned=f"{scanned:,}")
     elements = _within(elements, span, key)
     if area is not None:
         elements = elements.join(elements.filter(_near(area)).select("key").unique(), on="key", how="semi")
@@ -98,7 +98,7 @@ def _read(elements, span, area, limits, key):
     found = found.collect(engine="streaming")
     if found.height > limits.elements:
         rule = f"a report may have at most {limits.elements:,} elements: choose a shorter time or a smaller area"
-        raise InvalidReport(f"{rule}; got more")
+        raise InvalidReport("%(rule)s; got more", rule=rule)
     return in_order(found)
 
 

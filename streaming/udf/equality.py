@@ -57,7 +57,7 @@ def key_and_value(text: str) -> tuple[str, str]:
     """
     match = _KEY_AND_VALUE.fullmatch(text)
     if match is None:
-        raise LookoutError(f"argument must be of the form key:value; got {text!r:.200}")
+        raise LookoutError("argument must be of the form key:value; got %(text)s", text=f"{text!r:.200}")
     quoted, plain, value = match.groups()
     return quoted or plain, value
 

@@ -75,7 +75,10 @@ def property_and_distance(argument: str) -> tuple[str, float]:
     except ValueError:
         metres = math.nan
     if not 0 <= metres < math.inf:
-        raise LookoutError(f"distance must be a finite number of metres that is not negative; got {match[1]!r:.80}")
+        raise LookoutError(
+            "distance must be a finite number of metres that is not negative; got %(match)s",
+            match=f"{match[1]!r:.80}",
+        )
     return argument[: match.start()], metres
 
 
@@ -105,9 +108,11 @@ def _geometry(text):
     try:
         geometry = shapely.from_geojson(text)
     except shapely.errors.GEOSException as error:
-        raise LookoutError(f"argument must be a GeoJSON geometry; got {text!r:.200}: {error}") from None
+        raise LookoutError(
+            "argument must be a GeoJSON geometry; got %(text)s: %(error)s", text=f"{text!r:.200}", error=error
+        ) from None
     if geometry.is_empty or not geometry.is_valid:
         reason = "an empty one" if geometry.is_empty else shapely.is_valid_reason(geometry)
-        raise LookoutError(f"argument must be a valid GeoJSON geometry; got {reason}")
+        raise LookoutError("argument must be a valid GeoJSON geometry; got %(reason)s", reason=reason)
     shapely.prepare(geometry)
     return geometry

@@ -47,9 +47,14 @@ def filter_of(name: str) -> UserDefinedFilter:
         If no such filter is installed, or it cannot be loaded.
     """
     if name not in _filters():
-        raise LookoutError(f"udf must be one of {', '.join(_filters())}; got {name!r}")
+        raise LookoutError("udf must be one of %(value)s; got %(name)s", value=", ".join(_filters()), name=repr(name))
     try:
         return _filters()[name].load()()
     # This runs another package's code, which may raise anything; its error is the reason in the message.
     except Exception as error:
-        raise LookoutError(f"udf must be a filter that loads; got {name!r}: {type(error).__name__}: {error}") from error
+        raise LookoutError(
+            "udf must be a filter that loads; got %(name)s: %(name_2)s: %(error)s",
+            name=repr(name),
+            name_2=type(error).__name__,
+            error=error,
+        ) from error

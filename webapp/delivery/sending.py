@@ -173,5 +173,5 @@ class _Run:
         error = flight.exception()
         if error is None:
             return Outcome(delivery, at, took_s, status=flight.result())
-        known = error if isinstance(error, NotDelivered) else NotDelivered(f"{type(error).__name__}: {error}")
+        known = error if isinstance(error, NotDelivered) else NotDelivered.of(error, type(error).__name__)
         return Outcome(delivery, at, took_s, str(known), known.status, known.final, known.retry_after_s)

@@ -77,9 +77,13 @@ class HttpPoll(Restricted, LiveTransport):
                 return Chunk(payload=body, mark=Mark.DOCUMENT_END)
         except aiohttp.ClientResponseError as error:
             answer = f"{error.status} {error.message}"
-            raise TransportError(f"{self.options.url} must answer 200 or 304; got {answer}") from None
+            raise TransportError(
+                "%(url)s must answer 200 or 304; got %(answer)s", url=self.options.url, answer=answer
+            ) from None
         except aiohttp.ClientError as error:
-            raise TransportError(f"{self.options.url}: {error or type(error).__name__}") from None
+            raise TransportError(
+                "%(url)s: %(error)s", url=self.options.url, error=error or type(error).__name__
+            ) from None
 
 
 async def _body(response):
@@ -87,5 +91,9 @@ async def _body(response):
     async for part in response.content.iter_chunked(READ_BYTES):
         body += part
         if len(body) > _BODY_BYTES:
-            raise TransportError(f"a document must not exceed {_BODY_BYTES} bytes; {response.url} sends more")
+            raise TransportError(
+                "a document must not exceed %(body_bytes)s bytes; %(url)s sends more",
+                body_bytes=_BODY_BYTES,
+                url=response.url,
+            )
     return bytes(body)

@@ -76,7 +76,7 @@ def open_descriptor(path: Path) -> int:
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW)
     if not stat.S_ISFIFO(os.fstat(descriptor).st_mode):
         os.close(descriptor)
-        raise TransportError(f"path must name a pipe (made by mkfifo); got {str(path)!r}")
+        raise TransportError("path must name a pipe (made by mkfifo); got %(path)s", path=repr(str(path)))
     return descriptor
 
 

@@ -11,6 +11,7 @@ from django.conf import settings
 from streaming.decoders.options import Options, option
 from streaming.errors import InvalidOptions, LookoutError
 from streaming.gateway.access import FeedAccess
+from streaming.language import gettext
 
 SECRET = "secret"
 HIDDEN = "…"
@@ -53,10 +54,14 @@ class ChannelOptions(Options):
         names = [declared.name for declared in fields(cls)]
         unknown = [key for key in document if key not in names]
         if unknown:
-            raise InvalidOptions(f"options of this channel are {', '.join(names) or 'none'}; got {unknown[0]!r}")
+            raise InvalidOptions(
+                "options of this channel are %(names)s; got %(unknown)s",
+                names=", ".join(names) or gettext("none"),
+                unknown=repr(unknown[0]),
+            )
         missing = [told.name for told in cls.describe() if told.required and document.get(told.name) in (None, "", [])]
         if missing:
-            raise InvalidOptions(f"{missing[0]} must be given; it is empty")
+            raise InvalidOptions("%(missing)s must be given; it is empty", missing=missing[0])
         return cls(**document)
 
     @classmethod
@@ -180,7 +185,7 @@ def connect(access: FeedAccess, host: str, port: int, timeout_s: float) -> socke
     found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     addresses = [address for address in dict.fromkeys(place[0] for *_, place in found) if access.reaches(host, address)]
     if not addresses:
-        raise NotDelivered(access.unreachable(host))
+        raise NotDelivered.of(access.unreachable(host))
     for address in addresses[:-1]:
         try:
             return socket.create_connection((address, port), timeout_s)

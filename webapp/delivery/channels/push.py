@@ -56,8 +56,11 @@ class PushChannel(ChannelBackend):
         host = (urlsplit(endpoint).hostname or "").lower()
         known = any(host == service or host.endswith(f".{service}") for service in _SERVICES)
         if not known and host not in self.access.hosts:
-            rule = "the endpoint must be of a known push service, or allowed by"
-            raise InvalidOptions(f"{rule} {self.access.setting}; got {host!r}")
+            raise InvalidOptions(
+                "the endpoint must be of a known push service, or allowed by %(setting)s; got %(host)s",
+                setting=self.access.setting,
+                host=repr(host),
+            )
 
     async def send(self, message: Message, session) -> int:
         """Encrypt the message for the browser, and give it to its push service; see `base.ChannelBackend.send`."""
@@ -94,7 +97,7 @@ class PushChannel(ChannelBackend):
         try:
             return WebPusher(self._subscription())
         except (WebPushException, ValueError, TypeError, AttributeError) as error:
-            raise InvalidOptions(f"subscription must have the keys p256dh and auth; {error}") from None
+            raise InvalidOptions("subscription must have the keys p256dh and auth; %(error)s", error=error) from None
 
 
 @cache
@@ -109,7 +112,9 @@ def vapid() -> "Vapid02":
     try:
         return Vapid02.from_pem(kept_secret(settings.HOME / "vapid_key.pem", _new_key).encode())
     except (VapidException, ValueError) as error:
-        raise InvalidOptions(f"vapid_key.pem in the state folder must be a private key; {error}") from None
+        raise InvalidOptions(
+            "vapid_key.pem in the state folder must be a private key; %(error)s", error=error
+        ) from None
 
 
 def public_key() -> str:

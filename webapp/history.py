@@ -228,14 +228,16 @@ def _space_of(table, rights):
     found = there.select_related("space").filter(name=table.name).first()
     if found is None or (table.source == "stored" and not found.stored and not extent_in_words(found)):
         names = [row.name for row in there if table.source == "layer" or row.stored]
-        what = "the name of a layer" if table.source == "layer" else "a stream whose elements are stored"
+        what = (
+            gettext("the name of a layer") if table.source == "layer" else gettext("a stream whose elements are stored")
+        )
         raise Refused(
             "table",
             gettext("%(source)s must be %(what)s: %(value)s; got %(name)s")
             % {
                 "source": table.source,
                 "what": what,
-                "value": ", ".join(names) or "(none yet)",
+                "value": ", ".join(names) or gettext("(none yet)"),
                 "name": f"{table.name!r}",
             },
         )
@@ -252,7 +254,12 @@ def extent_in_words(stream: Stream) -> str:
     extent = upkeep.extent(folder_of(stream))
     if not extent.files:
         return ""
-    return f"{extent.size / 1e6:,.1f} MB in {extent.files:,} files, {extent.first_day} to {extent.last_day}"
+    return gettext("%(size)s MB in %(files)s files, %(first_day)s to %(last_day)s") % {
+        "size": f"{extent.size / 1e6:,.1f}",
+        "files": f"{extent.files:,}",
+        "first_day": extent.first_day,
+        "last_day": extent.last_day,
+    }
 
 
 def maintain(time_s: float) -> None:

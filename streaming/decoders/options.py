@@ -6,19 +6,19 @@ from dataclasses import MISSING, dataclass, field, fields
 from typing import Any, Self
 
 from streaming.errors import InvalidOptions
-from streaming.language import gettext
+from streaming.language import gettext, gettext_noop
 from streaming.spaces import Space
 
 _KINDS = {
-    bool: (lambda value: isinstance(value, bool), "true or false"),
-    int: (lambda value: isinstance(value, int) and not isinstance(value, bool), "a whole number"),
+    bool: (lambda value: isinstance(value, bool), gettext_noop("true or false")),
+    int: (lambda value: isinstance(value, int) and not isinstance(value, bool), gettext_noop("a whole number")),
     float: (
         lambda value: isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value),
-        "a finite number",
+        gettext_noop("a finite number"),
     ),
-    str: (lambda value: isinstance(value, str), "a text"),
-    Mapping: (lambda value: isinstance(value, Mapping), "an object"),
-    Sequence: (lambda value: isinstance(value, list), "a list"),
+    str: (lambda value: isinstance(value, str), gettext_noop("a text")),
+    Mapping: (lambda value: isinstance(value, Mapping), gettext_noop("an object")),
+    Sequence: (lambda value: isinstance(value, list), gettext_noop("a list")),
 }
 
 
@@ -26,11 +26,11 @@ REQUIRED = MISSING
 
 # What an option that is a mapping or a list contains; forms that show it as text need to know.
 SHAPES = {
-    "texts": "a text by name",
-    "targets": "by name a property's name, or its name and unit",
-    "text_lists": "a list of texts by name",
-    "value_lists": "a list of texts or numbers by name",
-    "names": "a list of names, some of them null",
+    "texts": gettext_noop("a text by name"),
+    "targets": gettext_noop("by name a property's name, or its name and unit"),
+    "text_lists": gettext_noop("a list of texts by name"),
+    "value_lists": gettext_noop("a list of texts or numbers by name"),
+    "names": gettext_noop("a list of names, some of them null"),
 }
 
 
@@ -136,7 +136,9 @@ def _check(declared, value):
     name, rule = declared.name, declared.metadata
     is_kind, kind = _KINDS[declared.type]
     if not is_kind(value):
-        raise InvalidOptions("%(name)s must be %(kind)s; got %(value)s", name=name, kind=kind, value=repr(value))
+        raise InvalidOptions(
+            "%(name)s must be %(kind)s; got %(value)s", name=name, kind=gettext(kind), value=repr(value)
+        )
     if rule["choices"] and value not in rule["choices"]:
         raise InvalidOptions(
             "%(name)s must be one of %(choices)s; got %(value)s",

@@ -94,11 +94,8 @@ def filter_term(entry: Filter, subject: Subject) -> Term:
     told = judged(subject.elements, np.zeros(1, dtype=np.int64), entry, subject.space)
     passes = bool(told.passes[0])
     if told.error is not None:
-        return Term(
-            gettext("passes the filter %(udf)s") % {"udf": entry.udf},
-            passes,
-            gettext("the filter failed: %(error)s") % {"error": told.error},
-        )  # type: ignore[union-attr]
+        asks = gettext("passes the filter %(udf)s") % {"udf": entry.udf}  # type: ignore[union-attr]
+        return Term(asks, passes, gettext("the filter failed: %(error)s") % {"error": told.error})
     if isinstance(entry, KeyFilter):
         return Term(
             gettext("the object is %(key)s") % {"key": f"{entry.key!r:.80}"},
@@ -117,10 +114,11 @@ def filter_term(entry: Filter, subject: Subject) -> Term:
         return Term(
             gettext("its box meets %(box)s") % {"box": box},
             passes,
-            gettext("its box is %(subject)s") % {"subject": box_words(_own(subject))},
+            gettext("its box is %(box)s") % {"box": box_words(_own(subject))},
         )
-    argument = gettext(" with %(argument)s") % {"argument": f"{entry.argument:.80}"} if entry.argument else ""  # type: ignore[union-attr]
-    return Term(gettext("passes the filter %(udf)s%(argument)s") % {"udf": entry.udf, "argument": argument}, passes)  # type: ignore[union-attr]
+    values = {"udf": entry.udf, "argument": f"{entry.argument:.80}"}  # type: ignore[union-attr]
+    with_argument = gettext("passes the filter %(udf)s with %(argument)s")
+    return Term((with_argument if values["argument"] else gettext("passes the filter %(udf)s")) % values, passes)
 
 
 def _own(subject):

@@ -25,6 +25,7 @@ from streaming.gateway.config import GatewayConfig
 from streaming.gateway.definitions import StreamDefinition, check_definition
 from streaming.gateway.health import StreamHealth
 from streaming.gateway.stream import Outlet, RunningStream
+from streaming.language import gettext
 from streaming.spaces import Space, parse_space
 
 ELEMENTS_SHOWN = 10
@@ -102,7 +103,11 @@ def answer(job: Mapping[str, Any]) -> dict[str, Any]:
     except LookoutError as error:
         return {"error": str(error), "shown": []}
     except MemoryError:
-        return {"error": f"a test must do with {_MEMORY_BYTES:,} bytes of memory; this one needs more", "shown": []}
+        return {
+            "error": gettext("a test must do with %(memory_bytes)s bytes of memory; this one needs more")
+            % {"memory_bytes": f"{_MEMORY_BYTES:,}"},
+            "shown": [],
+        }
 
 
 def main() -> None:

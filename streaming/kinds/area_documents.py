@@ -28,14 +28,15 @@ from streaming.kinds.areas import (
     vertices_of,
 )
 from streaming.kinds.parts import Box, Filter, parse_box, parse_number
-from streaming.language import gettext
+from streaming.language import gettext, gettext_noop
 from streaming.spaces import Space
 
 _NUMBERS = {int, float}
 POLYGON_TYPES = ("Polygon", "MultiPolygon")
-_FORMS = (
+_FORMS = gettext_noop(
     'an object of the form {"lo": [...], "hi": [...]}, a GeoJSON Polygon or MultiPolygon, '
-    '{"circle": {"center": [...], "radius_m": ...}} or {"corridor": {"line": [...], "width_m": ...}}'
+    '{"circle": {"center": [...], "radius_m": ...}} or {"corridor": {"line": [...], "width_m": '
+    "...}}"
 )
 
 
@@ -67,7 +68,9 @@ def parse_area_value(value: Any, name: str, space: Space) -> tuple[Box | None, t
     elif keys == {"lo", "hi"}:
         return parse_box(value, name, space), ()
     else:
-        raise InvalidPlan("%(name)s must be %(forms)s; got %(value)s", name=name, forms=_FORMS, value=f"{value!r:.200}")
+        raise InvalidPlan(
+            "%(name)s must be %(forms)s; got %(value)s", name=name, forms=gettext(_FORMS), value=f"{value!r:.200}"
+        )
     places = vertices_of(shape)
     _corners(places, name, space)
     return space.corners(*envelope(shape)), (AreaFilter(shape),)

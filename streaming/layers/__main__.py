@@ -49,13 +49,13 @@ def main() -> None:
 
     try:
         imported = import_file(_job(words), lambda share: _say(share=share))
-    except InvalidLayer as error:
-        _say(error=error.document())
+    except InvalidLayer as refused:
+        _say(error=refused.document())
     except MemoryError:
-        error = InvalidLayer(
+        larger = InvalidLayer(
             "an import must do with %(bytes)s bytes of memory; this one needs more", bytes=f"{memory_bytes:,}"
         )
-        _say(error=error.document())
+        _say(error=larger.document())
     else:
         _say(imported=asdict(imported) | {"part": str(imported.part)})
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import orjson
 
+from streaming.language import gettext
 from streaming.layers.features import InvalidLayer
 from streaming.layers.job import Imported, Job
 from streaming.layers.parts import Summary, bounds_from_json
@@ -110,7 +111,11 @@ def _imported(words):
 
 def _how_it_ended(code, stderr):
     words = stderr.read_text(errors="replace").strip().splitlines()[-1:]
-    how = f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with code {code}"
+    how = (
+        gettext("was ended by %(name)s") % {"name": signal.Signals(-code).name}
+        if code < 0
+        else gettext("ended with code %(code)s") % {"code": code}
+    )
     return ": ".join([how, *words])[:500]
 
 

@@ -8,13 +8,14 @@ import numpy as np
 import pyproj
 import shapely
 
+from streaming.language import gettext, gettext_noop
 from streaming.layers.features import InvalidLayer
 from streaming.spaces import Space
 
 # Rounding in a reprojection moves coordinates past the edge of the world by less than this, in units of the space. Such
 # coordinates are moved back onto the edge.
 EDGE = 1e-6
-NOTHING = "it has no geometry, an empty one, or one that cannot be read"
+NOTHING = gettext_noop("it has no geometry, an empty one, or one that cannot be read")
 LONGITUDE_LATITUDE = pyproj.CRS.from_user_input("OGC:CRS84")
 Transform = Callable[[np.ndarray], np.ndarray]
 
@@ -92,7 +93,10 @@ def placed(geometries: Any, space: Space, transform: Transform | None = None) ->
     if transform is not None:
         shapes = shapely.transform(shapes, transform)
     _leave_out(
-        shapes, notes, _not_finite(shapes), "its coordinates must be finite, once they are longitude and latitude"
+        shapes,
+        notes,
+        _not_finite(shapes),
+        gettext("its coordinates must be finite, once they are longitude and latitude"),
     )
     _repair(shapes, notes)
     if space.geographic:
@@ -103,7 +107,7 @@ def placed(geometries: Any, space: Space, transform: Transform | None = None) ->
 
 def _leave_out(shapes, notes, mask, reason):
     for row in np.flatnonzero(mask):
-        notes[int(row)] = f"left out: {reason}"
+        notes[int(row)] = gettext("left out: %(reason)s") % {"reason": reason}
     shapes[mask] = None
 
 
@@ -135,7 +139,7 @@ def _cut(shapes, notes, space):
         near = (bounds[:, 0] >= axis.lo - axis.extent) & (bounds[:, 2] <= axis.hi + axis.extent)
     for row in np.flatnonzero(over & near):
         shapes[row] = shapely.union_all(_pieces(shapes[row], space))
-        notes.setdefault(int(row), "cut: it reaches over the antimeridian")
+        notes.setdefault(int(row), gettext("cut: it reaches over the antimeridian"))
 
 
 def _pieces(shape, space):
@@ -158,10 +162,12 @@ def _check_inside(shapes, notes, space):
     with np.errstate(invalid="ignore"):
         beyond = (bounds[:, :2] < low).any(axis=1) | (bounds[:, 2:] > high).any(axis=1)
         outside = (bounds[:, :2] < low - EDGE).any(axis=1) | (bounds[:, 2:] > high + EDGE).any(axis=1)
-    names = " and ".join(f"{d.name} in [{d.lo:g}, {d.hi:g}]" for d in space.dimensions[:2])
+    names = " and ".join(
+        gettext("%(name)s in [%(lo)g, %(hi)g]") % {"name": d.name, "lo": d.lo, "hi": d.hi} for d in space.dimensions[:2]
+    )
     for row in np.flatnonzero(outside):
         box = ", ".join(f"{side:.6g}" for side in bounds[row])
-        notes[int(row)] = f"left out: it must lie in {names}; got {box}"
+        notes[int(row)] = gettext("left out: it must lie in %(names)s; got %(box)s") % {"names": names, "box": box}
     shapes[outside] = None
     for row in np.flatnonzero(beyond & ~outside):
         shapes[row] = shapely.transform(shapes[row], lambda c: np.clip(c, low, high))

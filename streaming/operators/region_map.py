@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from streaming.errors import LookoutError
+from streaming.language import gettext
 from streaming.spaces import Space
 
 # A part of a turn that is larger than the rounding error when a coordinate is moved by a turn.
@@ -228,11 +229,21 @@ class RegionMap:
     def differs(self, other: "RegionMap") -> str:
         """Return in words how this map differs from the one before it."""
         if self.regions > other.regions:
-            return f"split: {other.regions} regions become {self.regions}"
+            return gettext("split: %(before)s regions become %(after)s") % {
+                "before": other.regions,
+                "after": self.regions,
+            }
         if self.regions < other.regions:
-            return f"merged: {other.regions} regions become {self.regions}"
+            return gettext("merged: %(before)s regions become %(after)s") % {
+                "before": other.regions,
+                "after": self.regions,
+            }
         moved = [region for region in range(self.regions) if self.places[region] != other.places[region]]
-        return f"moved to other tasks: regions {moved}" if self.tree == other.tree else "cut anew"
+        return (
+            gettext("moved to other tasks: regions %(moved)s") % {"moved": moved}
+            if self.tree == other.tree
+            else gettext("cut anew")
+        )
 
     def document(self) -> dict[str, Any]:
         """Return the map as a JSON object; `of` reads it."""

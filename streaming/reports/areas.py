@@ -11,6 +11,7 @@ import shapely
 
 from streaming.kinds.area_documents import polygons_geometry
 from streaming.kinds.areas import LEAST_LATITUDE_M, POLE_DEG, AreaShape, CircleArea, PolygonArea
+from streaming.language import gettext
 from streaming.reports.errors import InvalidReport
 
 TURNS_DEG = (0.0, 360.0, -360.0)
@@ -167,7 +168,13 @@ def shape_area(shape: Any) -> Area:
         When it is no polygon, breaks the rules of polygons, or has too many vertices.
     """
     if shape is None or shape.geom_type not in POLYGONAL or shape.is_empty:
-        got = "none" if shape is None else f"an empty {shape.geom_type}" if shape.is_empty else shape.geom_type
+        got = (
+            "none"
+            if shape is None
+            else gettext("an empty %(geom_type)s") % {"geom_type": shape.geom_type}
+            if shape.is_empty
+            else shape.geom_type
+        )
         raise InvalidReport("an area must be a Polygon or MultiPolygon; got %(got)s", got=got)
     if (vertices := shapely.get_num_coordinates(shape)) > MOST_VERTICES:
         raise InvalidReport(

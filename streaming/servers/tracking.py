@@ -17,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from streaming.elements import bounds_array, partition_of
+from streaming.language import gettext, ngettext
 from streaming.operators.failures import Failures
 from streaming.operators.runs import distinct, expand, find, first_of_runs, last_of_runs
 from streaming.operators.tracks import TrackQueries, passed_at, places_of
@@ -409,9 +410,15 @@ class _Step:
         group = self._queries.group
         for number in np.flatnonzero(advance.doubted).tolist():
             count, fastest = int(advance.doubted[number]), self._queries.groups[number][1]
-            what = f"{count:,} {'reports were' if count > 1 else 'report was'} not believed"
+            what = ngettext("%(count)s report was not believed", "%(count)s reports were not believed", count) % {
+                "count": f"{count:,}"
+            }
             queries = self._queries.ids[group == number]
-            self._failures.note(queries, f"{what}: faster than {fastest:g} m/s since the last believed report")
+            self._failures.note(
+                queries,
+                gettext("%(what)s: faster than %(fastest)g m/s since the last believed report")
+                % {"what": what, "fastest": fastest},
+            )
         return int(advance.doubted[group].sum()), int(advance.late[group].sum())
 
 

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from streaming.errors import LookoutError
+from streaming.language import gettext
 from streaming.spaces import EARTH, Space
 
 HOUR_US = 3_600_000_000
@@ -169,7 +170,7 @@ def parse_settings(document: Any, space: Space = EARTH) -> SketchSettings:
     (Plane(feature='speed_mps', bins=None, error=0.005),)
     """
     known = {field.name for field in fields(SketchSettings)} - {"space"}
-    _check_document(document, known, "a sketch")
+    _check_document(document, known, gettext("a sketch"))
     if "features" not in document:
         raise InvalidSketch("a sketch must have features; got none")
     values: dict[str, Any] = dict(document)
@@ -180,7 +181,7 @@ def parse_settings(document: Any, space: Space = EARTH) -> SketchSettings:
 
 
 def _plane(document):
-    _check_document(document, {field.name for field in fields(Plane)}, "a plane")
+    _check_document(document, {field.name for field in fields(Plane)}, gettext("a plane"))
     return Plane(**document)
 
 

@@ -14,6 +14,7 @@ import pyarrow as pa
 import shapely
 
 from streaming.errors import LookoutError
+from streaming.language import gettext
 from streaming.operators.metres import closer_than, meets
 from streaming.udf.base import shapes_of
 from streaming.udf.equality import has_property, key_and_value
@@ -112,7 +113,7 @@ def _geometry(text):
             "argument must be a GeoJSON geometry; got %(text)s: %(error)s", text=f"{text!r:.200}", error=error
         ) from None
     if geometry.is_empty or not geometry.is_valid:
-        reason = "an empty one" if geometry.is_empty else shapely.is_valid_reason(geometry)
+        reason = gettext("an empty one") if geometry.is_empty else shapely.is_valid_reason(geometry)
         raise LookoutError("argument must be a valid GeoJSON geometry; got %(reason)s", reason=reason)
     shapely.prepare(geometry)
     return geometry

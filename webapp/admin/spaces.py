@@ -4,6 +4,7 @@ import time
 
 from django.contrib import admin
 from django.urls import path
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from streaming.logs import LogNames
@@ -34,7 +35,7 @@ def redis_share() -> str:
         share = share_of(client().info("memory"))
     except NOT_NOW:
         return UNKNOWN
-    return f"{share:.0%}" + (", so feeds wait" if share > LIVE_SHARE else "")
+    return f"{share:.0%}" + (gettext(", so feeds wait") if share > LIVE_SHARE else "")
 
 
 @admin.register(Space)

@@ -95,4 +95,9 @@ class SubscriptionAdmin(admin.ModelAdmin):
     @admin.display(description=_("limit"))
     def most(self, subscription):
         """The limit in words."""
-        return f"{subscription.limit} in {subscription.window_s:,} s" if subscription.limit else "none"
+        return (
+            gettext("%(limit)s in %(window_s)s s")
+            % {"limit": subscription.limit, "window_s": f"{subscription.window_s:,}"}
+            if subscription.limit
+            else gettext("none")
+        )

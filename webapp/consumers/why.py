@@ -55,6 +55,6 @@ class Why:
             said = {"type": "error", "code": refused.code, "message": refused.message}
         except Exception:
             logger.exception("an explanation failed")
-            said = {"type": "error", "code": "why", "message": "this could not be explained; see the log"}
+            said = {"type": "error", "code": "why", "message": gettext("this could not be explained; see the log")}
         with contextlib.suppress(Unread):
             self.say({"id": reference, **said})

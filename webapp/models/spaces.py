@@ -98,7 +98,7 @@ class Space(models.Model):
         counts = {
             "streams": self.streams.count(),
             "layers": self.layers.count(),
-            "queries, cancelled ones too": self.queries.count(),
+            gettext("queries, cancelled ones too"): self.queries.count(),
         }
         return " and ".join(f"{count} {what}" for what, count in counts.items() if count)
 

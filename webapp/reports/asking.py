@@ -120,7 +120,7 @@ def question(user, name: str, given: Mapping[str, str]) -> Question:
 def _stream(name):
     stream = Stream.objects.select_related("space").filter(name=name).first()
     if stream is None or not (stream.stored or extent_in_words(stream)):
-        stored = ", ".join(Stream.objects.filter(stored=True).values_list("name", flat=True)) or "(none yet)"
+        stored = ", ".join(Stream.objects.filter(stored=True).values_list("name", flat=True)) or gettext("(none yet)")
         raise Refused(
             "stream",
             gettext("a report must be of a stream whose elements are stored: %(stored)s; got %(name)s")

@@ -205,10 +205,12 @@ def _check_type(name, value, kind):
 
 def check_port(port: int, lowest: int = 1) -> None:
     """Raise InvalidOptions unless `port` is a port number; `lowest` 0 also allows 0, any free port."""
-    check(lowest <= port <= 65_535, f"port must lie in [{lowest}, 65535]; got {port!r}")
+    check(
+        lowest <= port <= 65_535, "port must lie in [%(lowest)s, 65535]; got %(port)s", lowest=lowest, port=repr(port)
+    )
 
 
-def check(rule: bool, message: str) -> None:
-    """Raise InvalidOptions with `message` unless `rule` holds."""
+def check(rule: bool, text: str, /, **values: Any) -> None:
+    """Raise InvalidOptions with a text and its values unless `rule` holds."""
     if not rule:
-        raise InvalidOptions(message)
+        raise InvalidOptions(text, **values)

@@ -42,8 +42,8 @@ class FileOptions:
     restamp: bool = option(False, "elements bear the time at which they are replayed instead of the recorded one")
 
     def __post_init__(self) -> None:
-        check(bool(self.path), f"path must name a file; got {self.path!r}")
-        check(0 <= self.speed <= 1e6, f"speed must lie in [0, 1000000]; got {self.speed!r}")
+        check(bool(self.path), "path must name a file; got %(path)s", path=repr(self.path))
+        check(0 <= self.speed <= 1e6, "speed must lie in [0, 1000000]; got %(speed)s", speed=repr(self.speed))
 
 
 class FileTransport(Restricted):

@@ -38,10 +38,18 @@ class HttpPollOptions:
     headers: Mapping = option({}, "request headers, for instance an API key", shape="texts")
 
     def __post_init__(self) -> None:
-        check(is_http(self.url), f"url must begin with http:// or https:// and name a host; got {self.url!r}")
-        check(0 < self.interval_s <= 86_400, f"interval_s must lie in (0, 86400]; got {self.interval_s!r}")
+        check(
+            is_http(self.url),
+            "url must begin with http:// or https:// and name a host; got %(url)s",
+            url=repr(self.url),
+        )
+        check(
+            0 < self.interval_s <= 86_400,
+            "interval_s must lie in (0, 86400]; got %(interval_s)s",
+            interval_s=repr(self.interval_s),
+        )
         texts = all(isinstance(text, str) for item in self.headers.items() for text in item)
-        check(texts, f"headers must be texts by name; got {self.headers!r}")
+        check(texts, "headers must be texts by name; got %(headers)s", headers=repr(self.headers))
 
 
 class HttpPoll(Restricted, LiveTransport):

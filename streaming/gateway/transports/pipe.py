@@ -29,7 +29,7 @@ class PipeOptions:
     live: bool = option(True, "off: the writer waits while the engine is busy, instead of the feed being conflated")
 
     def __post_init__(self) -> None:
-        check(bool(self.path), f"path must name a pipe; got {self.path!r}")
+        check(bool(self.path), "path must name a pipe; got %(path)s", path=repr(self.path))
 
 
 class Pipe(Restricted):

@@ -33,9 +33,9 @@ class TcpClientOptions:
     idle_s: float = option(300.0, "longest silence before the connection is made anew; 0 for any", minimum=0)
 
     def __post_init__(self) -> None:
-        check(bool(self.host), f"host must be a name or an address; got {self.host!r}")
+        check(bool(self.host), "host must be a name or an address; got %(host)s", host=repr(self.host))
         check_port(self.port)
-        check(self.idle_s >= 0, f"idle_s must not be negative; got {self.idle_s!r}")
+        check(self.idle_s >= 0, "idle_s must not be negative; got %(idle_s)s", idle_s=repr(self.idle_s))
 
 
 class TcpClient(Restricted, LiveTransport):

@@ -7,11 +7,11 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, Self
 
 from django.conf import settings
+from django.utils.translation import gettext
 
 from streaming.decoders.options import Options, option
 from streaming.errors import InvalidOptions, LookoutError
 from streaming.gateway.access import FeedAccess
-from streaming.language import gettext
 
 SECRET = "secret"
 HIDDEN = "…"
@@ -24,8 +24,8 @@ class NotDelivered(LookoutError):
 
     Parameters
     ----------
-    message : str
-        Why.
+    text : str
+        Why, with placeholders for `values`.
     status : int, optional
         The receiver's status code.
     final : bool
@@ -34,8 +34,16 @@ class NotDelivered(LookoutError):
         The receiver asked to wait for so many seconds.
     """
 
-    def __init__(self, message: str, status: int | None = None, final: bool = False, retry_after_s: float = 0.0):
-        super().__init__(message)
+    def __init__(
+        self,
+        text: str,
+        /,
+        status: int | None = None,
+        final: bool = False,
+        retry_after_s: float = 0.0,
+        **values: Any,
+    ) -> None:
+        super().__init__(text, **values)
         self.status, self.final, self.retry_after_s = status, final, retry_after_s
 
 
@@ -161,11 +169,13 @@ async def post(session: Any, url: str, body: bytes, headers: Mapping[str, str]) 
         if 200 <= response.status < 300:
             return response.status
         words = " ".join((await response.content.read(_WORDS)).decode(errors="replace").split())
-        told = f"the receiver must answer 2xx; got {response.status} {response.reason or ''}".rstrip()
+        told = f"{response.status} {response.reason or ''}".rstrip()
         if "Location" in response.headers:
-            told += f" to {response.headers['Location']}, which is not followed"
+            redirect = gettext("%(answer)s to %(place)s, which is not followed")
+            told = redirect % {"answer": told, "place": response.headers["Location"]}
         raise NotDelivered(
-            f"{told}: {words}" if words else told,
+            "the receiver must answer 2xx; got %(answer)s",
+            answer=f"{told}: {words}" if words else told,
             status=response.status,
             final=response.status == 410,
             retry_after_s=_seconds(response.headers.get("Retry-After", "")),

@@ -6,6 +6,7 @@ import time
 from dataclasses import dataclass
 
 from django.conf import settings
+from django.utils.translation import gettext_noop
 
 from streaming.decoders.options import REQUIRED, option
 from streaming.errors import InvalidOptions
@@ -59,14 +60,19 @@ class MqttChannel(ChannelBackend):
         port = told.port or (8883 if told.tls else 1883)
         client.connect(told.host, port, keepalive=60)
         try:
-            _run(client, until_s, lambda: answers, "the broker must answer in time; it is silent")
+            _run(client, until_s, lambda: answers, gettext_noop("the broker must answer in time; it is silent"))
             (answer,) = answers
             if answer.is_failure:
                 raise NotDelivered(
                     "the broker must accept the connection; it answered: %(answer)s", answer.value, answer=answer
                 )
             published = client.publish(told.topic, message.body, qos=1, retain=told.retain)
-            _run(client, until_s, published.is_published, "the broker must acknowledge in time; it is silent")
+            _run(
+                client,
+                until_s,
+                published.is_published,
+                gettext_noop("the broker must acknowledge in time; it is silent"),
+            )
         finally:
             client.disconnect()
             client.loop_misc()

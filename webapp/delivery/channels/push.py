@@ -11,6 +11,7 @@ from functools import cache
 from urllib.parse import urlsplit
 
 from django.conf import settings
+from django.utils.translation import gettext
 
 from streaming.decoders.options import REQUIRED
 from streaming.errors import InvalidOptions
@@ -52,7 +53,7 @@ class PushChannel(ChannelBackend):
             raise InvalidOptions('kind must be one that is installed; got push: pip install "pywebpush"')
         self._pusher()
         endpoint = self._subscription()["endpoint"]
-        check_url(self.access, "the endpoint of the subscription", endpoint)
+        check_url(self.access, gettext("the endpoint of the subscription"), endpoint)
         host = (urlsplit(endpoint).hostname or "").lower()
         known = any(host == service or host.endswith(f".{service}") for service in _SERVICES)
         if not known and host not in self.access.hosts:

@@ -14,7 +14,7 @@ KEYWORDS = (
         "InvalidQuestion",
     ),
     *("InvalidReplay", "InvalidReport", "InvalidSets", "InvalidSketch", "InvalidSpace", "Conflict", "LostAnswer"),
-    *("NotDelivered", "TransportError", "BrokenMap", "option:2", "secret:2"),
+    *("NotDelivered", "TransportError", "BrokenMap", "rule_of", "check:2", "option:2", "secret:2"),
 )
 
 

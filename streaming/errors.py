@@ -78,5 +78,9 @@ class InvalidPlan(LookoutError):
     """A query plan breaks a rule."""
 
 
+class InvalidFilter(LookoutError):
+    """The name or the argument of a user's filter breaks a rule, or the filter fails."""
+
+
 class InvalidOptions(LookoutError):
     """The options of a stream's transport or decoder break a rule."""

@@ -18,7 +18,7 @@ import orjson
 import pyarrow as pa
 
 from streaming.elements import bounds_of
-from streaming.errors import LookoutError
+from streaming.errors import InvalidOptions, LookoutError
 from streaming.gateway.access import FeedAccess
 from streaming.gateway.clock import Clock
 from streaming.gateway.config import GatewayConfig
@@ -98,7 +98,7 @@ def answer(job: Mapping[str, Any]) -> dict[str, Any]:
         space = parse_space(job["space"])
         definition = StreamDefinition("test", space.name, job["transport"], job["decoder"])
         if definition.transport.get("kind") == "stdin":
-            raise LookoutError("standard input is the gateway's; it cannot be tested here")
+            raise InvalidOptions("standard input is the gateway's; it cannot be tested here")
         return asyncio.run(tried(definition, space, access, job["seconds"]))
     except LookoutError as error:
         return {"error": str(error), "shown": []}

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from streaming.elements import element_schema
-from streaming.errors import LookoutError
+from streaming.errors import InvalidFilter, LookoutError
 from streaming.language import gettext
 from streaming.spaces import Space
 from streaming.udf.base import COLUMNS
@@ -81,7 +81,7 @@ def check_filter(name: str, argument: str, space: Space, pairs: bool = False) ->
     none = pa.RecordBatch.from_pylist([], schema=columns)
     judged = evaluate_pair(name, none, none, argument) if pairs else evaluate_element(name, none, argument)
     if judged.error is not None:
-        raise LookoutError(judged.error)
+        raise InvalidFilter(judged.error)
 
 
 def _judged(name, method, argument, *batches):
@@ -111,6 +111,6 @@ def _check_answer(passes, rows):
     if not is_array or passes.dtype != bool or passes.shape != (rows,):
         array = gettext("an array of %(dtype)s of shape %(shape)s")
         got = array % {"dtype": passes.dtype, "shape": passes.shape} if is_array else type(passes).__name__
-        raise LookoutError(
+        raise InvalidFilter(
             "a filter must return an array of bool of shape (%(rows)s,); got %(got)s", rows=rows, got=got
         )

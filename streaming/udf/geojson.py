@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import shapely
 
-from streaming.errors import LookoutError
+from streaming.errors import InvalidFilter
 from streaming.language import gettext
 from streaming.operators.metres import closer_than, meets
 from streaming.udf.base import shapes_of
@@ -76,7 +76,7 @@ def property_and_distance(argument: str) -> tuple[str, float]:
     except ValueError:
         metres = math.nan
     if not 0 <= metres < math.inf:
-        raise LookoutError(
+        raise InvalidFilter(
             "distance must be a finite number of metres that is not negative; got %(match)s",
             match=f"{match[1]!r:.80}",
         )
@@ -109,11 +109,11 @@ def _geometry(text):
     try:
         geometry = shapely.from_geojson(text)
     except shapely.errors.GEOSException as error:
-        raise LookoutError(
+        raise InvalidFilter(
             "argument must be a GeoJSON geometry; got %(text)s: %(error)s", text=f"{text!r:.200}", error=error
         ) from None
     if geometry.is_empty or not geometry.is_valid:
         reason = gettext("an empty one") if geometry.is_empty else shapely.is_valid_reason(geometry)
-        raise LookoutError("argument must be a valid GeoJSON geometry; got %(reason)s", reason=reason)
+        raise InvalidFilter("argument must be a valid GeoJSON geometry; got %(reason)s", reason=reason)
     shapely.prepare(geometry)
     return geometry

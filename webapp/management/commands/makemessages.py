@@ -5,7 +5,7 @@ from django.core.management.commands import makemessages
 # Errors translate their message where it is shown; of options, it is the second argument that is shown.
 KEYWORDS = (
     *(
-        "LookoutError",
+        "InvalidFilter",
         "InvalidBacktest",
         "InvalidLayer",
         "InvalidMap",

@@ -95,11 +95,15 @@ def _gather(gathered, files, job, tell):
     for number, file in enumerate(files):
         _read(gathered, file, job, lambda share, number=number: tell(READING_SHARE * (number + share) / len(files)))
     if not gathered.spill.rows:
-        reason = "; row {:,} was {}".format(*gathered.problems[0]) if gathered.problems else ""
+        rows = f"{gathered.rows:,}"
+        if not gathered.problems:
+            raise InvalidLayer("a layer needs a feature with a geometry; got none in %(rows)s rows", rows=rows)
+        row, problem = gathered.problems[0]
         raise InvalidLayer(
-            "a layer needs a feature with a geometry; got none in %(rows)s rows%(reason)s",
-            rows=f"{gathered.rows:,}",
-            reason=reason,
+            "a layer needs a feature with a geometry; got none in %(rows)s rows; row %(row)s was %(problem)s",
+            rows=rows,
+            row=f"{row:,}",
+            problem=problem,
         )
 
 

@@ -127,7 +127,8 @@ def _repair(shapes, notes):
         valid = shapely.make_valid(shapes[row], method="structure", keep_collapsed=False)
         lost = valid.is_empty or not valid.is_valid
         shapes[row] = None if lost else valid
-        notes[int(row)] = f"{'left out' if lost else 'repaired'}: {reason}"
+        text = gettext("left out: %(reason)s") if lost else gettext("repaired: %(reason)s")
+        notes[int(row)] = text % {"reason": reason}
 
 
 def _cut(shapes, notes, space):

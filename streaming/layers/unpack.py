@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import IO
 
-from streaming.language import gettext
+from streaming.language import gettext, gettext_noop
 from streaming.layers.features import InvalidLayer
 from streaming.layers.job import Limits
 
@@ -104,18 +104,15 @@ def unpacked(path: Path, folder: Path, limits: Limits) -> list[Unpacked]:
             _copy(source, target, _Growing(_allowance(path, folder, limits), packed))
         return [Unpacked(target)]
     if path.stat().st_size > limits.unpacked_bytes:
-        raise InvalidLayer(
-            "%(most_bytes)s; got %(st_size)s",
-            most_bytes=_MOST_BYTES.format(limits.unpacked_bytes),
-            st_size=f"{path.stat().st_size:,}",
-        )
+        raise InvalidLayer(_MOST_BYTES, total=f"{limits.unpacked_bytes:,}", told=f"{path.stat().st_size:,}")
     target = folder / f"layer{SUFFIXES[suffix]}"
     target.symlink_to(path.absolute())
     return [Unpacked(target)]
 
 
-_MOST_BYTES = "a layer's file must have at most {:,} bytes, unpacked"
-_RATIO = "{:,} bytes of an archive must unpack to {:,} at most"
+_MOST_BYTES = gettext_noop("a layer's file must have at most %(total)s bytes, unpacked; got %(told)s")
+_RATIO = gettext_noop("%(packed)s bytes of an archive must unpack to %(total)s at most; got %(told)s")
+_DISK = gettext_noop("half of the free disk, %(total)s bytes, must hold what is unpacked; got %(told)s")
 
 
 class Allowance:
@@ -125,32 +122,36 @@ class Allowance:
     ----------
     total : int
     rule : str
-        The rule that sets the number, for the error message.
+        The message of the error, with the placeholders `total`, `told` and `packed`.
+    packed : int
+        The number of bytes of the archive.
     """
 
-    def __init__(self, total: int, rule: str) -> None:
+    def __init__(self, total: int, rule: str, packed: int) -> None:
         self.left, self.rule = total, rule
+        self.values = {"total": f"{total:,}", "packed": f"{packed:,}"}
 
-    def take(self, count: int, told: str = "more") -> None:
+    def take(self, count: int, told: str = gettext_noop("more")) -> None:
         """Use up some bytes, or raise InvalidLayer if too few are left; `told` says in the error how many there are."""
         self.left -= count
         if self.left < 0:
-            raise InvalidLayer("%(rule)s; got %(told)s", rule=self.rule, told=told)
+            raise InvalidLayer(self.rule, told=told, **self.values)
 
 
 class _Growing(Allowance):
     """An allowance that grows with the bytes read of the archive, so that a decompression bomb is found early."""
 
     def __init__(self, whole: Allowance, packed: IO[bytes]) -> None:
-        super().__init__(whole.left, whole.rule)
+        super().__init__(whole.left, whole.rule, 0)
+        self.values = whole.values
         self.packed, self.taken = packed, 0
 
-    def take(self, count: int, told: str = "more") -> None:
+    def take(self, count: int, told: str = gettext_noop("more")) -> None:
         """Use up some bytes, or raise InvalidLayer if too few are left."""
         self.taken += count
         most = _most_of(self.packed.tell())
         if self.taken > most:
-            raise InvalidLayer("%(ratio)s; got %(told)s", ratio=_RATIO.format(self.packed.tell(), most), told=told)
+            raise InvalidLayer(_RATIO, packed=f"{self.packed.tell():,}", total=f"{most:,}", told=told)
         super().take(count, told)
 
 
@@ -163,11 +164,11 @@ def _allowance(path, folder, limits):
     size = path.stat().st_size
     rules = (
         (limits.unpacked_bytes, _MOST_BYTES),
-        (_most_of(size), _RATIO.format(size, _most_of(size))),
-        (shutil.disk_usage(folder).free // 2, "half of the free disk, {:,} bytes, must hold what is unpacked"),
+        (_most_of(size), _RATIO),
+        (shutil.disk_usage(folder).free // 2, _DISK),
     )
     total, rule = min(rules)
-    return Allowance(total, rule.format(total))
+    return Allowance(total, rule, size)
 
 
 def _copy(source: IO[bytes] | gzip.GzipFile, target: Path, allowance: Allowance) -> None:

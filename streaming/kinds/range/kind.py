@@ -56,7 +56,8 @@ class RangeKind(Kind[RangePlan]):
         compare, area = document.get("compare"), words.within(document, unit)
         if compare is None and area:
             return area.strip()
-        return f"{document.get('report', 'inside')} {words.box(compare or document['area'])}{area}"
+        text = gettext("outside %(box)s") if document.get("report") == "outside" else gettext("inside %(box)s")
+        return text % {"box": words.box(compare or document["area"])} + area
 
     def definition(self) -> dict[str, Any]:
         return definition()

@@ -99,7 +99,7 @@ def _checked(document, stream, rights=None):
     try:
         plan = parse_plan(document, space)
     except InvalidPlan as error:
-        raise Refused("plan", str(error)) from None
+        raise Refused("plan", error) from None
     if stream is None:
         raise Refused("stream", _must_be_one_of("stream", Stream.objects.all(), plan.stream))
     for source in kind_of(plan).sources(plan):
@@ -150,7 +150,7 @@ def check_filters(plan: Plan, space: Space) -> None:
         try:
             check_filter(entry.udf, entry.argument, space, pairs)
         except LookoutError as error:
-            raise Refused("plan", str(error)) from None
+            raise Refused("plan", error) from None
 
 
 def check_sketch(plan: Plan, stream: Stream) -> None:
@@ -166,7 +166,7 @@ def check_sketch(plan: Plan, stream: Stream) -> None:
     try:
         checked(plan, parse_stream_sketch(stream.sketch, stream.space.parsed))
     except LookoutError as error:
-        raise Refused("plan", str(error)) from None
+        raise Refused("plan", error) from None
 
 
 def question(plan: Any = None, text: str | None = None) -> tuple[str, dict[str, Any]]:
@@ -182,7 +182,7 @@ def question(plan: Any = None, text: str | None = None) -> tuple[str, dict[str, 
     try:
         document = document_of(text) if plan is None else plan
     except InvalidPlan as error:
-        raise Refused("plan", str(error)) from None
+        raise Refused("plan", error) from None
     if document.get("kind") != "sketch":
         raise Refused(
             "plan", gettext("kind must be sketch; got %(value)s") % {"value": f"{document.get('kind')!r:.80}"}

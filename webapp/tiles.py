@@ -9,6 +9,8 @@ from pathlib import Path
 from pmtiles.reader import Reader
 from pmtiles.tile import Compression, TileType
 
+from streaming.errors import LookoutError
+
 SUFFIXES = (".mbtiles", ".pmtiles")
 TYPES = {"png": "image/png", "jpg": "image/jpeg", "webp": "image/webp", "mvt": "application/x-protobuf"}
 PMTILES = {TileType.PNG: "png", TileType.JPEG: "jpg", TileType.WEBP: "webp", TileType.MVT: "mvt"}
@@ -16,7 +18,7 @@ MBTILES = {"png": "png", "jpg": "jpg", "jpeg": "jpg", "webp": "webp", "pbf": "mv
 GZIPPED = b"\x1f\x8b"
 
 
-class BrokenMap(Exception):
+class BrokenMap(LookoutError):
     """A file of tiles is missing, or is not a valid one."""
 
 

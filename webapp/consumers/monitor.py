@@ -140,7 +140,7 @@ class Monitor(Backtests, Incidents, Why, Sharing, AsyncWebsocketConsumer):
             with acting(self.user, AuditEntry.WEBSOCKET, address):
                 await getattr(self, f"on_{kind.replace('.', '_')}")(reference, **fields)
         except Refused as refused:
-            self.say({"type": "error", "id": reference, "code": refused.code, "message": refused.message})
+            self.say({"type": "error", "id": reference, **refused.document()})
         except Unread as error:
             await self.close(FLOODED, str(error))
 
@@ -375,7 +375,7 @@ class Monitor(Backtests, Incidents, Why, Sharing, AsyncWebsocketConsumer):
         try:
             said = await asyncio.get_running_loop().run_in_executor(ANSWERING, history.answer, asked, self.ended)
         except Refused as refused:
-            said = {"type": "error", "code": refused.code, "message": refused.message}
+            said = {"type": "error", **refused.document()}
         except Exception:
             logger.exception("a question to tables failed")
             said = {
@@ -418,7 +418,7 @@ class Monitor(Backtests, Incidents, Why, Sharing, AsyncWebsocketConsumer):
         self.listing.learn(known)
         self.outbox.statuses(known)
         if refused:
-            self.say({"type": "error", "code": refused.code, "message": refused.message})
+            self.say({"type": "error", **refused.document()})
 
     def _greeting(self):
         hello = {"type": "hello", "user": self.user.get_username(), "space": EARTH.name}

@@ -161,10 +161,8 @@ def _channels(user, document):
 
 
 def _name(user, endpoint):
-    return (
-        gettext("Browser %(number)s of %(user)s")
-        % {"number": hashlib.sha256(endpoint.encode()).hexdigest()[:8], "user": user.get_username()}[:80]
-    )
+    number = hashlib.sha256(endpoint.encode()).hexdigest()[:8]
+    return (gettext("Browser %(number)s of %(user)s") % {"number": number, "user": user.get_username()})[:80]
 
 
 def _public_key():

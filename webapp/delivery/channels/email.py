@@ -103,7 +103,7 @@ class EmailChannel(ChannelBackend):
             status, words = error.smtp_code, _words(error.smtp_error)
             final = status >= 500 and not isinstance(error, smtplib.SMTPAuthenticationError | smtplib.SMTPConnectError)
             raise NotDelivered(
-                "the mail server answered %(status)s: %(words)s", status, final, status=status, words=words
+                "the mail server answered %(code)s: %(words)s", status, final, code=status, words=words
             ) from None
         if refused:
             raise _refusal(refused)

@@ -13,7 +13,7 @@ from typing import Any
 from lark import Lark, Token, Transformer, UnexpectedCharacters, UnexpectedToken, v_args
 
 from streaming.errors import InvalidPlan
-from streaming.language import gettext, gettext_noop
+from streaming.language import gettext_noop
 
 MAX_CHARACTERS = 2_000
 
@@ -194,48 +194,50 @@ def parse_text(text: str) -> Any:
 
 
 def _explained(text, token, values):
-    """Return why the parser rejects a token of a text; `values` tells whether it expected a value there."""
+    """Return the error why the parser rejects a token of a text; `values` tells whether it expected a value there."""
     if token.type == "$END":
         return _unfinished(text, values)
     start, character = token.start_pos, token.start_pos + 1
     if token[0] in "'\"":
         return (
-            gettext("the %(mark)s at character %(character)s is not closed")
-            % {"mark": token[0], "character": character}
+            InvalidPlan("the %(mark)s at character %(character)s is not closed", mark=token[0], character=character)
             if values
             else _misplaced(text, token)
         )
     habit = next((h for h in _HABITS if text.startswith(h, start) or text.startswith(h, max(0, start - 1))), None)
     if habit is not None:
-        return gettext("write %(operator)s instead of %(habit)s at character %(character)s") % {
-            "operator": _HABITS[habit],
-            "habit": habit,
-            "character": text.find(habit, max(0, start - 1)) + 1,
-        }
+        return InvalidPlan(
+            "write %(operator)s instead of %(habit)s at character %(character)s",
+            operator=_HABITS[habit],
+            habit=habit,
+            character=text.find(habit, max(0, start - 1)) + 1,
+        )
     if token == ")" and not values:
-        return gettext("the ) at character %(character)s closes no bracket") % {"character": character}
+        return InvalidPlan("the ) at character %(character)s closes no bracket", character=character)
     if values:
-        return gettext("a value is expected at character %(character)s: %(value)s; got %(text)s") % {
-            "character": character,
-            "value": gettext(_VALUE),
-            "text": _word(text, start),
-        }
+        return InvalidPlan(
+            "a value is expected at character %(character)s: %(value)s; got %(text)s",
+            character=character,
+            value=InvalidPlan(_VALUE),
+            text=_word(text, start),
+        )
     return _misplaced(text, token)
 
 
 def _unfinished(text, values):
     """Return what is missing at the end of a text."""
     if not text.strip():
-        return gettext("a condition is missing")
+        return InvalidPlan("a condition is missing")
     if values:
-        return gettext("a value is missing at the end, character %(character)s: %(value)s") % {
-            "character": len(text) + 1,
-            "value": gettext(_VALUE),
-        }
+        return InvalidPlan(
+            "a value is missing at the end, character %(character)s: %(value)s",
+            character=len(text) + 1,
+            value=InvalidPlan(_VALUE),
+        )
     opened = _open_bracket(text)
     if opened is not None:
-        return gettext("the ( at character %(character)s is not closed") % {"character": opened + 1}
-    return gettext("something is missing at the end, character %(character)s") % {"character": len(text) + 1}
+        return InvalidPlan("the ( at character %(character)s is not closed", character=opened + 1)
+    return InvalidPlan("something is missing at the end, character %(character)s", character=len(text) + 1)
 
 
 def _open_bracket(text):
@@ -252,15 +254,16 @@ def _open_bracket(text):
 def _misplaced(text, token):
     """Return the message that an operator is expected in the place of a token."""
     start = token.start_pos
-    words = gettext("%(operator)s is expected at character %(character)s; got %(text)s") % {
-        "operator": gettext(_OPERATOR),
-        "character": start + 1,
-        "text": _word(text, start),
-    }
-    after_name = token.type == "NAME" and text[:start].rstrip()[-1:].isalnum()
-    return words + (
-        gettext(' (a name with spaces needs "double quotes")') if after_name and not _is_near_keyword(token) else ""
+    words = InvalidPlan(
+        "%(operator)s is expected at character %(character)s; got %(text)s",
+        operator=InvalidPlan(_OPERATOR),
+        character=start + 1,
+        text=_word(text, start),
     )
+    after_name = token.type == "NAME" and text[:start].rstrip()[-1:].isalnum()
+    if after_name and not _is_near_keyword(token):
+        return InvalidPlan('%(fault)s (a name with spaces needs "double quotes")', fault=words)
+    return words
 
 
 def _is_near_keyword(token):

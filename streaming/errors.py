@@ -2,7 +2,7 @@
 
 from typing import Any, Self
 
-from streaming.language import filled, gettext
+from streaming.language import Numeral, filled, gettext
 
 
 class LookoutError(ValueError):
@@ -38,24 +38,12 @@ class LookoutError(ValueError):
 
     def document(self) -> dict[str, Any]:
         """Return the message as a JSON object that `of_document` reads, for another program to translate it."""
-        values = {
-            name: value.document()
-            if isinstance(value, LookoutError)
-            else value
-            if isinstance(value, int | float)
-            else str(value)
-            for name, value in self.values.items()
-        }
-        return {"text": self.text, "values": values}
+        return {"text": self.text, "values": {name: _document(value) for name, value in self.values.items()}}
 
     @classmethod
     def of_document(cls, document: dict[str, Any]) -> Self:
         """Return the error of a JSON object of `document`."""
-        values = {
-            name: LookoutError.of_document(value) if isinstance(value, dict) else value
-            for name, value in document["values"].items()
-        }
-        return cls(document["text"], **values)
+        return cls(document["text"], **{name: _value(value) for name, value in document["values"].items()})
 
     @classmethod
     def of(cls, error: Exception, place: str = "") -> Self:
@@ -63,6 +51,22 @@ class LookoutError(ValueError):
         if place:
             return cls(PLACED, place=place, error=error)
         return cls(error.text, **error.values) if isinstance(error, LookoutError) else cls(UNPLACED, error=error)
+
+
+def _document(value):
+    """Return a value of a message as JSON."""
+    if isinstance(value, LookoutError):
+        return value.document()
+    if isinstance(value, Numeral):
+        return {"numeral": value.english}
+    return value if isinstance(value, int | float) else str(value)
+
+
+def _value(document):
+    """Return the value of a message; the inverse of `_document`."""
+    if not isinstance(document, dict):
+        return document
+    return Numeral(document["numeral"]) if "numeral" in document else LookoutError.of_document(document)
 
 
 # Messages without words of their own.

@@ -77,6 +77,31 @@ def numeral(text: str) -> str:
     return text.replace(",", "\0").replace(".", decimal).replace("\0", thousands)
 
 
+class Numeral(str):
+    """A number as text in English, such as ``1,234.5``, which is written in the reader's language within a text.
+
+    Examples
+    --------
+    >>> "got %(count)s" % {"count": thousands(1234)}
+    'got 1,234'
+    """
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        return numeral(self.english)
+
+    @property
+    def english(self) -> str:
+        """The number in English."""
+        return "".join(self)
+
+
+def thousands(number: float) -> Numeral:
+    """Return a number with a mark between thousands."""
+    return Numeral(f"{number:,}")
+
+
 def filled(message: str, values: Mapping[str, Any]) -> str:
     """Return a text with its values. A text without values is not filled, so it may have percent signs.
 

@@ -12,6 +12,7 @@ from django.conf import settings
 from django.db import Error, close_old_connections
 from django.utils.translation import gettext
 
+from streaming.language import thousands
 from streaming.logs import LogNames
 from streaming.redis_memory import LIVE_SHARE, share_of
 from streaming.spaces import EARTH
@@ -135,7 +136,7 @@ def _of_disks():
         return {}
     return {
         "disk": gettext("has %(left)s MiB left, less than %(least)s MiB")
-        % {"left": f"{least // MIB:,}", "least": f"{settings.MIN_DISK_BYTES // MIB:,}"}
+        % {"left": thousands(least // MIB), "least": thousands(settings.MIN_DISK_BYTES // MIB)}
     }
 
 

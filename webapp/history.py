@@ -21,6 +21,7 @@ from streaming.errors import LookoutError
 from streaming.history import Found, InvalidQuestion, StoredTables, Table, parse_table, snapshots, upkeep
 from streaming.kinds.join.plan import STORED_PREFIX
 from streaming.kinds.parts import parse_box
+from streaming.language import thousands
 from streaming.spaces import Space as ParsedSpace
 from webapp.access import rights_of
 from webapp.models import Query, Space, Stream
@@ -256,7 +257,7 @@ def extent_in_words(stream: Stream) -> str:
         return ""
     return gettext("%(size)s MB in %(files)s files, %(first_day)s to %(last_day)s") % {
         "size": f"{extent.size / 1e6:,.1f}",
-        "files": f"{extent.files:,}",
+        "files": thousands(extent.files),
         "first_day": extent.first_day,
         "last_day": extent.last_day,
     }

@@ -13,7 +13,10 @@ from typing import Any
 from django.conf import settings
 from django.utils import translation
 
+from streaming.language import Numeral
+
 _PLACEHOLDER = re.compile(r"%\((\w+)\)[-+ #0]*\d*(?:\.\d+)?[a-z]|%%")
+_THOUSANDS = re.compile(r"\d{1,3}(,\d{3})+(\.\d+)?")
 # Texts with fewer letters of their own say too little to be found again by them.
 _LEAST_LETTERS = 8
 # Longer texts are left as they are, since the search takes time.
@@ -64,8 +67,12 @@ def _retold(text, language):
 
 def _filled(message, values):
     """Return a text with its values; a value that is one word, such as a name, is no text to be translated."""
-    told = {name: retold(value) if " " in value else value for name, value in values.items()}
+    told = {name: retold(value) if " " in value else _numeral(value) for name, value in values.items()}
     return _PLACEHOLDER.sub(lambda part: "%" if part[0] == "%%" else told.get(part[1], ""), message)
+
+
+def _numeral(text):
+    return str(Numeral(text)) if _THOUSANDS.fullmatch(text) else text
 
 
 @lru_cache

@@ -7,6 +7,7 @@ from django.conf import settings
 from django.db import transaction
 from django.utils.translation import gettext_noop
 
+from streaming.language import thousands
 from streaming.logs import LogNames
 from streaming.spaces import Space
 from webapp.hub.assembly import Batch
@@ -88,8 +89,8 @@ def _pause(number, revision, cost_ms, whole_ms):
             return
         query.paused, query.status, query.revision = True, Query.PAUSED, revision + 1
         query.warning = REASON % {
-            "cost_ms": f"{cost_ms:,}",
-            "whole_ms": f"{whole_ms:,}",
+            "cost_ms": thousands(cost_ms),
+            "whole_ms": thousands(whole_ms),
             "share": f"{settings.QUERY_SHARE:.0%}",
         }
         query.save()

@@ -6,6 +6,8 @@ import orjson
 from django.conf import settings
 from django.utils.translation import gettext
 
+from streaming.language import thousands
+
 # Paths to which layer files are uploaded. FORM_BYTES allows for the other fields of the form.
 UPLOADS = re.compile(r"/layers/?$|/admin/webapp/layer/(add|\d+/change)/$")
 FORM_BYTES = 1 << 20
@@ -70,7 +72,7 @@ async def _refuse(send, most, told):
     body = orjson.dumps(
         {
             "error": gettext("a request may have at most %(most)s bytes; got %(told)s")
-            % {"most": f"{most:,}", "told": told}
+            % {"most": thousands(most), "told": told}
         }
     )
     headers = [(b"content-type", b"application/json"), (b"connection", b"close")]

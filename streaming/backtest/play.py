@@ -14,7 +14,7 @@ from streaming.backtest.servers import Servers
 from streaming.backtest.unchanged import Unchanged, by_themselves
 from streaming.kinds.base import Evaluation
 from streaming.kinds.registry import kind_of
-from streaming.language import gettext
+from streaming.language import gettext, thousands
 from streaming.operators.runs import first_of_runs
 from streaming.results import ENTERED
 from streaming.results.netting import net
@@ -176,7 +176,7 @@ class Playing:
         limits = self.asked.limits
         if self.played + more > limits.elements:
             self.stopped = gettext("after %(elements)s elements, the most that a back-test plays") % {
-                "elements": f"{limits.elements:,}"
+                "elements": thousands(limits.elements)
             }
         elif self._now_s() - self._began_s > limits.seconds:
             self.stopped = gettext("after %(seconds)g s, the longest that a back-test takes") % {

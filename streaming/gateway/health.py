@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from streaming.gateway.clock import SECOND_US
-from streaming.language import gettext, gettext_noop
+from streaming.language import gettext, gettext_noop, thousands
 
 SAMPLE_CHARACTERS = 200
 # A third-party decoder may give as many different reasons as there are elements.
@@ -91,14 +91,14 @@ class StreamHealth:
         if self.elements or not (faults or self.bytes > _SILENT_BYTES):
             return None
         words = gettext("the decoder understands nothing of what arrives: no element in %(bytes)s bytes") % {
-            "bytes": f"{self.bytes:,}"
+            "bytes": thousands(self.bytes)
         }
         if not faults:
             return gettext("%(words)s. Is it the right one?") % {"words": words}
         most = max(self.malformed, key=lambda reason: self.malformed[reason])
         return gettext("%(words)s, %(faults)s malformed, most of them by reason %(most)s. Is it the right one?") % {
             "words": words,
-            "faults": f"{faults:,}",
+            "faults": thousands(faults),
             "most": repr(most),
         }
 

@@ -25,7 +25,7 @@ from streaming.gateway.config import GatewayConfig
 from streaming.gateway.definitions import StreamDefinition, check_definition
 from streaming.gateway.health import StreamHealth
 from streaming.gateway.stream import Outlet, RunningStream
-from streaming.language import gettext
+from streaming.language import gettext, thousands
 from streaming.spaces import Space, parse_space
 
 ELEMENTS_SHOWN = 10
@@ -105,7 +105,7 @@ def answer(job: Mapping[str, Any]) -> dict[str, Any]:
     except MemoryError:
         return {
             "error": gettext("a test must do with %(memory_bytes)s bytes of memory; this one needs more")
-            % {"memory_bytes": f"{_MEMORY_BYTES:,}"},
+            % {"memory_bytes": thousands(_MEMORY_BYTES)},
             "shown": [],
         }
 

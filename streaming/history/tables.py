@@ -22,6 +22,7 @@ from streaming.history.reader import EVER, History, Span, asked
 from streaming.history.rows import meets, row_schema, within
 from streaming.kinds.join.kind import JoinKind
 from streaming.kinds.join.plan import JoinPlan
+from streaming.language import thousands
 from streaming.layers import LayerStore
 from streaming.operators.boxes import intersects
 from streaming.operators.comparison import Comparison
@@ -225,9 +226,9 @@ class StoredTables:
         if predicate == "disjoint" and rows.num_rows * partners.num_rows > DISJOINT_PAIRS:
             raise InvalidQuestion(
                 "a join by disjoint must compare at most %(disjoint_pairs)s pairs; got %(num_rows)s by %(num_rows_2)s",
-                disjoint_pairs=f"{DISJOINT_PAIRS:,}",
-                num_rows=f"{rows.num_rows:,}",
-                num_rows_2=f"{partners.num_rows:,}",
+                disjoint_pairs=thousands(DISJOINT_PAIRS),
+                num_rows=thousands(rows.num_rows),
+                num_rows_2=thousands(partners.num_rows),
             )
         comparison = Comparison(plan, self.space, _as_features(partners, self.space))
         elements = Elements(
@@ -268,7 +269,7 @@ class StoredTables:
             raise InvalidQuestion(
                 "a join must compare at most %(most_rows)s rows of a table: give a smaller box or "
                 "span; got more of the %(source)s %(name)s",
-                most_rows=f"{self.most_rows:,}",
+                most_rows=thousands(self.most_rows),
                 source=table.source,
                 name=repr(table.name),
             )

@@ -28,7 +28,7 @@ from streaming.kinds.areas import (
     vertices_of,
 )
 from streaming.kinds.parts import Box, Filter, parse_box, parse_number
-from streaming.language import gettext, gettext_noop
+from streaming.language import gettext, gettext_noop, thousands
 from streaming.spaces import Space
 
 _NUMBERS = {int, float}
@@ -186,8 +186,8 @@ def _check_count(lists, name, fewest):
     if (count := sum(map(len, lists))) > MAX_AREA_VERTICES:
         raise InvalidPlan(
             "an area must have at most %(max_area_vertices)s vertices; got %(count)s",
-            max_area_vertices=f"{MAX_AREA_VERTICES:,}",
-            count=f"{count:,}",
+            max_area_vertices=thousands(MAX_AREA_VERTICES),
+            count=thousands(count),
         )
 
 

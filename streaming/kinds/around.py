@@ -16,7 +16,7 @@ import shapely
 
 from streaming.errors import InvalidPlan, InvalidSpace
 from streaming.kinds.parts import given, parse_number, parse_text
-from streaming.language import gettext
+from streaming.language import gettext, thousands
 from streaming.spaces import Space
 
 FOCUS_KEYS = ("stream", "key", "at")
@@ -189,7 +189,7 @@ def parse_ring(
         raise InvalidPlan(
             "%(name)s must be a list of 3 to %(max_vertices)s vertices; got %(what)s",
             name=name,
-            max_vertices=f"{MAX_VERTICES:,}",
+            max_vertices=thousands(MAX_VERTICES),
             what=what,
         )
     for numbers in polygon:

@@ -15,7 +15,7 @@ from streaming.cql2 import MAX_CHARACTERS as MAX_WHERE_CHARACTERS
 from streaming.errors import InvalidPlan, InvalidSpace
 from streaming.filters import parse_filter
 from streaming.kinds.areas import AreaFilter
-from streaming.language import gettext, numeral
+from streaming.language import gettext, numeral, thousands
 from streaming.spaces import Space
 
 ENLARGEMENTS = ("enlarge_factor", "enlarge_value", "enlarge_m")
@@ -286,7 +286,7 @@ def _keys(keys, name):
         raise InvalidPlan(
             "%(name)s must be a list of 1 to %(max_keys)s keys; got %(keys)s",
             name=name,
-            max_keys=f"{MAX_KEYS:,}",
+            max_keys=thousands(MAX_KEYS),
             keys=f"{keys!r:.80}",
         )
     return tuple(parse_text(key, name) for key in keys)

@@ -44,6 +44,7 @@ def main() -> None:
     file_bytes = max(words["limits"]["unpacked_bytes"], LEAST_FILE_BYTES)
     resource.setrlimit(resource.RLIMIT_FSIZE, (file_bytes, file_bytes))
 
+    from streaming.language import thousands
     from streaming.layers.features import InvalidLayer
     from streaming.layers.importing import import_file
 
@@ -53,7 +54,7 @@ def main() -> None:
         _say(error=refused.document())
     except MemoryError:
         larger = InvalidLayer(
-            "an import must do with %(bytes)s bytes of memory; this one needs more", bytes=f"{memory_bytes:,}"
+            "an import must do with %(bytes)s bytes of memory; this one needs more", bytes=thousands(memory_bytes)
         )
         _say(error=larger.document())
     else:

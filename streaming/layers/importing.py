@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 import shapely
 
 from streaming.elements import bounds_array, wrapped
+from streaming.language import thousands
 from streaming.layers.features import MAX_KEY_CHARACTERS, InvalidLayer, geometry_bounds
 from streaming.layers.job import Imported, Job
 from streaming.layers.keys import UniqueKeys
@@ -102,7 +103,7 @@ def _gather(gathered, files, job, tell):
         raise InvalidLayer(
             "a layer needs a feature with a geometry; got none in %(rows)s rows; row %(row)s was %(problem)s",
             rows=rows,
-            row=f"{row:,}",
+            row=thousands(row),
             problem=problem,
         )
 
@@ -116,7 +117,7 @@ def _read(gathered, file: Unpacked, job, tell):
             _add(gathered, rows, job.space, transform)
             if gathered.rows > job.limits.features:
                 raise InvalidLayer(
-                    "a layer may have at most %(features)s features; got more", features=f"{job.limits.features:,}"
+                    "a layer may have at most %(features)s features; got more", features=thousands(job.limits.features)
                 )
             tell(min(1.0, (gathered.rows - before) / source.total) if source.total else 0.0)
     if file.path.suffix == SEQUENCE:
@@ -151,7 +152,7 @@ def _add(gathered: _Gathered, rows: Rows, space: Space, transform) -> None:
             raise InvalidLayer(
                 "the %(name)s of a layer must take at most %(max_column_bytes)s bytes; got more",
                 name=name,
-                max_column_bytes=f"{MAX_COLUMN_BYTES:,}",
+                max_column_bytes=thousands(MAX_COLUMN_BYTES),
             )
     gathered.keys.add(table["key"].chunk(0))
     gathered.summaries.append(Summary.of(bounds, shapes, space))

@@ -12,7 +12,7 @@ import orjson
 import pyarrow as pa
 import pyogrio
 
-from streaming.language import gettext
+from streaming.language import gettext, thousands
 from streaming.layers.features import InvalidLayer
 from streaming.layers.job import Wanted
 from streaming.layers.unpack import SEQUENCE, Unpacked, count_in
@@ -266,7 +266,7 @@ def check_sequence(path: Path, features: int) -> None:
             ) from None
     raise InvalidLayer(
         "every line must be a GeoJSON feature; got %(features)s features in more lines",
-        features=f"{features:,}",
+        features=thousands(features),
     )
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import IO
 
-from streaming.language import gettext, gettext_noop
+from streaming.language import gettext, gettext_noop, thousands
 from streaming.layers.features import InvalidLayer
 from streaming.layers.job import Limits
 
@@ -104,7 +104,7 @@ def unpacked(path: Path, folder: Path, limits: Limits) -> list[Unpacked]:
             _copy(source, target, _Growing(_allowance(path, folder, limits), packed))
         return [Unpacked(target)]
     if path.stat().st_size > limits.unpacked_bytes:
-        raise InvalidLayer(_MOST_BYTES, total=f"{limits.unpacked_bytes:,}", told=f"{path.stat().st_size:,}")
+        raise InvalidLayer(_MOST_BYTES, total=thousands(limits.unpacked_bytes), told=thousands(path.stat().st_size))
     target = folder / f"layer{SUFFIXES[suffix]}"
     target.symlink_to(path.absolute())
     return [Unpacked(target)]
@@ -129,7 +129,7 @@ class Allowance:
 
     def __init__(self, total: int, rule: str, packed: int) -> None:
         self.left, self.rule = total, rule
-        self.values = {"total": f"{total:,}", "packed": f"{packed:,}"}
+        self.values = {"total": thousands(total), "packed": thousands(packed)}
 
     def take(self, count: int, told: str = gettext_noop("more")) -> None:
         """Use up some bytes, or raise InvalidLayer if too few are left; `told` says in the error how many there are."""
@@ -151,7 +151,7 @@ class _Growing(Allowance):
         self.taken += count
         most = _most_of(self.packed.tell())
         if self.taken > most:
-            raise InvalidLayer(_RATIO, packed=f"{self.packed.tell():,}", total=f"{most:,}", told=told)
+            raise InvalidLayer(_RATIO, packed=thousands(self.packed.tell()), total=thousands(most), told=told)
         super().take(count, told)
 
 
@@ -228,8 +228,8 @@ def _check_members(members: Iterable[zipfile.ZipInfo], limits: Limits) -> None:
     if len(members) > limits.members:
         raise InvalidLayer(
             "an archive must have at most %(members)s files; got %(count)s",
-            members=f"{limits.members:,}",
-            count=f"{len(members):,}",
+            members=thousands(limits.members),
+            count=thousands(len(members)),
         )
     for member in members:
         name = PurePosixPath(member.filename.replace("\\", "/"))

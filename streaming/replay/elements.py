@@ -14,6 +14,7 @@ import pyarrow as pa
 from streaming.elements import bounds_array
 from streaming.history.errors import InvalidQuestion
 from streaming.history.reader import EVER, History, asked, reading
+from streaming.language import thousands
 from streaming.operators.boxes import intersects
 from streaming.results import ENTERED, LEFT, MOVED, SNAPSHOT, STAYED, result_schema
 from streaming.spaces import Space
@@ -122,8 +123,8 @@ def _read(elements, space, wanted, limits):
         raise InvalidQuestion(
             "a replay may look back over at most %(scanned)s elements of a stream; got "
             "%(scanned_2)s within a lifetime of %(life_us)g s",
-            scanned=f"{limits.scanned:,}",
-            scanned_2=f"{scanned:,}",
+            scanned=thousands(limits.scanned),
+            scanned_2=thousands(scanned),
             life_us=wanted.life_us / 1e6,
         )
     before = _newest(first, limits).with_columns(inside=_inside(space, wanted))
@@ -153,7 +154,7 @@ def _newest(elements, limits):
     if found.height > limits.objects:
         raise InvalidQuestion(
             "a replay may know at most %(objects)s objects of a stream at a time; got more",
-            objects=f"{limits.objects:,}",
+            objects=thousands(limits.objects),
         )
     return _in_order(found)
 
@@ -195,7 +196,7 @@ def _until(elements, wanted, most):
     if int(first.min()) > until_us:
         raise InvalidQuestion(
             "a stream may be replayed that has at most %(most)s elements heard at one time; got more at %(np)sZ",
-            most=f"{most:,}",
+            most=thousands(most),
             np=np.datetime64(until_us + 1, "us"),
         )
     return until_us

@@ -11,7 +11,7 @@ import shapely
 
 from streaming.kinds.area_documents import polygons_geometry
 from streaming.kinds.areas import LEAST_LATITUDE_M, POLE_DEG, AreaShape, CircleArea, PolygonArea
-from streaming.language import gettext
+from streaming.language import gettext, thousands
 from streaming.reports.errors import InvalidReport
 
 TURNS_DEG = (0.0, 360.0, -360.0)
@@ -179,8 +179,8 @@ def shape_area(shape: Any) -> Area:
     if (vertices := shapely.get_num_coordinates(shape)) > MOST_VERTICES:
         raise InvalidReport(
             "an area may have at most %(most_vertices)s vertices; got %(vertices)s",
-            most_vertices=f"{MOST_VERTICES:,}",
-            vertices=f"{vertices:,}",
+            most_vertices=thousands(MOST_VERTICES),
+            vertices=thousands(vertices),
         )
     if not shape.is_valid:
         raise InvalidReport(

@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 
 from streaming.history.reader import History, Span, asked, reading
-from streaming.language import gettext
+from streaming.language import gettext, thousands
 from streaming.reports.areas import TURNS_DEG, Area
 from streaming.reports.errors import InvalidReport
 
@@ -90,9 +90,11 @@ def read_fixes(
 def _read(elements, span, area, limits, key):
     if (scanned := elements.select(pl.len()).collect().item()) > limits.scanned:
         rule = gettext("a report may read the files of at most %(scanned)s elements: choose fewer days") % {
-            "scanned": f"{limits.scanned:,}"
+            "scanned": thousands(limits.scanned)
         }
-        raise InvalidReport("%(rule)s; got %(scanned)s in the files of these days", rule=rule, scanned=f"{scanned:,}")
+        raise InvalidReport(
+            "%(rule)s; got %(scanned)s in the files of these days", rule=rule, scanned=thousands(scanned)
+        )
     elements = _within(elements, span, key)
     if area is not None:
         elements = elements.join(elements.filter(_near(area)).select("key").unique(), on="key", how="semi")
@@ -101,7 +103,7 @@ def _read(elements, span, area, limits, key):
     found = found.collect(engine="streaming")
     if found.height > limits.elements:
         rule = gettext("a report may have at most %(elements)s elements: choose a shorter time or a smaller area") % {
-            "elements": f"{limits.elements:,}"
+            "elements": thousands(limits.elements)
         }
         raise InvalidReport("%(rule)s; got more", rule=rule)
     return in_order(found)

@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from streaming.elements import bounds_array, partition_of
-from streaming.language import gettext, ngettext
+from streaming.language import gettext, ngettext, thousands
 from streaming.operators.failures import Failures
 from streaming.operators.runs import distinct, expand, find, first_of_runs, last_of_runs
 from streaming.operators.tracks import TrackQueries, passed_at, places_of
@@ -411,7 +411,7 @@ class _Step:
         for number in np.flatnonzero(advance.doubted).tolist():
             count, fastest = int(advance.doubted[number]), self._queries.groups[number][1]
             what = ngettext("%(count)s report was not believed", "%(count)s reports were not believed", count) % {
-                "count": f"{count:,}"
+                "count": thousands(count)
             }
             queries = self._queries.ids[group == number]
             self._failures.note(

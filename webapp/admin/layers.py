@@ -6,6 +6,7 @@ from django.utils.html import format_html_join
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
+from streaming.language import thousands
 from streaming.layers import Wanted
 from webapp.layers.imports import Label, begin_upload, cancel_import, check_label
 from webapp.layers.versions import layer_store, share_layer
@@ -161,7 +162,7 @@ class LayerAdmin(admin.ModelAdmin):
         store = layer_store()
         manifests = [store.manifest(layer.name, number) for number in reversed(store.versions(layer.name))]
         text = gettext("%(features)s features in %(parts)s parts")
-        rows = [(m.version, text % {"features": f"{m.features:,}", "parts": len(m.parts)}) for m in manifests]
+        rows = [(m.version, text % {"features": thousands(m.features), "parts": len(m.parts)}) for m in manifests]
         return format_html_join("", "<p>{}: {}</p>", rows) or gettext("none")
 
     @admin.display(description=_("problems"))
@@ -169,7 +170,7 @@ class LayerAdmin(admin.ModelAdmin):
         """The first features that were left out, repaired or cut, with the reasons."""
         rows = [(problem["row"], retold(problem["reason"])) for problem in layer.problems]
         if (more := layer.problem_count - len(rows)) > 0:
-            rows.append((gettext("%(more)s more") % {"more": f"{more:,}"}, gettext("not listed")))
+            rows.append((gettext("%(more)s more") % {"more": thousands(more)}, gettext("not listed")))
         return format_html_join("", "<p>{}: {}</p>", rows) or gettext("none")
 
 

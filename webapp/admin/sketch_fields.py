@@ -10,6 +10,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from streaming.errors import LookoutError
+from streaming.language import thousands
 from streaming.sketch.settings import MOST_BINS, SketchSettings
 from streaming.sketch.stream import parse_stream_sketch
 from streaming.spaces import EARTH, Space
@@ -165,7 +166,7 @@ def cost_in_words(document: dict[str, Any] | None, space: Space = EARTH) -> str:
         )
         % {
             "leaves": f"{(leaves + sets) / 1e6:,.0f}",
-            "most_leaves": f"{settings.most_leaves:,}",
+            "most_leaves": thousands(settings.most_leaves),
             "settings": leaf_bytes(settings),
         }
     ) + (gettext(", and sets") if sets else "")

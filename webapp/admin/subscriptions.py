@@ -7,6 +7,7 @@ from django.contrib import admin
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
+from streaming.language import thousands
 from webapp.access import rights_of
 from webapp.delivery.schedule import DAYS
 from webapp.models import IncidentChange, Subscription
@@ -97,7 +98,7 @@ class SubscriptionAdmin(admin.ModelAdmin):
         """The limit in words."""
         return (
             gettext("%(limit)s in %(window_s)s s")
-            % {"limit": subscription.limit, "window_s": f"{subscription.window_s:,}"}
+            % {"limit": subscription.limit, "window_s": thousands(subscription.window_s)}
             if subscription.limit
             else gettext("none")
         )

@@ -15,6 +15,7 @@ from django.db import transaction
 from django.utils import timezone
 from django.utils.translation import gettext, gettext_noop
 
+from streaming.language import thousands
 from streaming.layers import Imported, InvalidLayer, Job, Limits, Wanted, check_name, suffixes_of
 from streaming.layers.child import import_in_child
 from webapp.access import rights_of, team_of
@@ -141,7 +142,7 @@ def begin_upload(user, upload, label: Label, wanted: Wanted) -> Layer:
         raise Refused(
             "size",
             gettext("a file may have at most %(layer_upload_bytes)s bytes; got %(size)s")
-            % {"layer_upload_bytes": f"{settings.LAYER_UPLOAD_BYTES:,}", "size": f"{upload.size:,}"},
+            % {"layer_upload_bytes": thousands(settings.LAYER_UPLOAD_BYTES), "size": thousands(upload.size)},
         )
     try:
         suffixes_of(upload.name)

@@ -13,6 +13,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from django.views.decorators.cache import never_cache
 
+from streaming.language import thousands
 from streaming.layers import Wanted
 from webapp.access import rights_of
 from webapp.layers.drawing import draw, parse_box, parse_zoom
@@ -66,7 +67,7 @@ def _upload(request):
         raise Refused(
             "size",
             gettext("a file may have at most %(layer_upload_bytes)s bytes; got %(int)s")
-            % {"layer_upload_bytes": f"{settings.LAYER_UPLOAD_BYTES:,}", "int": f"{int(length):,}"},
+            % {"layer_upload_bytes": thousands(settings.LAYER_UPLOAD_BYTES), "int": thousands(int(length))},
         )
     upload = request.FILES.get("file")
     if upload is None:

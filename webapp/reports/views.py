@@ -11,6 +11,7 @@ from django.utils.translation import gettext
 from django.views.decorators.cache import never_cache
 
 from streaming.history import History
+from streaming.language import thousands
 from streaming.reports import InvalidReport, Limits, Report, read_fixes
 from webapp.consumers.access import TOO_MANY
 from webapp.operations.access import user_of
@@ -100,8 +101,8 @@ def _csv(asked, table):
     if table.height > settings.REPORT_CSV_ROWS:
         rule = gettext(
             "a CSV file may have at most %(report_csv_rows)s rows: choose a shorter time or a smaller area"
-        ) % {"report_csv_rows": f"{settings.REPORT_CSV_ROWS:,}"}
-        raise Refused("fields", gettext("%(rule)s; got %(height)s") % {"rule": rule, "height": f"{table.height:,}"})
+        ) % {"report_csv_rows": thousands(settings.REPORT_CSV_ROWS)}
+        raise Refused("fields", gettext("%(rule)s; got %(height)s") % {"rule": rule, "height": thousands(table.height)})
     response = HttpResponse(csv_of(table), content_type="text/csv; charset=utf-8")
     response.headers["Content-Disposition"] = f'attachment; filename="{asked.stream.name}-{asked.report}.csv"'
     return response

@@ -24,6 +24,7 @@ from streaming.gateway.transports.base import (
     check,
     parse_options,
 )
+from streaming.language import thousands
 
 _UNPACKERS = {".gz": gzip.open, ".bz2": bz2.open}
 _FAST_READ_BYTES = 1 << 20
@@ -123,8 +124,8 @@ class Recording:
                 "gives %(bytes)s bytes of its first %(file)s",
                 most_unpacked=_MOST_UNPACKED,
                 path=self._path,
-                bytes=f"{self._bytes:,}",
-                file=f"{self._file.tell():,}",
+                bytes=thousands(self._bytes),
+                file=thousands(self._file.tell()),
             )
         return payload
 

@@ -12,7 +12,7 @@ from streaming.kinds.knn.plan import MAX_ALPHA, MAX_K, NEAREST_KEYS, NearestPlan
 from streaming.kinds.knn.schema import definition
 from streaming.kinds.parts import check_keys, parse_number
 from streaming.kinds.schema import of_kind
-from streaming.language import gettext
+from streaming.language import gettext, thousands
 from streaming.spaces import Space
 
 
@@ -48,7 +48,7 @@ class NearestKind(Kind[NearestPlan]):
             gettext(", at most %(words)s%(unit)s away") % {"words": words.number(limit), "unit": unit} if limit else ""
         )
         nearest = gettext("the %(k)s nearest to %(words)s%(farthest)s") % {
-            "k": f"{document['k']:,}",
+            "k": thousands(document["k"]),
             "words": words.focus(document["around"]),
             "farthest": farthest,
         }
@@ -75,7 +75,7 @@ def _whole_number(value, name, most):
         raise InvalidPlan(
             "%(name)s must be a whole number of 1 to %(most)s; got %(value)s",
             name=name,
-            most=f"{most:,}",
+            most=thousands(most),
             value=f"{value!r:.200}",
         )
     return int(value)

@@ -15,7 +15,7 @@ from lark import Lark, Token, Transformer, UnexpectedCharacters, UnexpectedToken
 from streaming.errors import InvalidPlan
 from streaming.kinds.sketch.asks import QUESTIONS
 from streaming.kinds.sketch.grammar import GRAMMAR, WORDS
-from streaming.language import gettext
+from streaming.language import gettext, thousands
 
 MAX_CHARACTERS = 100_000
 _SECONDS = {"second": 1, "minute": 60, "hour": 3_600, "day": 86_400, "week": 604_800}
@@ -47,8 +47,8 @@ def document_of(text: str) -> dict[str, Any]:
     if len(text) > MAX_CHARACTERS:
         raise InvalidPlan(
             "a query must have at most %(max_characters)s characters; got %(count)s",
-            max_characters=f"{MAX_CHARACTERS:,}",
-            count=f"{len(text):,}",
+            max_characters=thousands(MAX_CHARACTERS),
+            count=thousands(len(text)),
         )
     try:
         document: Any = _parser().parse(text)

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from streaming.language import thousands
 from streaming.sketch import groups
 from streaming.sketch.answers import basis_of
 from streaming.sketch.asking.documents import basis_document, numbers
@@ -30,8 +31,8 @@ def _cells(question):
     if len(cells) > MOST_CELLS:
         raise InvalidSketch(
             "an answer has at most %(most_cells)s cells; got %(count)s at the level %(level)s",
-            most_cells=f"{MOST_CELLS:,}",
-            count=f"{len(cells):,}",
+            most_cells=thousands(MOST_CELLS),
+            count=thousands(len(cells)),
             level=level,
         )
     found = _grouped(question, chosen, of)
@@ -80,8 +81,8 @@ def _series(question):
     if len(edges) > MOST_STEPS:
         raise InvalidSketch(
             "an answer has at most %(most_steps)s steps; got %(count)s of a %(every)s",
-            most_steps=f"{MOST_STEPS:,}",
-            count=f"{len(edges) - 1:,}",
+            most_steps=thousands(MOST_STEPS),
+            count=thousands(len(edges) - 1),
             every=ask.every,
         )
     of = groups.by_step(chosen, edges)

@@ -7,6 +7,7 @@ import numpy as np
 
 from streaming.kinds.sketch.asks import Forecast
 from streaming.kinds.sketch.asks import Regression as RegressionAsk
+from streaming.language import thousands
 from streaming.sketch.answers import Answer, Basis, basis_of
 from streaming.sketch.chosen import Chosen
 from streaming.sketch.inference.cut_regression import bounds, fit_errors
@@ -133,8 +134,8 @@ def forecast(chosen: Chosen, ask: Forecast, confidence: float) -> ForecastAnswer
     if horizon > MOST_STEPS:
         raise InvalidSketch(
             "a forecast has at most %(most_steps)s steps; got %(horizon)s in %(horizon_s)g s",
-            most_steps=f"{MOST_STEPS:,}",
-            horizon=f"{horizon:,}",
+            most_steps=thousands(MOST_STEPS),
+            horizon=thousands(horizon),
             horizon_s=ask.horizon_s,
         )
     if not len(series):

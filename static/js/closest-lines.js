@@ -9,6 +9,7 @@ const DASH_PX = [7, 5];
 const MARK_PX = 4;
 const ASIDE_PX = 8;
 const TEXT_PX = 12;
+const SYMBOL_PX = 12; // from the middle
 
 /**
  * Return the pairs of the shown queries for closest approaches: `{from, places, colour, afterS, text}`, `from` where the two are
@@ -43,7 +44,11 @@ export function drawClosest(context, pairs, { view, width, height, colours, edge
   for (const { from, places, colour } of pairs) {
     const between = screenLine(lineOf(...places), view);
     context.beginPath();
-    from.forEach((place, i) => addLine(context, screenLine(lineOf(place, places[i]), view)));
+    for (const way of from.map((place, i) => screenLine(lineOf(place, places[i]), view))) {
+      const [x, y] = way.from;
+      room.add(x - SYMBOL_PX, y - SYMBOL_PX, x + SYMBOL_PX, y + SYMBOL_PX);
+      addLine(context, way);
+    }
     strokeBoth(context, edge, colours[colour], DASH_PX);
     context.beginPath();
     addLine(context, between);
@@ -56,15 +61,25 @@ export function drawClosest(context, pairs, { view, width, height, colours, edge
   context.setLineDash([]);
   Object.assign(context, { font: `600 ${TEXT_PX}px system-ui, sans-serif`, textAlign: "left", textBaseline: "middle", lineWidth: 4, strokeStyle: edge });
   for (const { places, colour, text } of pairs) {
-    const { from, to } = screenLine(lineOf(...places), view);
-    const [x, y] = [(from[0] + to[0]) / 2 + ASIDE_PX, (from[1] + to[1]) / 2 - ASIDE_PX];
-    const box = [x, y - TEXT_PX / 2, x + context.measureText(text).width, y + TEXT_PX / 2];
-    if (!room.free(...box)) continue;
-    room.add(...box);
+    const place = placeOf(screenLine(lineOf(...places), view), context.measureText(text).width, room);
+    if (!place) continue;
+    const [x, y] = place;
     context.strokeText(text, x, y);
     context.fillStyle = colours[colour];
     context.fillText(text, x, y);
   }
+}
+
+/** Return where to write beside the middle of a line, to the right or to the left of it; null if there is no room. */
+function placeOf({ from, to }, width, room) {
+  const [middle, y] = [(from[0] + to[0]) / 2, (from[1] + to[1]) / 2 - ASIDE_PX];
+  for (const x of [middle + ASIDE_PX, middle - ASIDE_PX - width]) {
+    const box = [x, y - TEXT_PX / 2, x + width, y + TEXT_PX / 2];
+    if (!room.free(...box)) continue;
+    room.add(...box);
+    return [x, y];
+  }
+  return null;
 }
 
 function addLine(context, { from, to }) {

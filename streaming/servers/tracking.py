@@ -17,7 +17,6 @@ import numpy as np
 import pyarrow as pa
 
 from streaming.elements import bounds_array, partition_of
-from streaming.language import gettext, ngettext, thousands
 from streaming.operators.failures import Failures
 from streaming.operators.runs import distinct, expand, find, first_of_runs, last_of_runs
 from streaming.operators.tracks import TrackQueries, passed_at, places_of
@@ -44,6 +43,13 @@ from streaming.servers.fixes import advanced, columns_of, elements_of, group_num
 from streaming.servers.sorted_runs import Column, SortedRuns
 from streaming.servers.track_events import SOURCE, Events, Pairs, event_rows, source_of
 from streaming.spaces import Space
+
+_ONE_DOUBTED = gettext_noop(
+    "%(count)s report was not believed: faster than %(fastest)g m/s since the last believed report"
+)
+_DOUBTED = gettext_noop(
+    "%(count)s reports were not believed: faster than %(fastest)g m/s since the last believed report"
+)
 
 
 @dataclass(frozen=True)
@@ -410,15 +416,9 @@ class _Step:
         group = self._queries.group
         for number in np.flatnonzero(advance.doubted).tolist():
             count, fastest = int(advance.doubted[number]), self._queries.groups[number][1]
-            what = ngettext("%(count)s report was not believed", "%(count)s reports were not believed", count) % {
-                "count": thousands(count)
-            }
             queries = self._queries.ids[group == number]
-            self._failures.note(
-                queries,
-                gettext("%(what)s: faster than %(fastest)g m/s since the last believed report")
-                % {"what": what, "fastest": fastest},
-            )
+            text = _ONE_DOUBTED if count == 1 else _DOUBTED
+            self._failures.note(queries, text % {"count": thousands(count), "fastest": fastest})
         return int(advance.doubted[group].sum()), int(advance.late[group].sum())
 
 

@@ -49,7 +49,7 @@ def test_a_mail_is_in_the_language_that_its_receiver_chose_last(user, mailbox):
     assert language_of_user(user.pk) == "en"
     client.post("/language/", {"language": "de"})
     subject, text = mailed(mailbox, user)
-    assert subject == "[kritisch] Harbour: ship-0 eröffnet"
+    assert subject == "[kritisch] Harbour: ship-0 geöffnet"
     assert "Stufe: kritisch" in text and "Eingetreten: 2026-01-05 12:00:00 UTC" in text
     client.post("/language/", {"language": "en"})
     assert mailed(mailbox, user)[0] == "[critical] Harbour: ship-0 opened"
@@ -134,7 +134,7 @@ async def test_a_websocket_tells_in_german_and_programs_find_the_english(streams
         owner=user, name="b", stream="ships", plan=PLAN, status=Query.RUNNING, warning="position out of range"
     )
     await socket.tell("query.list", id=2)
-    told = await socket.hear("query.list", id=2)
+    told = await socket.hear("query.listed", id=2)
     assert [one["warning"] for one in told["queries"] if one["query"] == warned.pk] == [
         "Position außerhalb des Bereichs"
     ]

@@ -17,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from streaming.elements import bounds_array, partition_of
+from streaming.language import gettext_noop, thousands
 from streaming.operators.failures import Failures
 from streaming.operators.runs import distinct, expand, find, first_of_runs, last_of_runs
 from streaming.operators.tracks import TrackQueries, passed_at, places_of

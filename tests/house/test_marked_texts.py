@@ -114,12 +114,24 @@ def is_marked(node, parents):
     return False
 
 
+def is_label(node, parents):
+    """Tell whether a text, which may be one word, names a group of fields of a form, or a model."""
+    outer = parents.get(node)
+    if isinstance(outer, ast.Tuple) and outer.elts[0] is node and len(outer.elts) == 2:
+        fields = outer.elts[1]
+        return isinstance(fields, ast.Dict) and any(getattr(key, "value", "") == "fields" for key in fields.keys)
+    if isinstance(outer, ast.Assign):
+        names = {getattr(target, "attr", getattr(target, "id", "")) for target in outer.targets}
+        return bool(names & {"verbose_name", "verbose_name_plural", "index_title", "short_description"})
+    return False
+
+
 def faults(path, allowed=""):
     """Return the texts of a source that are not marked."""
     return [
         f"{node.lineno}: {text}"
         for node, text, parents in texts(path)
-        if reads(text)
+        if (reads(text) or (is_label(node, parents) and text != "Lookout"))
         and not CODE.search(text)
         and not (allowed and re.search(allowed, text))
         and not is_marked(node, parents)
@@ -154,6 +166,9 @@ def test_the_exceptions_are_needed():
         ('raise InvalidPlan("k must be at least 1; got %(k)s", k=k)', 0),
         ('return Term("in the answer", True)', 1),
         ('return Term(gettext("in the answer"), True)', 0),
+        ('fieldsets = [("Source", {"fields": ("transport",)})]', 1),
+        ('fieldsets = [(gettext("Source"), {"fields": ("transport",)})]', 0),
+        ('verbose_name = "member"', 1),
         ('return gettext(f"the answer of {query}")', 1),
         ('messages.success(request, "The stream is saved.")', 1),
         ('rule = f"at most {most} pages"', 1),

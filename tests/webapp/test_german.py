@@ -50,7 +50,7 @@ def test_a_mail_is_in_the_language_that_its_receiver_chose_last(user, mailbox):
     client.post("/language/", {"language": "de"})
     subject, text = mailed(mailbox, user)
     assert subject == "[kritisch] Harbour: ship-0 geöffnet"
-    assert "Stufe: kritisch" in text and "Eingetreten: 2026-01-05 12:00:00 UTC" in text
+    assert "Stufe: kritisch" in text and "Hinein: 2026-01-05 12:00:00 UTC" in text
     client.post("/language/", {"language": "en"})
     assert mailed(mailbox, user)[0] == "[critical] Harbour: ship-0 opened"
 

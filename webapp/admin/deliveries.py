@@ -19,7 +19,7 @@ class Attempts(admin.TabularInline):
 
     model = DeliveryAttempt
     fields = readonly_fields = ("at", "outcome", "status", "took_ms", "error")
-    verbose_name_plural = "attempts"
+    verbose_name_plural = _("attempts")
     extra = 0
     can_delete = False
 

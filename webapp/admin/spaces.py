@@ -14,6 +14,7 @@ from webapp.hub.reports import engine_status, lives
 from webapp.models import Space
 from webapp.models.spaces import EARTH
 from webapp.redis import NOT_NOW, client
+from webapp.stored_words import retold
 
 UNKNOWN = "—"
 
@@ -105,7 +106,7 @@ class SpaceAdmin(admin.ModelAdmin):
     @admin.display(description=_("problems of the state"))
     def state(self, space):
         """What was broken when the engine started last, or why it refuses to start."""
-        return engine_of(space.name).get("state") or "none"
+        return retold(engine_of(space.name).get("state") or gettext("none"))
 
 
 def _or_unknown(value):

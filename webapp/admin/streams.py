@@ -69,10 +69,10 @@ class StreamAdmin(admin.ModelAdmin):
         """Return the parts of the form. It has the options of all kinds; a script hides those of kinds not chosen."""
         return (
             (None, {"fields": ("name", "space", "title", "icon", "enabled", "ttl_s", "max_ahead_s")}),
-            ("Source", {"fields": source_fields(), "classes": ("source",)}),
-            ("History", {"fields": ("stored", "retention_s", "kept")}),
-            ("Sketch", {"fields": (*sketch_fields(), "sketch_cost"), "description": _SKETCH}),
-            *((("Health", {"fields": ("state", "hint", "counters", "malformed_input")}),) if obj else ()),
+            (gettext("Source"), {"fields": source_fields(), "classes": ("source",)}),
+            (gettext("History"), {"fields": ("stored", "retention_s", "kept")}),
+            (gettext("Sketch"), {"fields": (*sketch_fields(), "sketch_cost"), "description": _SKETCH}),
+            *(((gettext("Health"), {"fields": ("state", "hint", "counters", "malformed_input")}),) if obj else ()),
         )
 
     def get_form(self, request, obj=None, change=False, **kwargs):

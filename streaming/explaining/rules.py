@@ -8,6 +8,7 @@ from streaming.explaining.terms import Term, every, negated, some, with_details
 from streaming.explaining.words import MICROSECONDS, clock, span
 from streaming.kinds.rule.conditions import Condition
 from streaming.kinds.rule.plan import Rate, RulePlan
+from streaming.language import gettext, ngettext
 from streaming.results.rule_clock import ALARM, HOLDING, RuleClock
 
 MOST_TIMES_SHOWN = 4
@@ -27,12 +28,13 @@ def rule_term(plan: RulePlan, subject: Subject | None, known: Known) -> Term:
     terms = []
     if plan.schedule and now_us is not None:
         on, until_us = plan.schedule.at(now_us)
-        found = f"it {'counts' if on else 'does not count'} until {clock(until_us, now_us)}"
-        terms.append(Term("the rule counts now", on, found))
+        found = gettext("it counts until %(time)s") if on else gettext("it does not count until %(time)s")
+        found %= {"time": clock(until_us, now_us)}
+        terms.append(Term(gettext("the rule counts now"), on, found))
     counts = dict(zip(plan.queries, told.counts, strict=True)) if told and told.counts else {}
     when = _condition(plan.when, known, counts)
     if plan.until and (told is None or told.phase == ALARM):
-        when = some("the alarm begins or lasts", [when, _condition(plan.until, known, counts)])
+        when = some(gettext("the alarm begins or lasts"), [when, _condition(plan.until, known, counts)])
     if plan.rate:
         # Such an alarm lasts also while the condition does not hold.
         terms.append(with_details(_rate_term(plan.rate, told), [when]))
@@ -42,7 +44,7 @@ def rule_term(plan: RulePlan, subject: Subject | None, known: Known) -> Term:
         terms.append(_duration_term(plan.for_s, told))
     if plan.rearm_s and not (told and told.phase == ALARM):
         terms.append(_rearm_term(plan.rearm_s, told))
-    return every("has an alarm", terms, _since(plan, told))
+    return every(gettext("has an alarm"), terms, _since(plan, told))
 
 
 def _since(plan, told):
@@ -50,7 +52,7 @@ def _since(plan, told):
         return ""
     # An alarm begins when its condition has held for long enough, but not before the rule is armed again.
     began_us = told.since_us if plan.rate else max(told.since_us + round(plan.for_s * MICROSECONDS), told.rearmed_us)
-    return f"since {clock(began_us, told.now_us)}"
+    return gettext("since %(time)s") % {"time": clock(began_us, told.now_us)}
 
 
 def _condition(condition: Condition, known: Known, counts: Mapping[int, int]) -> Term:
@@ -60,52 +62,69 @@ def _condition(condition: Condition, known: Known, counts: Mapping[int, int]) ->
         return _answer_term(condition.query, known)
     parts = [_condition(part, known, counts) for part in condition.parts]
     if condition.operator == "not":
-        return negated(f"not: {parts[0].asks}", parts[0])
-    joined = " and " if condition.operator == "all" else " or "
+        return negated(gettext("not: %(condition)s") % {"condition": parts[0].asks}, parts[0])
+    joined = gettext(" and ") if condition.operator == "all" else gettext(" or ")
     return _LASTS[condition.operator](joined.join(part.asks for part in parts), parts)
 
 
 def _count_term(condition, known, counts):
     """Return the term that an answer has fewer, or more, objects than a limit."""
-    name = known.names.get(condition.query, f"query {condition.query}")
-    limit = f"above {condition.above:g}" if condition.below is None else f"below {condition.below:g}"
-    asks, count = f"the count of \u201c{name}\u201d is {limit}", counts.get(condition.query)
+    name = known.names.get(condition.query, gettext("query %(query)s") % {"query": condition.query})
+    limit = (
+        gettext("above %(above)g") % {"above": condition.above}
+        if condition.below is None
+        else gettext("below %(below)g") % {"below": condition.below}
+    )
+    asks, count = (
+        gettext("the count of “%(name)s” is %(limit)s") % {"name": name, "limit": limit},
+        counts.get(condition.query),
+    )
     if count is None:
-        return Term(asks, None, "how many objects it had is not known")
+        return Term(asks, None, gettext("how many objects it had is not known"))
     holds = count > condition.above if condition.below is None else count < condition.below
-    return Term(asks, holds, f"{count} object{'' if count == 1 else 's'}")
+    return Term(asks, holds, ngettext("%(count)s object", "%(count)s objects", count) % {"count": count})
 
 
 def _answer_term(query, known):
     """Return the term that the object is in the answer of a query: as the engine says, otherwise as it is explained."""
-    name = known.names.get(query, f"query {query}")
+    name = known.names.get(query, gettext("query %(query)s") % {"query": query})
     why = known.answers.get(query)
     holds = why.holds if why else None
     found = ""
     if known.clock:
         holds = query in known.clock.members
-        found = "the engine has it in the answer" if holds else "the engine has it not in the answer"
-    term = Term(f"in \u201c{name}\u201d", holds, found)
+        found = gettext("the engine has it in the answer") if holds else gettext("the engine has it not in the answer")
+    term = Term(gettext("in “%(name)s”") % {"name": name}, holds, found)
     return with_details(term, why.parts) if why else term
 
 
 def _duration_term(for_s: float, told: RuleClock | None) -> Term:
-    asks = f"for {span(for_s)} without a break"
+    asks = gettext("for %(for_s)s without a break") % {"for_s": span(for_s)}
     if told is None:
-        return Term(asks, None, "since when the condition held is not known")
+        return Term(asks, None, gettext("since when the condition held is not known"))
     if told.phase not in (HOLDING, ALARM):
-        return Term(asks, False, "the condition does not hold")
+        return Term(asks, False, gettext("the condition does not hold"))
     lasted_s = max(0.0, (told.now_us - told.since_us) / MICROSECONDS)
-    found = f"holds for {span(lasted_s)}, since {clock(told.since_us, told.now_us)}"
+    found = gettext("holds for %(lasted_s)s, since %(time)s") % {
+        "lasted_s": span(lasted_s),
+        "time": clock(told.since_us, told.now_us),
+    }
     if told.phase == ALARM:
-        return Term(asks, True, f"held since {clock(told.since_us, told.now_us)}")
-    return Term(asks, lasted_s >= for_s, f"{found}; {span(max(0.0, for_s - lasted_s))} to go")
+        return Term(asks, True, gettext("held since %(time)s") % {"time": clock(told.since_us, told.now_us)})
+    return Term(
+        asks,
+        lasted_s >= for_s,
+        gettext("%(found)s; %(for_s)s to go") % {"found": found, "for_s": span(max(0.0, for_s - lasted_s))},
+    )
 
 
 def _rate_term(rate: Rate, told: RuleClock | None) -> Term:
-    asks = f"more than {rate.more_than} times in {span(rate.within_s)}"
+    asks = gettext("more than %(more_than)s times in %(within_s)s") % {
+        "more_than": rate.more_than,
+        "within_s": span(rate.within_s),
+    }
     if told is None:
-        return Term(asks, None, "how often it began to hold is not known")
+        return Term(asks, None, gettext("how often it began to hold is not known"))
     count = len(told.began_us)
     times = [clock(at_us, told.now_us) for at_us in told.began_us[-MOST_TIMES_SHOWN:]]
     earlier = "earlier, " if count > MOST_TIMES_SHOWN else ""
@@ -114,10 +133,15 @@ def _rate_term(rate: Rate, told: RuleClock | None) -> Term:
 
 
 def _rearm_term(rearm_s: float, told: RuleClock | None) -> Term:
-    asks = f"not again for {span(rearm_s)} after an alarm"
+    asks = gettext("not again for %(rearm_s)s after an alarm") % {"rearm_s": span(rearm_s)}
     if told is None:
-        return Term(asks, None, "when the last alarm ended is not known")
+        return Term(asks, None, gettext("when the last alarm ended is not known"))
     if told.rearmed_us > told.now_us:
         left = span((told.rearmed_us - told.now_us) / MICROSECONDS)
-        return Term(asks, False, f"not again before {clock(told.rearmed_us, told.now_us)}, in {left}")
-    return Term(asks, True, "no alarm ended lately")
+        return Term(
+            asks,
+            False,
+            gettext("not again before %(time)s, in %(left)s")
+            % {"time": clock(told.rearmed_us, told.now_us), "left": left},
+        )
+    return Term(asks, True, gettext("no alarm ended lately"))

@@ -128,7 +128,7 @@ def _rules(layout, attempt, control, assembled):
     was = store.rules(batch)
     told += [Watched.of(results, control, batch, was.now_us) for results in assembled]
     border = Border(control, was.left_out)
-    state, results = border.passed(lambda control: rules.step(was, told, control, _all_regions(layout, batch)))
+    state, results = border.passed(lambda control: rules.step(was, told, control, _all_regions(layout, batch), batch))
     if len(control.after.watched):
         attempt.save("rules", replace(state, left_out=border.left_out))
     return results, border, {}

@@ -6,7 +6,7 @@ from streaming.explaining.known import Known
 from streaming.explaining.subject import Subject
 from streaming.explaining.terms import Term, every, negated, some, with_details
 from streaming.explaining.words import MICROSECONDS, clock, span
-from streaming.kinds.rule.conditions import Condition
+from streaming.kinds.rule.conditions import NUMBERS, Condition
 from streaming.kinds.rule.plan import Rate, RulePlan
 from streaming.results.rule_clock import ALARM, HOLDING, RuleClock
 
@@ -29,10 +29,10 @@ def rule_term(plan: RulePlan, subject: Subject | None, known: Known) -> Term:
         on, until_us = plan.schedule.at(now_us)
         found = f"it {'counts' if on else 'does not count'} until {clock(until_us, now_us)}"
         terms.append(Term("the rule counts now", on, found))
-    counts = dict(zip(plan.queries, told.counts, strict=True)) if told and told.counts else {}
-    when = _condition(plan.when, known, counts)
+    numbers = dict(zip(plan.terms, told.numbers, strict=True)) if told and told.numbers else {}
+    when = _condition(plan.when, known, numbers)
     if plan.until and (told is None or told.phase == ALARM):
-        when = some("the alarm begins or lasts", [when, _condition(plan.until, known, counts)])
+        when = some("the alarm begins or lasts", [when, _condition(plan.until, known, numbers)])
     if plan.rate:
         # Such an alarm lasts also while the condition does not hold.
         terms.append(with_details(_rate_term(plan.rate, told), [when]))
@@ -53,27 +53,35 @@ def _since(plan, told):
     return f"since {clock(began_us, told.now_us)}"
 
 
-def _condition(condition: Condition, known: Known, counts: Mapping[int, int]) -> Term:
-    if condition.operator == "count":
-        return _count_term(condition, known, counts)
+def _condition(condition: Condition, known: Known, numbers: Mapping[Condition, float | None]) -> Term:
+    if condition.operator in NUMBERS:
+        return _number_term(condition, known, numbers)
     if condition.operator == "query":
         return _answer_term(condition.query, known)
-    parts = [_condition(part, known, counts) for part in condition.parts]
+    parts = [_condition(part, known, numbers) for part in condition.parts]
     if condition.operator == "not":
         return negated(f"not: {parts[0].asks}", parts[0])
     joined = " and " if condition.operator == "all" else " or "
     return _LASTS[condition.operator](joined.join(part.asks for part in parts), parts)
 
 
-def _count_term(condition, known, counts):
-    """Return the term that an answer has fewer, or more, objects than a limit."""
+def _number_term(condition, known, numbers):
+    """Return the term that a number of a whole answer is below, or above, a limit."""
     name = known.names.get(condition.query, f"query {condition.query}")
-    limit = f"above {condition.above:g}" if condition.below is None else f"below {condition.below:g}"
-    asks, count = f"the count of \u201c{name}\u201d is {limit}", counts.get(condition.query)
-    if count is None:
-        return Term(asks, None, "how many objects it had is not known")
-    holds = count > condition.above if condition.below is None else count < condition.below
-    return Term(asks, holds, f"{count} object{'' if count == 1 else 's'}")
+    group = f" for {condition.group}" if condition.group else ""
+    limit = f"above {condition.above:.15g}" if condition.below is None else f"below {condition.below:.15g}"
+    asks = f"the {condition.operator} of \u201c{name}\u201d{group} is {limit}"
+    if condition not in numbers:
+        was = "how many objects it had" if condition.operator == "count" else "the value that it had"
+        return Term(asks, None, f"{was} is not known")
+    number = numbers[condition]
+    if number is None:
+        what = "the query does not run"
+        return Term(asks, None, what if condition.operator == "count" else f"{what}, or there is no value")
+    found = f"{number:.6g}"
+    if condition.operator == "count":
+        found += f" object{'' if number == 1 else 's'}"
+    return Term(asks, condition.holds_of(number), found)
 
 
 def _answer_term(query, known):
@@ -82,6 +90,8 @@ def _answer_term(query, known):
     why = known.answers.get(query)
     holds = why.holds if why else None
     found = ""
+    if known.clock and query in known.clock.unknown:
+        return Term(f"in \u201c{name}\u201d", None, "the query does not run")
     if known.clock:
         holds = query in known.clock.members
         found = "the engine has it in the answer" if holds else "the engine has it not in the answer"

@@ -38,11 +38,13 @@ class RuleKind(Kind[RulePlan]):
             area=whole(space),
         )
         if len(plan.terms) > MOST_QUERIES:
-            raise InvalidPlan(f"a rule must name at most {MOST_QUERIES} queries or counts; got {len(plan.terms)}")
+            raise InvalidPlan(
+                f"a rule must name at most {MOST_QUERIES} queries, counts or values; got {len(plan.terms)}"
+            )
         if plan.whole and any(term.operator == "query" for term in plan.terms):
-            raise InvalidPlan("a rule must be about objects (query) or about whole answers (count); got both")
-        for name, table in zip(("when", "until"), plan.tables, strict=True):
-            if table[0] and not plan.whole:
+            raise InvalidPlan("a rule must be about objects (query) or about whole answers (count, value); got both")
+        for name, holds in zip(("when", "until"), plan.holds_of_none, strict=True):
+            if holds and not plan.whole:
                 raise InvalidPlan(
                     f"{name} must not hold for objects that are in none of the answers; combine not with a query "
                     f"that they are in; got {condition_document(plan.until or plan.when)!r:.200}"

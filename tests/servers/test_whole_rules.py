@@ -53,10 +53,6 @@ CONDITIONS = [
 ]
 VALUES = [value(query, below=2) for query in (MEAN, FASTEST)]
 VALUES += [value(query, below=2, group=group) for query in (TOTAL, CROWD) for group in "xy"]
-    value(MEAN, below=2),
-    value(FASTEST, below=2),
-    *(value(one, below=2, group=group) for one in (TOTAL, CROWD) for group in "xy"),
-]
 # They count all answers from the beginning on.
 ALWAYS = {"stream": "a", "kind": "rule", "when": {"all": [count(query, below=2) for query in (*BOXES, PAIRS)]}}
 ALWAYS_VALUES = {"stream": "a", "kind": "rule", "when": {"all": VALUES}}
@@ -260,7 +256,7 @@ class History:
         return found
 
 
-@pytest.mark.parametrize("seed", [0, 3, 7, 11])
+@pytest.mark.parametrize("seed", [0, 3, 11, 14])
 def test_rules_about_whole_answers_agree_with_counting_again_each_second(tmp_path, seed):
     history = History(tmp_path, seed)
     history.play(45)

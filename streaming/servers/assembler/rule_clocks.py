@@ -36,26 +36,25 @@ def told_clocks(
     tuple of dict
         As `RuleClock.document` returns them. An object without an entry is in none of the answers.
     """
-    rules = control.after.rules.ids.tolist() if control.applied.clocks else ()
-    asked = [(control.after.plan(rule), rule, key) for rule, key in control.applied.clocks if rule in rules]
-    clocks = ((plan, _clock(plan, *one, tables, numbers, now_us)) for plan, *one in asked)
-    runs = control.after.runs
-    return tuple(
-        replace(clock, unknown=tuple(query for query in plan.queries if not runs(query))).document()
-        for plan, clock in clocks
-    )
+    plans = control.after.rule_plans
+    asked = [(plans[rule], rule, key) for rule, key in control.applied.clocks if rule in plans]
+    clocks = []
+    for plan, rule, key in asked:
+        unknown = tuple(query for query in plan.queries if not control.after.runs(query))
+        clocks.append(replace(_clock(plan, rule, key, tables, numbers, now_us), unknown=unknown).document())
+    return tuple(clocks)
 
 
 def _clock(plan, rule, key, tables, numbers, now_us):
     entries, beginnings = tables
     hashed = np.array([WHOLE]) if plan.whole else key_hashes(plan.stream, [key])
+    figures = tuple(_figures(plan, numbers)) if plan.whole else ()
     name = names_of(np.array([rule], dtype=np.int64), hashed)
     part, row = entries.find(name)
     if part[0] < 0:
-        return RuleClock(rule, key, now_us)
+        return RuleClock(rule, key, now_us, numbers=figures)
     entry = {column: int(values[0]) for column, values in entries.take(part, row).items()}
     members = tuple(term.query for bit, term in enumerate(plan.terms) if entry["bits"] >> bit & 1)
-    figures = tuple(_figures(plan, numbers)) if plan.whole else ()
     phase, rearmed_us = PHASES[entry["phase"]], entry["rearmed_us"]
     since_us = entry["since_us"] if entry["phase"] != IDLE else 0
     began_us: tuple[int, ...] = ()

@@ -77,6 +77,19 @@ class RulePlan(Unfiltered):
         """The queries that its conditions name, each once, in order."""
         return tuple(dict.fromkeys(term.query for term in self.terms))
 
+    @functools.cached_property
+    def figures(self) -> dict[Condition, str]:
+        """What the numbers are called that its terms look at, by the terms, in the properties of its alarms.
+
+        One number is called by what it is. Of several, each is called by its query, too.
+        """
+        named = {(term.operator, term.query, term.group) for term in self.terms}
+        names = {}
+        for term in self.terms:
+            group = f" ({term.group})" if term.group else ""
+            names[term] = term.operator if len(named) == 1 else f"{term.operator} of {term.query}{group}"
+        return names
+
     @property
     def whole(self) -> bool:
         """Whether it is about whole answers, and not about objects."""

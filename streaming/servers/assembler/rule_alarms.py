@@ -169,16 +169,11 @@ def _plan(rule, control):
 
 
 def _figures(plan, known):
-    """Return the numbers that a rule looks at, as the properties of its alarm; None where one is not known.
-
-    One number is named by what it is. Of several, each is named with its query, too.
-    """
-    terms = {(term.operator, term.query, term.group): number_of(term) for term in plan.terms}
+    """Return the numbers that a rule looks at, as the properties of its alarm; None where one is not known."""
     figures = {}
-    for (measure, query, group), number in terms.items():
-        number = known.get((query, number), np.nan)
-        name = measure if len(terms) == 1 else f"{measure} of {query}" + (f" ({group})" if group else "")
-        figures[name] = None if np.isnan(number) else int(number) if measure == "count" else number
+    for term, name in plan.figures.items():
+        number = known.get((term.query, number_of(term)), np.nan)
+        figures[name] = None if np.isnan(number) else int(number) if term.operator == "count" else number
     return figures
 
 

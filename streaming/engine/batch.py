@@ -350,7 +350,7 @@ def region_task(
     if len(before.watched) or len(after.watched):
         found = Watched.of(results, control, batch, changed.was.now_us, heard)
         found = found if measures is None else replace(found, measures=measures)
-        _watch(layout, number, attempt, found, control, ruled)
+        _watch(layout, number, attempt, found.lacks(border.left_out, after.watched), control, ruled)
     has_assembler = distributed or asked or ruled or times is not None
     state = replace(state, left_out=border.left_out)
     store.leave(f"region/{number}", batch, state)

@@ -5,6 +5,7 @@ import random
 import pytest
 
 from streaming.elements import box_elements
+from streaming.operators.comparison import Comparison
 from streaming.results import ENTERED, LEFT
 from streaming.results.netting import net
 from tests.servers.harness import Client, Engine
@@ -316,3 +317,44 @@ def test_the_place_of_a_query_counts_as_no_member(tmp_path):
     for second in (102, 103, 104):
         told += run(second, "x", "y")
     assert told == [(ENTERED, "y")]
+
+
+def test_a_query_that_fails_is_not_known_until_it_is_answered_again(tmp_path, monkeypatch):
+    """Neither its empty answer nor its missing objects count as such, in whichever region it failed."""
+    failing, measured = [False], Comparison.judged
+
+    def judged(comparison, *told):
+        if failing[0] and comparison.predicate == "touches":
+            raise ValueError("broken")
+        return measured(comparison, *told)
+
+    monkeypatch.setattr(Comparison, "judged", judged)
+    engine, client = Engine(tmp_path, 2, 2), Client()
+    engine.may_fail = True
+
+    def run(second, x=None, control=()):
+        at = second * SECOND_US
+        box = [x, 0.0, -float("inf"), x, 0.0, float("inf")]
+        tables = [] if x is None else [("a", at, box_elements("a", ["x"], [at], [box], [{}]))]
+        client.receive(fragments := engine.run(tables, [{"op": "tick", "now_us": at + 600_000}, *control]))
+        rows = net(fragments).to_pylist()
+        return [(row["query"], row["sign"], row["time_us"] // SECOND_US) for row in rows if row["query"] >= 10]
+
+    join = {"stream": "a", "kind": "join", "join": {"stream": "b", "predicate": "touches"}}
+    absent = {"stream": "a", "kind": "rule", "when": {"all": [{"query": 1}, {"not": {"query": 2}}]}}
+    empty = {"stream": "a", "kind": "rule", "when": count(2, below=1)}
+    plans = {1: {"stream": "a"} | {"compare": {"lo": [-50, -50], "hi": [50, 50]}}, 2: join, 10: absent, 11: empty}
+    b = box_elements("b", ["y"], [100 * SECOND_US], [[0.0, 0.0, -float("inf"), 0.0, 0.0, float("inf")]], [{}])
+    engine.run([("b", 100 * SECOND_US, b)], [{"op": "tick", "now_us": 100 * SECOND_US}])
+    failing[0] = True
+    register = {"op": "register", "revision": 1}
+    told = run(101, 1.0, [register | {"query": query, "plan": plan} for query, plan in plans.items()])
+    for second in (102, 103):
+        told += run(second, 1.0 + second / 1000)
+    assert told == []
+    failing[0] = False
+    told = [one for second in range(104, 112) for one in run(second, 1.0 + second / 1000)]
+    assert [(query, sign) for query, sign, _ in sorted(told)] == [(10, ENTERED), (11, ENTERED)]
+    failing[0] = True
+    told = [one for second in range(112, 116) for one in run(second, 1.0 + second / 1000)]
+    assert [(query, sign) for query, sign, _ in sorted(told)] == [(10, LEFT), (11, LEFT)]

@@ -38,10 +38,8 @@ def _rows():
     return _NONE.reshape(0, 3)
 
 
-def mode_of(plan: Plan | None) -> int:
-    """Return what a query is, given its plan, None if it does not run: `STOPPED`, `RUNS`, or one for each function."""
-    if plan is None:
-        return STOPPED
+def mode_of(plan: Plan) -> int:
+    """Return what a query that runs is, given its plan: `RUNS`, or one for each function of aggregates."""
     return _FIRST_FUNCTION + FUNCTIONS.index(plan.aggregate.function) if isinstance(plan, AggregatePlan) else RUNS
 
 

@@ -43,7 +43,15 @@ from streaming.servers.assembler.rule_entries import (
     Entries,
     Movement,
 )
-from streaming.servers.assembler.rule_numbers import News, Numbers, in_order, mode_of, terms_at_first, terms_turned
+from streaming.servers.assembler.rule_numbers import (
+    STOPPED,
+    News,
+    Numbers,
+    in_order,
+    mode_of,
+    terms_at_first,
+    terms_turned,
+)
 from streaming.servers.control.border import LeftOut
 from streaming.servers.control.step import ControlStep
 from streaming.servers.region.watched import Watched, whole_second
@@ -149,14 +157,15 @@ class _Step:
             changed = find(control.applied.changed, self._rules.ids)[1]
             self._staying = self._rules.ids[find(control.before.rules.ids, self._rules.ids)[1] & ~changed]
         self._new = self._rules.ids[~find(self._staying, self._rules.ids)[1]]
-        queries = self._rules.queries
-        self._stopped = (
-            queries[[not control.after.runs(query) for query in queries.tolist()]] if len(queries) else queries
-        )
-        self._alarms = Alarms(control, all_regions, was.lasting, self._rules.naming_any(self._stopped))
+        self._stopped = self._lacking = _NO_NAMES
 
     def run(self, told: Sequence[Watched]) -> tuple[RuleState, Results]:
         """Run it."""
+        self._lacking = np.unique(np.concatenate([one.lacking for one in told]))
+        queries = self._rules.queries
+        runs = find(self._control.after.running.columns.query, queries)[1] & ~find(self._lacking, queries)[1]
+        self._stopped = queries[~runs]
+        self._alarms = Alarms(self._control, self._all, self._was.lasting, self._rules.naming_any(self._stopped))
         self._end_rules()
         changes = Changes.of(pa.concat_tables([one.changes for one in told]))
         # Who is in an answer when it is watched first is so from now on, however old the newest report is.
@@ -212,7 +221,10 @@ class _Step:
         query, batch, time_us = (measures[name].to_numpy() for name in ("query", "batch", "time_us"))
         measures = measures.with_columns(time_us=pl.Series(at_clock(query, batch, time_us), dtype=pl.Int64))
         queries = np.unique(rules.numbers[:, 0]).tolist()
-        modes = {one: mode_of(control.after.plan(one) if control.after.runs(one) else None) for one in queries}
+        modes = dict(zip(self._was.numbers.query.tolist(), self._was.numbers.told.tolist(), strict=True))
+        if control.before is not control.after or not np.array_equal(self._stopped, self._was.stopped):
+            stopped = set(self._stopped.tolist())
+            modes = {one: STOPPED if one in stopped else mode_of(control.after.plan(one)) for one in queries}
         news = News(np.concatenate(deltas), in_order(measures), modes, renewed, (self._at_us, self._clock_us))
         was, counted = self._was.numbers, rules.counted
         known = was.keys[was.keys[:, 1] == COUNT, 0]
@@ -254,9 +266,13 @@ class _Step:
         time_us = np.full(len(rule), self._at_us)
         batch = np.full(len(rule), self._batch)
         begins, ends = after[place] & ~before[place], before[place] & ~after[place]
+        # A query that failed may have failed in an earlier micro-batch: its answer says nothing from then on.
+        failed = begins & self._rules.unknown(self._lacking)[place]
+        turned = ((begins & ~failed, 1, batch), (failed, 1, np.zeros_like(batch)), (ends, -1, batch))
         return [
-            (name, rule, key, bits, np.full(len(rule), sign), time_us, batch)
-            for bits, sign in ((begins, 1), (ends, -1))
+            (name[some], rule[some], key[some], bits[some], np.full(int(some.sum()), sign), time_us[some], at[some])
+            for bits, sign, at in turned
+            for some in [bits != 0]
         ]
 
     def _moved_on(self, members, whole, turned, movement):

@@ -8,8 +8,8 @@ silent leaves when its time-to-live has passed. What the object did not do itsel
 are whole seconds: so it does not matter when in a second the clock is set, either.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import polars as pl
@@ -22,7 +22,7 @@ from streaming.servers.answers.tuples import Results
 from streaming.servers.control.registry import MICROSECONDS, Applied, Registry
 from streaming.servers.control.step import ControlStep
 from streaming.servers.region.objects import ObjectTable
-from streaming.state.codec import HEAD, Codec, Tables, frame_of_table, table_of_frame
+from streaming.state.codec import HEAD, Codec, Tables, array_of, frame_of_table, table_of_frame
 
 COLUMNS = ("query", "sign", "key_hash", "partner_hash", "time_us")
 SCHEMA = pa.schema([*((name, pa.int8() if name == "sign" else pa.int64()) for name in COLUMNS), ("batch", pa.int64())])
@@ -93,11 +93,14 @@ class Watched:
         With `SCHEMA`. As in a fragment, an object that went to another region left here and entered there.
     measures : polars.DataFrame
         With `MEASURES`.
+    lacking : ndarray of int64
+        The queries that rules watch and that are left out in the newest micro-batch, since they failed; ascending.
     """
 
     changes: pa.Table = field(default_factory=SCHEMA.empty_table)
     snapshots: pa.Table = field(default_factory=SCHEMA.empty_table)
     measures: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=MEASURES))
+    lacking: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
 
     @classmethod
     def of(
@@ -134,7 +137,11 @@ class Watched:
     def after(self, earlier: "Watched") -> "Watched":
         """Return these changes after those of earlier micro-batches."""
         changes = pa.concat_tables([earlier.changes, self.changes])
-        return Watched(changes, self.snapshots, pl.concat([earlier.measures, self.measures]))
+        return replace(self, changes=changes, measures=pl.concat([earlier.measures, self.measures]))
+
+    def lacks(self, left_out: Collection[int], watched: np.ndarray) -> "Watched":
+        """Return the same with the queries that a server leaves out, given those that rules watch, ascending."""
+        return replace(self, lacking=np.intersect1d(np.array(list(left_out), dtype=np.int64), watched))
 
 
 def _of_members(table):
@@ -184,12 +191,13 @@ def _chosen(table, queries, batch):
 
 
 def _encoded(state):
-    return {HEAD: Tables([state.changes, state.snapshots, table_of_frame(state.measures)])}
+    lacking = pa.table({"query": state.lacking})
+    return {HEAD: Tables([state.changes, state.snapshots, table_of_frame(state.measures), lacking])}
 
 
 def _decoded(parts):
-    changes, snapshots, measures = parts[HEAD].tables()
-    return Watched(changes, snapshots, frame_of_table(measures))
+    changes, snapshots, measures, lacking = parts[HEAD].tables()
+    return Watched(changes, snapshots, frame_of_table(measures), array_of(lacking["query"]))
 
 
 WATCHED = Codec(lambda batch: Watched(), _encoded, _decoded)

@@ -392,7 +392,7 @@ class QueryPlanBuilder:
         around = document.get("around")
         if kind == "range" and around is None:
             return document if {"area", "compare"} & set(document) else document | {"compare": _box([None], [None])}
-        if "join" in document or kind in ("sketch", "approach", "closest_approach"):
+        if "join" in document or kind in ("sketch", "approach", "closest_approach", "rule"):
             return document
         missing = {} if _has(around, ("key", "at")) else {"key": "any"}
         if kind == "range" and not _has(around, SHAPES):

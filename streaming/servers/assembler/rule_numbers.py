@@ -15,7 +15,7 @@ import numpy as np
 import polars as pl
 
 from streaming.elements import key_hashes
-from streaming.kinds.aggregate.plan import FUNCTIONS, Aggregate, AggregatePlan
+from streaming.kinds.aggregate.plan import FUNCTIONS, Aggregate
 from streaming.kinds.base import Plan
 from streaming.operators.aggregates import MEMBERS, parts, valued
 from streaming.operators.rules import COUNT, MICROSECONDS, Rules
@@ -40,7 +40,8 @@ def _rows():
 
 def mode_of(plan: Plan) -> int:
     """Return what a query that runs is, given its plan: `RUNS`, or one for each function of aggregates."""
-    return _FIRST_FUNCTION + FUNCTIONS.index(plan.aggregate.function) if isinstance(plan, AggregatePlan) else RUNS
+    aggregate: Aggregate | None = getattr(plan, "aggregate", None)
+    return RUNS if aggregate is None else _FIRST_FUNCTION + FUNCTIONS.index(aggregate.function)
 
 
 @dataclass(frozen=True)

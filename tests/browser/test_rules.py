@@ -149,6 +149,7 @@ def test_a_value_that_is_too_large_for_a_while_opens_an_incident_in_the_middle_o
     screen.tab("Events")
     expect(screen.events().first).to_contain_text("Easternmost: 24.7, above 24.5 for 1.2 s")
     page.screenshot(path="/tmp/values-event.png")
+    screen.tab("Queries")
     screen.act("Too far east", "Edit")
     expect(dialog.get_by_label("It ends only at")).to_have_value("24.45")
     page.keyboard.press("Escape")

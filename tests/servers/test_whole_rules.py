@@ -87,7 +87,8 @@ class History:
         nothing = dict.fromkeys([*BOXES, PAIRS], 0) | self.values([])
         self.decided, self.counts = self.due(START_S), dict.fromkeys(range(START_S - 2, START_S + 1), nothing)
         control = [tick, *streams, *map(self.query, [*BOXES, PAIRS, *AGGREGATES])]
-        self.run([], [*control, self.rule(10, ALWAYS), self.rule(9, ALWAYS_VALUES)])
+        rules = {10: ALWAYS, 9: ALWAYS_VALUES} | {number: self.plan() for number in range(11, 15)}
+        self.run([], [*control, *(self.rule(number, plan) for number, plan in rules.items())])
         self.run([(tick["now_us"], "b0", -3.0, 1, "x"), (tick["now_us"], "b1", 4.0, 1, "x")], [])
         for second in range(START_S + 1, START_S + seconds):
             self.second(second)
@@ -350,7 +351,8 @@ def test_a_query_that_fails_is_not_known_until_it_is_answered_again(tmp_path, mo
     absent = {"stream": "a", "kind": "rule", "when": {"all": [{"query": 1}, {"not": {"query": 2}}]}}
     empty = {"stream": "a", "kind": "rule", "when": count(2, below=1)}
     plans = {1: {"stream": "a"} | {"compare": {"lo": [-50, -50], "hi": [50, 50]}}, 2: join, 10: absent, 11: empty}
-    b = box_elements("b", ["y"], [100 * SECOND_US], [[0.0, 0.0, -float("inf"), 0.0, 0.0, float("inf")]], [{}])
+    # What is within it does not touch it, but the predicate has to be evaluated.
+    b = box_elements("b", ["y"], [100 * SECOND_US], [[-9.0, -9.0, -float("inf"), 9.0, 9.0, float("inf")]], [{}])
     engine.run([("b", 100 * SECOND_US, b)], [{"op": "tick", "now_us": 100 * SECOND_US}])
     failing[0] = True
     register = {"op": "register", "revision": 1}

@@ -94,7 +94,8 @@ export class EventList {
   }
 
   #single(event) {
-    const about = event.threshold ? gettext("threshold") : `${event.queryName} \u00b7 ${this.#what(event)}`;
+    const name = event.key ? `${event.queryName} \u00b7 ` : ""; // without an object, the head is the name of the query
+    const about = event.threshold ? gettext("threshold") : `${name}${this.#what(event)}`;
     return this.#button(event, headOf(event), about, { onclick: () => this.onPick(event) });
   }
 

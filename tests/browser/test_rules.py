@@ -144,7 +144,6 @@ def test_a_value_that_is_too_large_for_a_while_opens_an_incident_in_the_middle_o
     expect(row).to_contain_text("Easternmost: 24.7, above 24.5 for 1.2 s")
     row.locator(".event").click()
     expect(page.locator("#object-title")).to_be_hidden()
-    page.screenshot(path="/tmp/values-incident.png")
     screen.tab("Events")
     expect(screen.events().first).to_contain_text("Easternmost: 24.7, above 24.5 for 1.2 s")
     screen.tab("Queries")

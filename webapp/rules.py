@@ -17,10 +17,11 @@ def check_watched(user, document: dict[str, Any]) -> None:
     Raises
     ------
     Refused
-        Where the user may not see one of them, it is of another stream, or its answer has no objects that enter and
-        leave.
+        Where the user may not see one of them, it is of another stream, its answer has no objects that enter and leave,
+        or a value is asked of it that it does not have.
     """
-    numbers = _watched(document)
+    terms = _terms(document)
+    numbers = list(dict.fromkeys(term.query for term in terms))
     known = {query.pk: query for query in rights_of(user).queries().filter(pk__in=numbers)} if numbers else {}
     for number in numbers:
         query = known.get(number)
@@ -36,6 +37,15 @@ def check_watched(user, document: dict[str, Any]) -> None:
                 % {"rule": rule, "number": number, "stream": query.stream},
             )
         watched = parse_plan(query.plan, query.space.parsed)
+        for term in terms:
+            if term.query == number:
+                _check_term(term, query, watched)
+
+
+def _check_term(term, query, watched):
+    """Check that a term of a rule and the plan of the query that it names fit each other."""
+    number, aggregate = query.pk, getattr(watched, "aggregate", None)
+    if term.operator != "value":
         if not kind_of(watched).evaluation(watched).watched or watched.emit == "all":
             of_kind = gettext("a %(kind)s query") % {"kind": query.plan["kind"]}
             what = of_kind if watched.emit != "all" else gettext("one that emits all")
@@ -44,6 +54,15 @@ def check_watched(user, document: dict[str, Any]) -> None:
                 gettext("a rule must name queries whose answers objects enter and leave; got %(number)s, %(what)s")
                 % {"number": number, "what": what},
             )
+    elif aggregate is None:
+        raise Refused(
+            "plan", gettext("value must name a query with aggregate; got %(number)s, without one") % {"number": number}
+        )
+    elif bool(aggregate.group_by) != (term.group is not None):
+        wrong = gettext("value must have a group for a query with group_by; got none for %(number)s")
+        if term.group is not None:
+            wrong = gettext("value must have no group for a query without group_by; got %(group)s for %(number)s")
+        raise Refused("plan", wrong % {"number": number, "group": term.group})
 
 
 def warn_rules(ended: Query) -> list[Query]:
@@ -58,8 +77,10 @@ def warn_rules(ended: Query) -> list[Query]:
 
 
 def _watched(document):
-    """Return the numbers of the queries that a plan watches. No other kind than a rule watches any."""
-    if document["kind"] != "rule":
-        return ()
-    plan = parse_plan(document)
-    return kind_of(plan).queries(plan)
+    """Return the numbers of the queries that a plan watches."""
+    return {term.query for term in _terms(document)}
+
+
+def _terms(document):
+    """Return the terms of the conditions of a plan, each about one query. No other kind than a rule has any."""
+    return parse_plan(document).terms if document["kind"] == "rule" else ()

@@ -185,7 +185,7 @@ const METHODS = {
     const filtered = this.filter.active;
     let n = 0;
     for (let slot = 0; slot < objects.size; slot++) {
-      if (!alive[slot]) continue;
+      if (!alive[slot] || !objects.keys[slot]) continue; // an alarm about whole answers has a place, but no object
       // The copy of the world that is nearest to the middle of the map.
       const px = (x[slot] + Math.round(view.middle - x[slot])) * view.world - view.left;
       const py = y[slot] * view.world - view.top;

@@ -3,6 +3,7 @@
 import { $, coalesced, h, icon, setText } from "./dom.js";
 import { EventGroups, GROUPS_KEPT, timesText } from "./event-groups.js";
 import { count, crossingText, happened, parsed, place, reason, SIGNS, spanText, title, toldText, utcClock, utcTime } from "./format.js";
+import { alarmText } from "./rules/rule-words.js";
 import { filled, gettext } from "./i18n.js";
 
 const REFRESH_MS = 250;
@@ -93,7 +94,8 @@ export class EventList {
   }
 
   #single(event) {
-    const about = event.threshold ? gettext("threshold") : `${event.queryName} \u00b7 ${why(event)}`;
+    const name = event.key ? `${event.queryName} \u00b7 ` : ""; // without an object, the head is the name of the query
+    const about = event.threshold ? gettext("threshold") : `${name}${this.#what(event)}`;
     return this.#button(event, headOf(event), about, { onclick: () => this.onPick(event) });
   }
 
@@ -117,13 +119,24 @@ export class EventList {
 
   #eventsOf(group) {
     const one = (event) => {
-      const about = event.threshold ? crossingText(event) : why(event);
+      const about = event.threshold ? crossingText(event) : this.#what(event);
       const button = this.#button(event, null, about, { class: "event-single quiet", onclick: () => this.onPick(event) });
       return h("li", {}, this.#withWhy(event, button));
     };
     const earlier = group.entered + group.left - group.events.length;
     const rest = earlier > 0 ? h("li", { class: "event-earlier" }, filled(gettext("and %(count)s earlier"), { count: count(earlier) })) : null;
     return h("ul", { class: "event-singles" }, ...group.events.map(one), rest);
+  }
+
+  /** Say why an event was; of an alarm about whole answers, what the numbers were. */
+  #what(event) {
+    const plan = event.key ? null : this.store.queries.get(event.query)?.plan;
+    const told = plan?.kind === "rule" && event.sign > 0 ? alarmText(plan, parsed(event.text ?? "{}"), (number) => this.#nameOf(number)) : "";
+    return told || why(event);
+  }
+
+  #nameOf(number) {
+    return this.store.queries.get(number)?.name ?? filled(gettext("query %(number)s"), { number });
   }
 
   /** Return the button of an event with one beside it that asks why it was. */

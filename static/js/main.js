@@ -213,6 +213,7 @@ const events = new EventList({
     const { stream, key, lon, lat, threshold, query } = event;
     if (event.partnerPlace) return navigation.toPair(event);
     if (threshold) return store.queries.has(query) && navigation.toQuery(store.queries.get(query));
+    if (!key) return showPlace(event);
     const slot = store.objects.slot(stream, key);
     store.select(stream, key);
     if (slot === undefined) map.flyTo(lon, lat, OBJECT_ZOOM);
@@ -537,7 +538,14 @@ async function ask(message, done) {
 }
 
 /** Select the object of an incident and fly to it; without an object, to the query. */
+/** Fly to the place of an alarm about whole answers, which has no object, or to its query if it has no place. */
+function showPlace({ lon, lat, query }) {
+  if (Number.isFinite(lon) && Number.isFinite(lat)) map.flyTo(lon, lat, OBJECT_ZOOM);
+  else if (store.queries.has(query)) navigation.toQuery(store.queries.get(query));
+}
+
 function showIncident({ stream, key, lon, lat, query }) {
+  if (!key) return showPlace({ lon, lat, query });
   const slot = store.objects.slot(stream, key);
   if (slot !== undefined) return navigation.pick(slot);
   if (lon === null) return store.queries.has(query) && navigation.toQuery(store.queries.get(query));

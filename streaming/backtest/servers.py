@@ -12,7 +12,8 @@ from streaming.engine.store import Store
 from streaming.history.writer import HistoryWriter
 from streaming.operators.rules import MICROSECONDS
 from streaming.results import Fragment
-from streaming.servers.assembler.rules import NEVER_US, UNDERWAY_US, due_by
+from streaming.servers.assembler.rule_entries import NEVER_US
+from streaming.servers.assembler.rules import UNDERWAY_US, due_by
 from streaming.servers.control.entries import Entry
 from streaming.servers.control.registry import Registry
 from streaming.spaces import Space
@@ -83,7 +84,7 @@ class Servers:
                 return now_us + 1
             due = state.entries.take(*state.entries.select(lambda run: run.columns["due_us"] < NEVER_US), ("due_us",))
             until_us = rules.until_us(due_by(now_us))
-            found += (state.counts.waiting[:, 1] + MICROSECONDS + UNDERWAY_US).tolist()
+            found += (state.numbers.waiting_us + MICROSECONDS + UNDERWAY_US).tolist()
             found += [
                 min(time_us, NEVER_US - UNDERWAY_US) + UNDERWAY_US for time_us in (until_us, *due["due_us"].tolist())
             ]

@@ -69,7 +69,7 @@ def assembled(
     if told.due is not None:
         parts.append(_sketches(layout, attempt, control, told.due))
     if told.ruled:
-        parts.append(_rules(layout, attempt, control, [results for results, _, _ in parts]))
+        parts.append(_rules(layout, attempt, control, parts))
     return _fragment(layout, attempt.batch, control, parts, began, seconds)
 
 
@@ -122,13 +122,15 @@ def _sketches(layout, attempt, control, due):
 
 
 def _rules(layout, attempt, control, assembled):
-    """Compare the answers that rules watch; return results, border, and nothing sent."""
+    """Compare the answers that rules watch, given what the other parts return; return results, border, nothing sent."""
     store, batch = layout.store, attempt.batch
     told = [store.watched(number, batch) for number in range(control.after.region_map.regions)]
     was = store.rules(batch)
-    told += [Watched.of(results, control, batch, was.now_us) for results in assembled]
+    for results, left, _ in assembled:
+        found = Watched.of(results, control, batch, was.now_us)
+        told.append(found.lacks(left.left_out, control.after.watched))
     border = Border(control, was.left_out)
-    state, results = border.passed(lambda control: rules.step(was, told, control, _all_regions(layout, batch)))
+    state, results = border.passed(lambda control: rules.step(was, told, control, _all_regions(layout, batch), batch))
     if len(control.after.watched):
         attempt.save("rules", replace(state, left_out=border.left_out))
     return results, border, {}

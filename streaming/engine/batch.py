@@ -39,6 +39,7 @@ from streaming.servers.participant.server import IndexedObjects
 from streaming.servers.region import asked_leaves, encounters, sketching, stream_join, time_join
 from streaming.servers.region import server as regional
 from streaming.servers.region.asked_leaves import concern_sketches
+from streaming.servers.region.measures import measures_of
 from streaming.servers.region.place import RegionPlace
 from streaming.servers.region.reports import reports_schema
 from streaming.servers.region.sketching import Sketchlet
@@ -338,13 +339,18 @@ def region_task(
     if len(before.tracks) or len(after.tracks):
         results = results.plus(tracks.told(inputs, border, store.space))
     distributed = bool(len(before.distributed_ids) or len(after.distributed_ids))
-    followed = None
+    followed, measures = None, None
+    heard = Heard(changed.known, [tables[name] for name in OF_OBJECTS])
     if distributed:
         followed = _tracks(layout, batch, control, tables["focals"])
-        results = results.plus(_participate(layout, number, attempt, changed, border, followed))
+        told, were, members = _participate(layout, number, attempt, changed, border, followed)
+        results = results.plus(told)
+        measures = measures_of(were, members, control, changed, heard, batch)
     ruled = concern_rules(before, after, applied)
-    heard = Heard(changed.known, [tables[name] for name in OF_OBJECTS])
-    _watch(layout, number, attempt, results, control, ruled, changed.was.now_us, heard)
+    if len(before.watched) or len(after.watched):
+        found = Watched.of(results, control, batch, changed.was.now_us, heard)
+        found = found if measures is None else replace(found, measures=measures)
+        _watch(layout, number, attempt, found.lacks(border.left_out, after.watched), control, ruled)
     has_assembler = distributed or asked or ruled or times is not None
     state = replace(state, left_out=border.left_out)
     store.leave(f"region/{number}", batch, state)
@@ -449,12 +455,9 @@ def _ask(layout, number, attempt, border, due):
     return Results.nothing(store.space, seconds=found.seconds)
 
 
-def _watch(layout, number, attempt, results, control, ruled, clock_us, heard):
+def _watch(layout, number, attempt, found, control, ruled):
     """Keep what a region has to tell of the answers that rules watch, or tell it if it is time to."""
     store, before, after = layout.store, control.before, control.after
-    if not len(before.watched) and not len(after.watched):
-        return
-    found = Watched.of(results, control, attempt.batch, clock_us, heard)
     if len(before.watched):
         earlier = [store.watching(number, attempt.batch)] if number < before.region_map.regions else []
         if number == 0:  # what regions had to tell that there are no more
@@ -499,7 +502,10 @@ def _encounters(layout, number, attempt, inputs, border, times):
 
 
 def _participate(layout, number, attempt, changed, border, tracks):
-    """Run a region's part of the distributed queries; return the results that need no assembler."""
+    """Run a region's part of the distributed queries.
+
+    Return the results that need no assembler, and the members of aggregates before and after.
+    """
     store = layout.store
     were = store.members(number, attempt.batch)
     if rescaling := layout.rescaling(attempt.batch, border.control.after):
@@ -513,7 +519,7 @@ def _participate(layout, number, attempt, changed, border, tracks):
     attempt.save(f"partial/{number}", replace(sent, lacking=lacking))
     if len(border.control.after.distributed_ids):
         attempt.save(f"participant/{number}", members)
-    return results
+    return results, were, members
 
 
 def _tracks(layout, batch, control, heard):

@@ -6,7 +6,7 @@ from streaming.explaining.known import Known
 from streaming.explaining.subject import Subject
 from streaming.explaining.terms import Term, every, negated, some, with_details
 from streaming.explaining.words import MICROSECONDS, clock, span
-from streaming.kinds.rule.conditions import Condition
+from streaming.kinds.rule.conditions import NUMBERS, Condition, limit_in_words
 from streaming.kinds.rule.plan import Rate, RulePlan
 from streaming.language import gettext, ngettext
 from streaming.results.rule_clock import ALARM, HOLDING, RuleClock
@@ -31,10 +31,10 @@ def rule_term(plan: RulePlan, subject: Subject | None, known: Known) -> Term:
         found = gettext("it counts until %(time)s") if on else gettext("it does not count until %(time)s")
         found %= {"time": clock(until_us, now_us)}
         terms.append(Term(gettext("the rule counts now"), on, found))
-    counts = dict(zip(plan.queries, told.counts, strict=True)) if told and told.counts else {}
-    when = _condition(plan.when, known, counts)
+    numbers = dict(zip(plan.terms, told.numbers, strict=True)) if told and told.numbers else {}
+    when = _condition(plan.when, known, numbers)
     if plan.until and (told is None or told.phase == ALARM):
-        when = some(gettext("the alarm begins or lasts"), [when, _condition(plan.until, known, counts)])
+        when = some(gettext("the alarm begins or lasts"), [when, _condition(plan.until, known, numbers)])
     if plan.rate:
         # Such an alarm lasts also while the condition does not hold.
         terms.append(with_details(_rate_term(plan.rate, told), [when]))
@@ -55,34 +55,39 @@ def _since(plan, told):
     return gettext("since %(time)s") % {"time": clock(began_us, told.now_us)}
 
 
-def _condition(condition: Condition, known: Known, counts: Mapping[int, int]) -> Term:
-    if condition.operator == "count":
-        return _count_term(condition, known, counts)
+def _condition(condition: Condition, known: Known, numbers: Mapping[Condition, float | None]) -> Term:
+    if condition.operator in NUMBERS:
+        return _number_term(condition, known, numbers)
     if condition.operator == "query":
         return _answer_term(condition.query, known)
-    parts = [_condition(part, known, counts) for part in condition.parts]
+    parts = [_condition(part, known, numbers) for part in condition.parts]
     if condition.operator == "not":
         return negated(gettext("not: %(condition)s") % {"condition": parts[0].asks}, parts[0])
     joined = gettext(" and ") if condition.operator == "all" else gettext(" or ")
     return _LASTS[condition.operator](joined.join(part.asks for part in parts), parts)
 
 
-def _count_term(condition, known, counts):
-    """Return the term that an answer has fewer, or more, objects than a limit."""
+def _number_term(condition, known, numbers):
+    """Return the term that a number of a whole answer is below, or above, a limit."""
     name = known.names.get(condition.query, gettext("query %(query)s") % {"query": condition.query})
-    limit = (
-        gettext("above %(above)g") % {"above": condition.above}
-        if condition.below is None
-        else gettext("below %(below)g") % {"below": condition.below}
-    )
-    asks, count = (
-        gettext("the count of “%(name)s” is %(limit)s") % {"name": name, "limit": limit},
-        counts.get(condition.query),
-    )
-    if count is None:
-        return Term(asks, None, gettext("how many objects it had is not known"))
-    holds = count > condition.above if condition.below is None else count < condition.below
-    return Term(asks, holds, ngettext("%(count)s object", "%(count)s objects", count) % {"count": count})
+    about = {"name": name, "group": condition.group, "limit": limit_in_words(condition.below, condition.above)}
+    number = numbers.get(condition)
+    if condition.operator == "count":
+        asks = gettext("the count of “%(name)s” is %(limit)s") % about
+        if condition not in numbers:
+            return Term(asks, None, gettext("how many objects it had is not known"))
+        if number is None:
+            return Term(asks, None, gettext("the query does not run"))
+        found = ngettext("%(count)s object", "%(count)s objects", int(number)) % {"count": int(number)}
+        return Term(asks, condition.holds_of(number), found)
+    asks = gettext("the value of “%(name)s” is %(limit)s") % about
+    if condition.group:
+        asks = gettext("the value of “%(name)s” for %(group)s is %(limit)s") % about
+    if condition not in numbers:
+        return Term(asks, None, gettext("the value that it had is not known"))
+    if number is None:
+        return Term(asks, None, gettext("the query does not run, or there is no value"))
+    return Term(asks, condition.holds_of(number), f"{number:.6g}")
 
 
 def _answer_term(query, known):
@@ -91,6 +96,8 @@ def _answer_term(query, known):
     why = known.answers.get(query)
     holds = why.holds if why else None
     found = ""
+    if known.clock and query in known.clock.unknown:
+        return Term(gettext("in “%(name)s”") % {"name": name}, None, gettext("the query does not run"))
     if known.clock:
         holds = query in known.clock.members
         found = gettext("the engine has it in the answer") if holds else gettext("the engine has it not in the answer")

@@ -268,6 +268,40 @@ class QueryPlanBuilder:
         """Report when the aggregate has been below a value for `for_s` seconds without a break."""
         return self._raise({"below": value, "for_s": for_s})
 
+    def alarm_when(
+        self,
+        condition: Mapping[str, Any],
+        for_s: float = 0.0,
+        until: Mapping[str, Any] | None = None,
+        rearm_s: float = 0.0,
+    ) -> "QueryPlanBuilder":
+        """Make the query a rule, whose alarms begin when a condition over other queries has held for `for_s` seconds.
+
+        Parameters
+        ----------
+        condition, until : mapping
+            Documents of conditions; see `streaming.plans.conditions`.
+        for_s : float
+            For how long without a break.
+        rearm_s : float
+            After an alarm there is no other one for so many seconds.
+        """
+        times = {"for_s": for_s, "rearm_s": rearm_s} | _known(until=until)
+        kept = {name: self._document[name] for name in ("stream", "schedule") if name in self._document}
+        return QueryPlanBuilder(kept | {"kind": "rule", "when": condition} | times, self._space)
+
+    def more_often_than(self, more_than: int, within_s: float) -> "QueryPlanBuilder":
+        """Begin the alarms of a rule when its condition began to hold more often than that, in place of `for_s`."""
+        rest = {name: value for name, value in self._document.items() if name not in ("for_s", "until")}
+        return QueryPlanBuilder(rest | {"rate": {"more_than": more_than, "within_s": within_s}}, self._space)
+
+    def on_schedule(
+        self, begin: str, end: str, days: Sequence[str] | None = None, time_zone: str = "UTC"
+    ) -> "QueryPlanBuilder":
+        """Let a rule count from a time of day to another, such as "22:00", on some days such as "mon"."""
+        schedule = {"from": begin, "to": end, "time_zone": time_zone} | ({} if days is None else {"days": list(days)})
+        return self._with(schedule=schedule)
+
     def ask_sketch(self, *questions: Mapping[str, Any], **selection: Any) -> "QueryPlanBuilder":
         """Ask the sketch of the stream what has passed, in place of its elements.
 
@@ -358,7 +392,7 @@ class QueryPlanBuilder:
         around = document.get("around")
         if kind == "range" and around is None:
             return document if {"area", "compare"} & set(document) else document | {"compare": _box([None], [None])}
-        if "join" in document or kind in ("sketch", "approach", "closest_approach"):
+        if "join" in document or kind in ("sketch", "approach", "closest_approach", "rule"):
             return document
         missing = {} if _has(around, ("key", "at")) else {"key": "any"}
         if kind == "range" and not _has(around, SHAPES):

@@ -32,8 +32,11 @@ class RuleClock:
         Until then there is no other alarm; 0 if there was none.
     began_us : tuple of int
         For a rule with a rate: when the condition began to hold, as far as it counts.
-    counts : tuple of int
-        For a rule about whole answers: how many objects each of the queries that it names has, in their order.
+    numbers : tuple of float or None
+        For a rule about whole answers: what each of its terms looks at, in their order: how many objects an answer has,
+        or the value of an aggregate; None where it is not known, or there is no value.
+    unknown : tuple of int
+        The queries that the rule names and that do not run.
     """
 
     query: int
@@ -45,7 +48,8 @@ class RuleClock:
     since_us: int = 0
     rearmed_us: int = 0
     began_us: tuple[int, ...] = ()
-    counts: tuple[int, ...] = ()
+    numbers: tuple[float | None, ...] = ()
+    unknown: tuple[int, ...] = ()
 
     def document(self) -> dict[str, Any]:
         """Return the clock as a JSON object."""
@@ -55,4 +59,4 @@ class RuleClock:
     def of(cls, document: Mapping[str, Any]) -> "RuleClock":
         """Return the clock that a JSON object describes; the inverse of `document`."""
         told = dict(document)
-        return cls(**told | {name: tuple(told[name]) for name in ("members", "began_us", "counts")})
+        return cls(**told | {name: tuple(told[name]) for name in ("members", "began_us", "numbers", "unknown")})

@@ -51,16 +51,33 @@ PLANS = {
 }
 
 
+def value(query, **limit):
+    """The condition that the value of an aggregate is below or above a limit."""
+    return {"value": {"query": query} | limit}
+
+
+VALUES = {
+    1: PLANS[1],
+    4: PLANS[1] | {"aggregate": {"function": "avg", "property": "speed"}},
+    5: PLANS[1] | {"aggregate": {"function": "max", "property": "speed", "group_by": "kind"}},
+    10: {"stream": "a", "kind": "rule", "when": value(4, below=4.5), "for_s": 2},
+    11: {"stream": "a", "kind": "rule", "when": value(4, above=5), "until": value(4, above=4), "rearm_s": 4},
+    12: {"stream": "a", "kind": "rule", "when": value(5, above=7, group="x"), "for_s": 1},
+    13: {"stream": "a", "kind": "rule", "when": {"all": [count(1, above=1), {"not": value(5, above=6, group="y")}]}},
+    14: {"stream": "a", "kind": "rule", "when": value(4, below=4), "rate": {"more_than": 1, "within_s": 15}},
+}
+
+
 class Live:
     """A live engine: reports at random moments, batches cut at random, a clock that is set in the middle of seconds."""
 
-    def __init__(self, folder, seed):
+    def __init__(self, folder, seed, plans=PLANS):
         self.rng = rng = random.Random(seed)
         self.engine = Engine(folder, rng.randint(1, 3), rng.randint(1, 4), saved_every=rng.choice([1, 3]))
         self.phase_us = rng.randrange(US)
         self.told = []
         self.heard, self.times = {}, {}
-        register = [{"op": "register", "query": n, "revision": 1, "plan": plan} for n, plan in PLANS.items()]
+        register = [{"op": "register", "query": n, "revision": 1, "plan": plan} for n, plan in plans.items()]
         stream = {"op": "stream", "stream": "a", "ttl_s": TTL_S, "stored": True}
         self.run([], [{"op": "tick", "now_us": START_S * US}, stream, *register])
 
@@ -104,14 +121,15 @@ class Live:
                 x, y = rng.uniform(-30, 30), rng.uniform(-15, 15)
                 time_us = max(heard_us - rng.choice([0, 0, 150_000, 2_000_000]), self.times.get(key, 0))
                 self.times[key] = time_us
-                reports.append((heard_us, key, time_us, x, y, rng.choice("xy")))
+                reports.append((heard_us, key, time_us, x, y, rng.choice("xy"), rng.randrange(10)))
         return reports
 
 
 def _table(reports):
-    keys, times, xs, ys, kinds = zip(*reports, strict=True)
+    keys, times, xs, ys, kinds, speeds = zip(*reports, strict=True)
+    properties = [{"kind": kind, "speed": speed} for kind, speed in zip(kinds, speeds, strict=True)]
     boxes = [[x, y, -float("inf"), x, y, float("inf")] for x, y in zip(xs, ys, strict=True)]
-    return box_elements("a", keys, times, boxes, [{"kind": kind} for kind in kinds])
+    return box_elements("a", keys, times, boxes, properties)
 
 
 def told(rows):
@@ -123,9 +141,9 @@ def told(rows):
     ]
 
 
-def played(folder, span, moves, chunk_rows):
+def played(folder, span, moves, chunk_rows, plans=PLANS):
     """Return what a back-test tells, and where each alarm began."""
-    asked = Asked(PLANS, span, {"a": TTL_S}, moves=moves)
+    asked = Asked(plans, span, {"a": TTL_S}, moves=moves)
     elements = StoredElements(History(folder / "history", EARTH), asked, chunk_rows)
     rows = [some.rows for some in Playing(asked).play(elements)]
     found = [one for some in rows for one in told(some)]
@@ -150,15 +168,30 @@ def by_object(tuples):
     return sorted(tuples, key=lambda one: one[:2])
 
 
-@pytest.mark.parametrize("seed", [2, 7, 11])
-def test_a_back_test_tells_what_was_told_live(tmp_path, seed):
-    live = Live(tmp_path, seed)
+def lived(folder, seed, plans):
+    """Return a live engine after a minute, and the span of that."""
+    live = Live(folder, seed, plans)
     for second in range(START_S, START_S + 40):
         live.second(second)
     end_us = (START_S + 65) * US
     for second in range(START_S + 40, START_S + 65):
         live.run([], [{"op": "tick", "now_us": second * US + live.phase_us}])
-    span = START_S * US, end_us
+    return live, (START_S * US, end_us)
+
+
+@pytest.mark.parametrize("seed", [2, 7])
+def test_a_back_test_of_rules_about_values_tells_what_was_told_live(tmp_path, seed):
+    live, span = lived(tmp_path, seed, VALUES)
+    rules = range(10, 20)
+    found, _ = played(tmp_path, span, True, random.Random(seed).choice([1, 40, 1000]), VALUES)
+    found, told = ([one for one in by_object(some) if one[0] in rules] for some in (found, live.told))
+    assert found == told
+    assert {query for query, *_ in found} == set(VALUES) & set(rules)
+
+
+@pytest.mark.parametrize("seed", [2, 7, 11])
+def test_a_back_test_tells_what_was_told_live(tmp_path, seed):
+    live, span = lived(tmp_path, seed, PLANS)
     found, places = played(tmp_path, span, True, random.Random(seed).choice([1, 40, 1000]))
     assert by_object(found) == by_object(live.told)
     assert {query for query, *_ in found} == set(PLANS)

@@ -3,6 +3,7 @@
 import pytest
 
 from streaming.explaining import Known, Subject, explain
+from streaming.explaining.rules import rule_term
 from streaming.explaining.terms import every
 from streaming.plans import parse_plan
 from streaming.results.rule_clock import ALARM, RuleClock
@@ -45,7 +46,8 @@ class AskedHistory(History):
             assert clock.since_us == known.since * SECOND_US
         told = explain(plan, subject_of(clock.key), Known(clock=clock))
         assert told == every(told.asks, told.parts, told.found)
-        assert told.holds == (clock.phase == ALARM), told
+        assert bool(told.holds) == (clock.phase == ALARM), told
+        assert told.holds is not None or clock.unknown
         assert told.holds or [term for term in told.deciding() if term.found]
         self.checked += 1
 
@@ -106,3 +108,28 @@ def test_the_clock_of_a_rule_that_does_not_run_is_not_told(tmp_path):
     engine = Engine(tmp_path, 1, 1, rescaled=0.0)
     fragments = engine.run([], [{"op": "clock", "query": 10, "key": "ship"}])
     assert all(fragment.clocks == () for fragment in fragments)
+
+
+def test_a_rule_about_numbers_shows_each_beside_its_bound():
+    when = {
+        "all": [{"value": {"query": 8, "group": "tanker", "below": 1}}, {"not": {"count": {"query": 7, "above": 3}}}]
+    }
+    plan = parse_plan({"stream": "a", "kind": "rule", "when": when, "until": {"value": {"query": 9, "above": 2}}})
+    names = {7: "Port", 8: "Mean speed", 9: "Largest"}
+
+    def told(phase, *numbers):
+        clock = RuleClock(10, "", START_S * SECOND_US, phase, phase == ALARM, numbers=numbers)
+        return rule_term(plan, None, Known(clock=clock, names=names))
+
+    begun = told(ALARM, 0.8123, 1.0, None)
+    assert begun.holds
+    mean = begun.parts[0].parts[0].parts[0]
+    assert (mean.asks, mean.found) == ("the value of \u201cMean speed\u201d for tanker is below 1", "0.8123")
+    idle = told("idle", 1.5, 5.0, None)
+    assert [(term.asks, term.found) for term in idle.deciding()] == [
+        ("the value of \u201cMean speed\u201d for tanker is below 1", "1.5"),
+        ("the count of \u201cPort\u201d is above 3", "5 objects"),
+    ]
+    lacking = told("idle", None, 1.0, None)
+    assert lacking.holds is None
+    assert [term.found for term in lacking.deciding()] == ["the query does not run, or there is no value"]

@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { planText } from "../../static/js/format.js";
 import { kindOf } from "../../static/js/kinds.js";
 import { errorsOfRule, fieldsOfRule, planOfRule } from "../../static/js/rules/rule-fields.js";
-import { conditionText, duration, ruleSentences } from "../../static/js/rules/rule-words.js";
+import { alarmText, conditionText, duration, ruleSentences } from "../../static/js/rules/rule-words.js";
 
 const NAMES = { 7: "Harbour", 8: "Ferries", 9: "Approach" };
 const nameOf = (number) => NAMES[number];
@@ -64,4 +64,43 @@ test("minutes become seconds without the errors of binary fractions", () => {
   const plan = planOfRule({ ...FIELDS, whole: true, limit: "none", objects: 20, forMin: 0.03 });
   assert.equal(plan.for_s, 1.8);
   assert.equal(duration(0.03 * 60), "1.8 s");
+});
+
+test("a rule about the value of an aggregate", () => {
+  const fields = { ...FIELDS, valued: true, side: "below", bound: 1, group: "tanker", forMin: 10 };
+  const plan = planOfRule(fields);
+  assert.deepEqual([plan.when, plan.for_s, plan.until], [{ value: { query: 7, group: "tanker", below: 1 } }, 600, undefined]);
+  assert.deepEqual(fieldsOfRule(plan), { ...fields, whole: false });
+  assert.equal(ruleSentences(plan, nameOf), "An alarm begins when it has been so for 10 min without a break: Harbour for tanker below 1. It lasts until that is no longer so.");
+  assert.equal(planText(plan, (source, number) => nameOf(number)), "alarm if Harbour for tanker below 1 for 10 min");
+  assert.deepEqual(Object.keys(errorsOfRule("a rule", { ...fields, bound: NaN })), ["bound"]);
+  assert.deepEqual(Object.keys(errorsOfRule("a rule", { ...fields, grouped: true, group: "" })), ["bound"]);
+});
+
+test("a second bound, and how often, of numbers", () => {
+  const value = { ...FIELDS, valued: true, side: "above", bound: 5, group: "", back: 3, forMin: 1 };
+  const plan = planOfRule(value);
+  assert.deepEqual([plan.when, plan.until], [{ value: { query: 7, above: 5 } }, { value: { query: 7, above: 3 } }]);
+  assert.deepEqual(fieldsOfRule(plan), { ...value, whole: false });
+  assert.match(ruleSentences(plan, nameOf), /It lasts until it is no longer so: Harbour above 3\.$/);
+  assert.deepEqual(Object.keys(errorsOfRule("a rule", { ...value, back: 6 })), ["back"]);
+  const count = { ...FIELDS, whole: true, limit: "fewer", objects: 3, back: 5, forMin: 1 };
+  assert.deepEqual(planOfRule(count).until, { count: { query: 7, below: 5 } });
+  assert.deepEqual(fieldsOfRule(planOfRule(count)), count);
+  assert.deepEqual(Object.keys(errorsOfRule("a rule", { ...count, back: 2 })), ["back"]);
+  const often = planOfRule({ ...count, often: true, moreThan: 3, withinMin: 10 });
+  assert.deepEqual([often.rate, often.until, often.for_s], [{ more_than: 3, within_s: 600 }, undefined, undefined]);
+  assert.equal(fieldsOfRule(often).often, true);
+  assert.equal(fieldsOfRule({ ...plan, until: { value: { query: 8, above: 3 } } }), null);
+  assert.equal(fieldsOfRule({ ...plan, until: { value: { query: 7, below: 3 } } }), null);
+});
+
+test("an alarm about numbers says what they were", () => {
+  const plan = planOfRule({ ...FIELDS, valued: true, side: "below", bound: 1, group: "", forMin: 10 });
+  assert.equal(alarmText(plan, { value: 0.8123 }, nameOf), "Harbour: 0.812, below 1 for 10 min");
+  const count = planOfRule({ ...FIELDS, whole: true, limit: "more", objects: 20, forMin: 0 });
+  assert.equal(alarmText(count, { count: 23 }, nameOf), "Harbour: 23 objects, above 20");
+  assert.equal(alarmText({ when: { all: [] } }, { "count of 7": 2, "value of 8 (tanker)": 0.5 }, nameOf), "Harbour: 2, Ferries (tanker): 0.5");
+  assert.equal(alarmText(plan, { value: null }, nameOf), "");
+  assert.equal(alarmText(plan, {}, nameOf), "");
 });

@@ -38,17 +38,27 @@ CONDITIONS = [
 OFFICE = {"days": ["mon", "tue", "wed", "thu", "fri"], "from": "09:00", "to": "18:00", "time_zone": "Europe/Berlin"}
 
 
-def holds(condition, members):
-    """Evaluate a condition for one object, given the queries that it is in; for whole answers, given their counts."""
+def holds(condition, members, stopped=frozenset()):
+    """Evaluate a condition for one object, given the queries that it is in, or for whole answers, given their numbers.
+
+    Queries that do not run, and numbers that are None, are unknown: neither True nor False, but None.
+    """
     ((operator, value),) = condition.items()
     if operator == "query":
-        return value in members
-    if operator == "count":
-        count = members[value["query"]]
-        return count < value["below"] if "below" in value else count > value["above"]
+        return None if value in stopped else value in members
+    if operator in ("count", "value"):
+        number = members[(value["query"], value.get("group", "")) if operator == "value" else value["query"]]
+        if number is None:
+            return None
+        return number < value["below"] if "below" in value else number > value["above"]
     if operator == "not":
-        return not holds(value, members)
-    return (all if operator == "all" else any)(holds(part, members) for part in value)
+        held = holds(value, members, stopped)
+        return None if held is None else not held
+    found = [holds(part, members, stopped) for part in value]
+    decisive = operator == "any"
+    if decisive in found:
+        return decisive
+    return None if None in found else not decisive
 
 
 @dataclass
@@ -101,8 +111,9 @@ class Oracle:
 
     def follow(self, plan, known, members, on, at, now):
         """Yield (sign, time) of one rule and object."""
-        begins = on and holds(plan["when"], members)
-        lasts = on and (begins or ("until" in plan and holds(plan["until"], members)))
+        members, stopped = members if isinstance(members, tuple) else (members, frozenset())
+        begins = on and holds(plan["when"], members, stopped) is True
+        lasts = on and (begins or ("until" in plan and holds(plan["until"], members, stopped) is True))
         if plan.get("rate"):
             yield from self.rated(plan, known, begins, on, at, now)
             return
@@ -179,6 +190,7 @@ class History:
         self.now, self.fixes, self.feeds = START_S, {}, {}
         # The clock, what it was when rules were looked at, and what happened to objects since then.
         self.clock, self.looked, self.happened = 0, 0, []
+        self.running = frozenset()
         self.revision = 0
 
     def play(self, batches):
@@ -207,12 +219,14 @@ class History:
                 if not ends:
                     self.feeds[query] = plan
                 control.append(self.entry(query, None if ends else plan))
-        before = self.members()
+        before = self.members(), self.running
+        self.running = frozenset(self.feeds)
         tables = [] if quiet and number else [self.reports("ab"[number % 2])]
         fragments = self.engine.run_or_die(tables, control, rng, 0.2)
         self.client.receive(fragments)
         reported = {key for _, _, table in tables for key in table["key"].to_pylist()}
-        self.happened.append((before, self.members(), dict(self.fixes), reported, self.now, clock or self.clock))
+        after = self.members(), self.running
+        self.happened.append((before, after, dict(self.fixes), reported, self.now, clock or self.clock))
         expected = []
         if any("entries" in fragment.counters for fragment in fragments):
             expected = self.oracle.look(self.histories(begun, self.looked if ruled else self.clock), self.clock - 1)
@@ -225,19 +239,24 @@ class History:
 
     def histories(self, begun, since):
         """What happened to each object, for each rule; an object to which nothing did is looked at now."""
-        after, found = self.happened[-1][1], {}
-        keys = {key for known in self.happened[-1:] for some in known[1].values() for key in some}
-        keys |= {key for known in self.happened for some in known[0].values() for key in some}
+        (after, running), found = self.happened[-1][1], {}
+        keys = {
+            key for (known, _), *_ in (step[:2] for step in self.happened) for some in known.values() for key in some
+        }
+        keys |= {key for some in after.values() for key in some}
         for rule, plan in self.oracle.rules.items():
-            queries = parse_plan(plan).queries
+            queries = set(parse_plan(plan).queries)
             for key in keys | {key for number, key in self.oracle.followers if number == rule}:
                 history = []
-                for was, now, fixes, *when in self.happened:
+                for (was, ran), (now, runs), fixes, *when in self.happened:
                     turned = [query for query in queries if (key in was[query]) != (key in now[query])]
                     times = [max(fixes[key], self.least(key, query, since, *when)) for query in turned]
-                    if turned:
-                        history.append((max(times), {query for query in queries if key in now[query]}))
-                present = {query for query in queries if key in after[query]}
+                    times += [since] if queries & (ran ^ runs) else []
+                    if times:
+                        history.append(
+                            (max(times), ({query for query in queries if key in now[query]}, queries - runs))
+                        )
+                present = {query for query in queries if key in after[query]}, queries - running
                 if rule in begun:
                     history = [(max(self.fixes[key], since), present)]
                 found[rule, key] = history or [(self.clock - 1, present)]

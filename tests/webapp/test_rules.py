@@ -50,6 +50,27 @@ def test_a_rule_watches_only_answers_that_objects_enter_and_leave(engine, stream
         queries.register(user, "alarm", rule(query.pk))
 
 
+def test_a_rule_about_a_value_names_an_aggregate_and_its_group(engine, watched, streams, user):
+    def value(query, **more):
+        return {"stream": "ships", "kind": "rule", "when": {"value": {"query": query.pk, "below": 1} | more}}
+
+    aggregate = {"function": "avg", "property": "speed_mps"}
+    mean = queries.register(user, "mean", {**PLAN, "aggregate": aggregate})
+    by_type = queries.register(user, "by type", {**PLAN, "aggregate": aggregate | {"group_by": "ship_type"}})
+    alarms = [
+        queries.register(user, "slow", value(mean)),
+        queries.register(user, "slow", value(by_type, group="tanker")),
+    ]
+    assert {query.status for query in settled(*alarms)} == {"running"}
+    for plan, words in [
+        (value(watched), f"value must name a query with aggregate; got {watched.pk}, without one"),
+        (value(by_type), f"value must have a group for a query with group_by; got none for {by_type.pk}"),
+        (value(mean, group="x"), f"value must have no group for a query without group_by; got x for {mean.pk}"),
+    ]:
+        with pytest.raises(Refused, match=words):
+            queries.register(user, "wrong", plan)
+
+
 def test_a_rule_watches_no_rule(watched, user):
     alarm = queries.register(user, "alarm", rule(watched.pk))
     with pytest.raises(Refused, match=f"got {alarm.pk}, a rule query"):

@@ -173,8 +173,11 @@ def _stored(stream, key, event):
 def _rule_then(asked, event, known):
     """Add what the stored events of the queries that a rule names tell about the time of an event of the rule."""
     named = _named(asked.user, asked.plan)
-    if asked.plan.whole:  # how many objects answers had is not stored
+    if asked.plan.whole:
         clock = _clock_then(asked.plan, asked.query.pk, event, [])
+        if clock is not None:  # the alarm has the numbers with which it began
+            told = tuple(event.properties.get(name) for name in asked.plan.figures.values())
+            clock = replace(clock, numbers=told if any(number is not None for number in told) else ())
         return replace(known, names={query.pk: query.name for query in named}, clock=clock)
     # The time of an alarm is a whole second; what began it may have happened within that second.
     before = Event.objects.filter(key=event.key, time__lt=event.time + timedelta(seconds=1)).order_by("time", "pk")

@@ -6,6 +6,7 @@ import { filled, gettext, ngettext } from "../i18n.js";
 import { severityText } from "./severities.js";
 import { snoozed } from "./store.js";
 import { changeText, headline, keyBeside, openText, standing, timesText, worst } from "./words.js";
+import { alarmText } from "../rules/rule-words.js";
 
 const REFRESH_MS = 250;
 const CLOCK_MS = 10_000; // snoozes end with time alone
@@ -128,7 +129,7 @@ export class IncidentPanel {
     const row = this.rows.get(number) ?? { element: h("li", {}), main: null, more: null };
     this.rows.set(number, row);
     const state = incident.closed ? "closed" : snoozed(incident, nowMs) ? "snoozed" : incident.acknowledged ? "seen" : "new";
-    const shown = JSON.stringify([headline(incident), keyBeside(incident), incident.name, standing(incident, nowMs), state, opened]);
+    const shown = JSON.stringify([headline(incident), keyBeside(incident), this.#about(incident), standing(incident, nowMs), state, opened]);
     if (row.shown !== shown) {
       row.shown = shown;
       row.element.className = "incident";
@@ -155,11 +156,18 @@ export class IncidentPanel {
     const key = keyBeside(incident);
     const head = h("span", { class: "event-head" }, h("span", { class: "event-name" }, headline(incident)), key && h("span", { class: "event-key" }, key));
     const stands = standing(incident, nowMs);
-    const about = h("span", { class: "event-about" }, [incident.name, stands].filter(Boolean).join(" \u00b7 "));
+    const about = h("span", { class: "event-about" }, [this.#about(incident), stands].filter(Boolean).join(" \u00b7 "));
     const hint = [timesText(incident), lon === null ? "" : place(lon, lat)].filter(Boolean).join("\n");
     const time = h("time", { datetime: incident.opened }, utcClock(Date.parse(incident.opened)));
     const attributes = { type: "button", class: "event quiet", title: hint, "aria-expanded": String(opened), onclick: () => this.choose(number) };
     return h("button", attributes, mark, h("span", { class: "event-text" }, head, about), time, icon("down"));
+  }
+
+  /** Say by which query an incident is; of one about whole answers, whose head says that, what the numbers were. */
+  #about({ key, query, name, properties }) {
+    const plan = key ? null : this.store.queries.get(query)?.plan;
+    const nameOf = (number) => this.store.queries.get(number)?.name ?? filled(gettext("query %(number)s"), { number });
+    return (plan?.kind === "rule" && alarmText(plan, properties, nameOf)) || name;
   }
 
   /** Show what can be done about an incident, and its audit log. The fields keep what is typed. */

@@ -14,15 +14,27 @@ const secondsOf = (minutes) => Math.round(minutes * MINUTE_S * 1000) / 1000;
  * @param {object} fields `stream`; `query`, the watched one; `also` and `unless`, numbers of further queries, or ""; `until`, the
  *   number of a query that must be left, or ""; `often`, whether the rule counts how often; `forMin`, `moreThan`, `withinMin`,
  *   `rearmMin`; `scheduled`, `days`, `from`, `to`, `timeZone`; `whole`, whether it is about
- *   the whole answer: then `limit` ("none", "fewer", "more") and `objects`
+ *   the whole answer: then `limit` ("none", "fewer", "more") and `objects`; `valued`, whether it is about the value of an
+ *   aggregate: then `side` ("below", "above"), `bound` and `group`, or ""; for both, `back`, the second bound up to which the
+ *   alarm lasts, or NaN
  */
 export function planOfRule(fields) {
-  if (fields.whole) return { stream: fields.stream, kind: "rule", when: { count: countOf(fields) }, for_s: secondsOf(fields.forMin || 0), ...timesOf(fields) };
+  if (isOfNumber(fields)) {
+    const when = termOf(fields, limitOfFields(fields));
+    const plan = { stream: fields.stream, kind: "rule", when };
+    if (fields.often) plan.rate = rateOf(fields);
+    else {
+      plan.for_s = secondsOf(fields.forMin || 0);
+      const [[side]] = Object.entries(limitOfFields(fields));
+      if (Number.isFinite(fields.back)) plan.until = termOf(fields, { [side]: fields.back });
+    }
+    return { ...plan, ...timesOf(fields) };
+  }
   const parts = [{ query: fields.query }];
   if (fields.also) parts.push({ query: fields.also });
   if (fields.unless) parts.push({ not: { query: fields.unless } });
   const plan = { stream: fields.stream, kind: "rule", when: parts.length > 1 ? { all: parts } : parts[0] };
-  if (fields.often) plan.rate = { more_than: fields.moreThan, within_s: secondsOf(fields.withinMin) };
+  if (fields.often) plan.rate = rateOf(fields);
   else {
     plan.for_s = secondsOf(fields.forMin || 0);
     if (fields.until) plan.until = { query: fields.until };
@@ -30,9 +42,19 @@ export function planOfRule(fields) {
   return { ...plan, ...timesOf(fields) };
 }
 
-function countOf({ query, limit, objects }) {
-  if (limit === "none") return { query, below: 1 };
-  return limit === "fewer" ? { query, below: objects } : { query, above: objects };
+/** Whether a rule is about a number of a whole answer, and not about each object. */
+const isOfNumber = ({ whole, valued }) => Boolean(whole || valued);
+
+const rateOf = (fields) => ({ more_than: fields.moreThan, within_s: secondsOf(fields.withinMin) });
+
+function termOf({ query, valued, group }, limit) {
+  return valued ? { value: { query, ...(group && { group }), ...limit } } : { count: { query, ...limit } };
+}
+
+function limitOfFields({ valued, side, bound, limit, objects }) {
+  if (valued) return { [side]: bound };
+  if (limit === "none") return { below: 1 };
+  return limit === "fewer" ? { below: objects } : { above: objects };
 }
 
 function timesOf(fields) {
@@ -43,21 +65,25 @@ function timesOf(fields) {
 
 /** Return the fields that show a plan; null if they cannot show it, so that it has to be edited as JSON. */
 export function fieldsOfRule(plan) {
-  const whole = plan.when.count;
-  if (whole && (plan.until || plan.rate)) return null;
-  const parts = whole ? [{ query: whole.query }] : (plan.when.all ?? [plan.when]);
+  const term = plan.when.count ?? plan.when.value;
+  const back = plan.until && term && backOf(plan);
+  if (plan.until && term && back === null) return null;
+  const parts = term ? [{ query: term.query }] : (plan.when.all ?? [plan.when]);
   const wanted = parts.filter((part) => part.query).map((part) => part.query);
   const unwanted = parts.filter((part) => part.not?.query).map((part) => part.not.query);
   const shown = wanted.length + unwanted.length === parts.length && wanted.length >= 1 && wanted.length <= 2 && unwanted.length <= 1;
-  if (!shown || (plan.until && !plan.until.query)) return null;
+  if (!shown || (plan.until && !term && !plan.until.query)) return null;
   return {
     stream: plan.stream,
-    whole: Boolean(whole),
-    ...limitOf(whole ?? { below: 1 }),
+    whole: Boolean(plan.when.count),
+    ...limitOf(plan.when.count ?? { below: 1 }),
+    valued: Boolean(plan.when.value),
+    ...boundOf(plan.when.value ?? {}),
+    back: back || back === 0 ? back : NaN,
     query: wanted[0],
     also: wanted[1] ?? "",
     unless: unwanted[0] ?? "",
-    until: plan.until?.query ?? "",
+    until: (!term && plan.until?.query) || "",
     often: Boolean(plan.rate),
     forMin: (plan.for_s ?? 0) / MINUTE_S,
     moreThan: plan.rate?.more_than ?? 5,
@@ -76,11 +102,32 @@ function limitOf({ below, above }) {
   return Number.isFinite(below) ? { limit: "fewer", objects: below } : { limit: "more", objects: above };
 }
 
+function boundOf({ below, above, group }) {
+  const side = Number.isFinite(above) ? "above" : "below";
+  return { side, bound: (side === "above" ? above : below) ?? NaN, group: group ?? "" };
+}
+
+/** Return the second bound of a plan about a number; null if it is of another number, or on another side. */
+function backOf({ when, until }) {
+  const [[kind, term]] = Object.entries(when);
+  const other = until[kind];
+  const side = Number.isFinite(term.above) ? "above" : "below";
+  const same = other && other.query === term.query && (other.group ?? "") === (term.group ?? "") && Number.isFinite(other[side]);
+  return same ? other[side] : null;
+}
+
 /** Return what is wrong with fields, by the name of the field. */
 export function errorsOfRule(name, fields) {
   const errors = {};
   if (!name) errors.name = gettext("Type a name for the rule.");
   if (fields.whole && fields.limit !== "none" && !(Number.isInteger(fields.objects) && fields.objects >= 0)) errors.objects = gettext("The number of objects must be a whole number of at least 0.");
+  if (fields.valued && !Number.isFinite(fields.bound)) errors.bound = gettext("Type the value that must be passed.");
+  if (fields.valued && fields.grouped && !fields.group) errors.bound = gettext("Type the group whose value is watched.");
+  if (isOfNumber(fields) && !fields.often && !errors.bound && !errors.objects && Number.isFinite(fields.back)) {
+    const [[side, limit]] = Object.entries(limitOfFields(fields));
+    if (side === "below" && !(fields.back >= limit)) errors.back = gettext("The alarm must end at a number that is not below the first one.");
+    if (side === "above" && !(fields.back <= limit)) errors.back = gettext("The alarm must end at a number that is not above the first one.");
+  }
   if (fields.often && !(Number.isInteger(fields.moreThan) && fields.moreThan >= 1)) errors.moreThan = gettext("More than must be a whole number of at least 1.");
   if (fields.often && !(fields.withinMin > 0)) errors.moreThan = gettext("The time must be longer than 0 minutes.");
   if (!fields.often && !(fields.forMin >= 0)) errors.forMin = gettext("For must be 0 or more minutes.");

@@ -7,12 +7,12 @@ import { errorsOfRule, fieldsOfRule, planOfRule } from "./rule-fields.js";
 import { chosenTeam, showTeams } from "../teams/team-fields.js";
 import { ruleSentences } from "./rule-words.js";
 
-const ERRORS = ["name", "objects", "forMin", "moreThan", "rearmMin", "days", "form"];
+const ERRORS = ["name", "objects", "bound", "back", "forMin", "moreThan", "rearmMin", "days", "form"];
 
-/** Whether a rule can watch a query: objects enter its answer and leave it. */
+/** Whether a rule can watch a query: objects enter its answer and leave it, or it has values. */
 export function canBeWatched({ plan, status }) {
   const { ruled, asked, told } = kindOf(plan);
-  return plan && !plan.aggregate && !ruled && !asked && !told && plan.emit !== "all" && status !== "cancelled";
+  return plan && !ruled && !asked && !told && plan.emit !== "all" && status !== "cancelled";
 }
 
 export class RuleForm {
@@ -37,7 +37,8 @@ export class RuleForm {
 
   /** Open the form for a new rule that watches a query. */
   start(query) {
-    const fields = fieldsOfRule({ stream: query.plan.stream, when: { query: query.query } });
+    const when = query.plan.aggregate ? { value: { query: query.query, below: NaN } } : { query: query.query };
+    const fields = fieldsOfRule({ stream: query.plan.stream, when });
     this.#open(null, filled(gettext("%(query)s, alarm"), { query: query.name }), { ...fields, forMin: 5, rearmMin: 10 });
   }
 
@@ -55,7 +56,12 @@ export class RuleForm {
     const { elements } = this.form;
     setText($("rule-title"), rule ? gettext("Edit rule") : gettext("New rule"));
     elements.name.value = name;
+    this.valued = fields.valued;
     elements.about.value = fields.whole ? "whole" : "each";
+    elements.side.value = fields.side;
+    elements.group.value = fields.group;
+    for (const name of ["bound", "back"]) elements[name].value = Number.isFinite(fields[name]) ? fields[name] : "";
+    $("rule-groups").replaceChildren(...this.#groups().map((group) => new Option(group, group)));
     elements.limit.value = fields.limit;
     elements.objects.value = fields.objects;
     elements.often.value = fields.often ? "often" : "long";
@@ -76,7 +82,7 @@ export class RuleForm {
   }
 
   #offer(fields) {
-    const others = [...this.store.queries.values()].filter((query) => query.plan?.stream === this.stream && canBeWatched(query) && query.query !== this.watched);
+    const others = [...this.store.queries.values()].filter((query) => query.plan?.stream === this.stream && canBeWatched(query) && !query.plan.aggregate && query.query !== this.watched);
     const choices = others.map(({ query, name }) => [String(query), name]);
     for (const field of ["also", "unless"]) offer(this.form.elements[field], [["", [["", gettext("no other query")], ...choices]]], String(fields[field]));
     const left = choices.map(([number, query]) => [number, filled(gettext("it has also left %(query)s"), { query })]);
@@ -91,10 +97,15 @@ export class RuleForm {
       stream: this.stream,
       query: this.watched,
       ...Object.fromEntries(["also", "unless", "until"].map((name) => [name, query(name)])),
-      whole: elements.about.value === "whole",
+      whole: !this.valued && elements.about.value === "whole",
+      valued: this.valued,
+      side: elements.side.value,
+      group: this.#grouped ? elements.group.value.trim() : "",
+      grouped: this.#grouped,
+      ...Object.fromEntries(["bound", "back"].map((name) => [name, number(name)])),
       limit: elements.limit.value,
       objects: number("objects"),
-      often: elements.about.value === "each" && elements.often.value === "often",
+      often: elements.often.value === "often",
       ...Object.fromEntries(["forMin", "moreThan", "withinMin", "rearmMin"].map((name) => [name, number(name)])),
       scheduled: elements.scheduled.checked,
       days: [...elements.day].filter((day) => day.checked).map((day) => day.value),
@@ -114,14 +125,29 @@ export class RuleForm {
     const fields = this.#fields();
     $("rule-long").hidden = fields.often;
     $("rule-whole").hidden = !fields.whole;
+    $("rule-about").hidden = fields.valued;
+    $("rule-value").hidden = !fields.valued;
+    $("rule-group").hidden = !fields.grouped;
     $("rule-objects").hidden = fields.limit === "none";
-    $("rule-frequency").hidden = fields.whole;
-    $("rule-others").hidden = fields.whole;
-    $("rule-until").hidden = fields.often || fields.whole;
+    const ofNumber = fields.whole || fields.valued;
+    $("rule-others").hidden = ofNumber;
+    $("rule-until").hidden = fields.often || ofNumber;
+    $("rule-back").hidden = fields.often || !ofNumber;
+    setText($("rule-times"), ofNumber ? gettext("It began to be so more than, times") : gettext("It entered more than, times"));
     $("rule-often").hidden = !fields.often;
     $("rule-schedule").hidden = !fields.scheduled;
     const errors = errorsOfRule("named", fields);
     setText($("rule-sentence"), Object.values(errors)[0] ?? ruleSentences(planOfRule(fields), (number) => this.#nameOf(number)));
+  }
+
+  /** Whether the watched aggregate has groups. */
+  get #grouped() {
+    return Boolean(this.valued && this.store.queries.get(this.watched)?.plan?.aggregate?.group_by);
+  }
+
+  /** The groups that the watched aggregate has now. */
+  #groups() {
+    return [...(this.store.figures.get(this.watched)?.groups.keys() ?? [])].filter(Boolean).sort();
   }
 
   #nameOf(number) {

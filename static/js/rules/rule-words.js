@@ -23,6 +23,7 @@ export function conditionText(condition, nameOf) {
   const [[operator, value]] = Object.entries(condition);
   if (operator === "query") return filled(gettext("in %(query)s"), { query: nameOf(value) });
   if (operator === "count") return countText(value, nameOf(value.query));
+  if (operator === "value") return valueText(value, nameOf(value.query));
   if (operator === "not" && "query" in value) return filled(gettext("not in %(query)s"), { query: nameOf(value.query) });
   if (operator === "not") return filled(gettext("not (%(condition)s)"), { condition: conditionText(value, nameOf) });
   const parts = value.map((part) => ("all" in part || "any" in part ? `(${conditionText(part, nameOf)})` : conditionText(part, nameOf)));
@@ -36,11 +37,54 @@ function countText({ below, above }, query) {
   return filled(gettext("more than %(count)s in %(query)s"), { count: above, query });
 }
 
+function valueText({ below, above, group }, query) {
+  const words = {
+    below: group ? gettext("%(query)s for %(group)s below %(limit)s") : gettext("%(query)s below %(limit)s"),
+    above: group ? gettext("%(query)s for %(group)s above %(limit)s") : gettext("%(query)s above %(limit)s"),
+  };
+  const side = Number.isFinite(below) ? "below" : "above";
+  return filled(words[side], { query, group, limit: number(below ?? above, 6) });
+}
+
+/** Tell whether a condition is about values of aggregates, perhaps among others. */
+function isValued(condition) {
+  const [[operator, value]] = Object.entries(condition);
+  if (operator === "not") return isValued(value);
+  return operator === "value" || (Array.isArray(value) && value.some(isValued));
+}
+
+/**
+ * Say what happened, given the properties of an alarm about whole answers: "Mean speed 0.8, below 1 for 10 min".
+ *
+ * Without the plan, or for a condition of several numbers, only the numbers are told; the text is empty if there are none.
+ */
+export function alarmText(plan, figures, nameOf) {
+  const numbers = Object.entries(figures ?? {}).filter(([name, value]) => /^(count|value)( of \d+)?( \(.*\))?$/.test(name) && Number.isFinite(value));
+  const [[operator, term] = []] = Object.entries(plan?.when ?? {});
+  const known = numbers.find(([name]) => name === operator);
+  if (!known) return numbers.map(([name, value]) => namedText(name, value, nameOf)).join(", ");
+  const side = Number.isFinite(term.below) ? gettext("below %(limit)s") : gettext("above %(limit)s");
+  const limit = filled(side, { limit: number(term.below ?? term.above, 6) });
+  const now = operator === "count" ? filled(gettext("%(query)s: %(number)s objects"), { query: nameOf(term.query), number: number(known[1], 0) }) : figure(term, known[1], nameOf);
+  const long = plan.for_s ? filled(gettext("%(what)s for %(duration)s"), { what: limit, duration: duration(plan.for_s) }) : limit;
+  return `${now}, ${long}`;
+}
+
+function figure({ query, group }, value, nameOf) {
+  const name = group ? `${nameOf(query)} (${group})` : nameOf(query);
+  return `${name}: ${number(value, 3)}`;
+}
+
+function namedText(name, value, nameOf) {
+  const [, , query, group] = /^(count|value)(?: of (\d+))?(?: \((.*)\))?$/.exec(name);
+  return query ? figure({ query: Number(query), group }, value, nameOf) : number(value, 3);
+}
+
 /** Tell whether a condition is about whole answers, and not about objects. */
 export function isWhole(condition) {
   const [[operator, value]] = Object.entries(condition);
   if (operator === "not") return isWhole(value);
-  return operator === "count" || (Array.isArray(value) && value.some(isWhole));
+  return operator === "count" || operator === "value" || (Array.isArray(value) && value.some(isWhole));
 }
 
 /** Return what a rule says, as a short text for lists. */
@@ -61,6 +105,7 @@ export function ruleSentences(plan, nameOf) {
 
 function beginText({ when, rate, for_s: forS }, nameOf) {
   const what = conditionText(when, nameOf);
+  if (isValued(when)) return valuedText({ what, rate, forS });
   if (isWhole(when)) return wholeText({ what, rate, forS });
   if (rate) {
     const words = gettext("An alarm begins when an object has come to be %(what)s more than %(count)s times within %(duration)s.");
@@ -79,8 +124,15 @@ function wholeText({ what, rate, forS }) {
   return forS ? filled(long, { what, duration: duration(forS) }) : filled(gettext("An alarm begins as soon as there is %(what)s."), { what });
 }
 
+function valuedText({ what, rate, forS }) {
+  if (rate) return wholeText({ what, rate });
+  const long = gettext("An alarm begins when it has been so for %(duration)s without a break: %(what)s.");
+  return forS ? filled(long, { what, duration: duration(forS) }) : filled(gettext("An alarm begins as soon as it is so: %(what)s."), { what });
+}
+
 function endText({ when, rate, until }, nameOf) {
   if (rate) return gettext("It lasts until that was less often.");
+  if (until && isValued(until)) return filled(gettext("It lasts until it is no longer so: %(what)s."), { what: conditionText(until, nameOf) });
   if (isWhole(when)) return until ? filled(gettext("It lasts until there is no longer %(what)s."), { what: conditionText(until, nameOf) }) : gettext("It lasts until that is no longer so.");
   if (!until) return gettext("It lasts until the object is no longer so.");
   return filled(gettext("It lasts until the object is no longer %(what)s."), { what: conditionText(until, nameOf) });

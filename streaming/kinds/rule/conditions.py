@@ -1,7 +1,12 @@
-"""Conditions of rules: in which answers an object is, or how many objects whole answers have.
+"""Conditions of rules: in which answers an object is, or numbers of whole answers: their objects, values of aggregates.
 
-A condition is a Boolean function of at most `MOST_QUERIES` terms, each about one answer. So it is kept as its truth
-table, and is looked up there for any number of objects at once.
+A condition is a function of at most `MOST_QUERIES` terms, each about one answer. So it is kept as its truth table, and
+is looked up there for any number of objects at once. A term about a query that does not run is neither true nor false,
+but unknown; so the logic has three values.
+
+References
+----------
+S. C. Kleene, "Introduction to Metamathematics" (1952), section 64: the strong connectives of three-valued logic.
 """
 
 import functools
@@ -12,14 +17,20 @@ from typing import Any
 import numpy as np
 
 from streaming.errors import InvalidPlan
-from streaming.kinds.parts import check_keys, given, parse_number
+from streaming.kinds.parts import check_keys, given, parse_number, parse_text
 from streaming.language import gettext
 
 MOST_QUERIES = 8
 MOST_DEPTH = 8
 MOST_OBJECTS = 1_000_000_000
-OPERATORS = ("query", "count", "all", "any", "not")
+OPERATORS = ("query", "count", "value", "all", "any", "not")
+# The operators of terms: those about an object, and those about a number of a whole answer.
+TERMS = ("query", "count", "value")
+NUMBERS = ("count", "value")
 COUNT_KEYS = ("query", "below", "above")
+VALUE_KEYS = ("query", "group", "below", "above")
+# The truth values, in their order: `all` is the least of its parts, `any` the greatest, and `not` turns them round.
+FALSE, UNKNOWN, TRUE = range(3)
 
 
 @dataclass(frozen=True)
@@ -28,16 +39,19 @@ class Condition:
 
     Parameters
     ----------
-    operator : {"query", "count", "all", "any", "not"}
+    operator : {"query", "count", "value", "all", "any", "not"}
         ``query``: the object is in the answer of a query; ``count``: the answer of a query has fewer, or more, objects
-        than a limit; ``all``, ``any``: so many of the parts hold; ``not``: the one part does not hold.
+        than a limit; ``value``: the value of an aggregate is below, or above, a limit; ``all``, ``any``: so many of the
+        parts hold; ``not``: the one part does not hold.
     parts : tuple of Condition
     query : int
-        The number of the query, with ``query`` and ``count``.
+        The number of the query, with ``query``, ``count`` and ``value``.
     below : float or None
-        With ``count``: the answer has fewer objects than this. A count has this or `above`.
+        With ``count`` and ``value``: the number is less than this. A count, or a value, has this or `above`.
     above : float or None
-        With ``count``: the answer has more objects than this.
+        With ``count`` and ``value``: the number is greater than this.
+    group : str or None
+        With ``value``: the group of an aggregate with `group_by`.
     """
 
     operator: str
@@ -45,28 +59,33 @@ class Condition:
     query: int = 0
     below: float | None = None
     above: float | None = None
+    group: str | None = None
 
     @functools.cached_property
     def terms(self) -> tuple["Condition", ...]:
         """The conditions on one answer of which it consists, each once, in order."""
-        if self.operator in ("query", "count"):
+        if self.operator in TERMS:
             return (self,)
         return tuple(dict.fromkeys(term for part in self.parts for term in part.terms))
 
     def table(self, terms: Sequence["Condition"]) -> np.ndarray:
-        """Return the truth table, bool of shape (2 ** `MOST_QUERIES`,).
+        """Return the truth table, int8 of shape (3 ** T,) for T terms: `FALSE`, `UNKNOWN` or `TRUE`.
 
         Parameters
         ----------
         terms : sequence of Condition
-            Bit *i* of a position in the table tells whether the *i*-th of them holds.
+            Digit *i* of a position in the table, in base 3, is the truth value of the *i*-th of them.
         """
-        if self.operator in ("query", "count"):
-            return (np.arange(1 << MOST_QUERIES) >> terms.index(self)) & 1 == 1
+        if self.operator in TERMS:
+            return (np.arange(3 ** len(terms)) // 3 ** terms.index(self) % 3).astype(np.int8)
         tables = [part.table(terms) for part in self.parts]
         if self.operator == "not":
-            return ~tables[0]
-        return np.all(tables, axis=0) if self.operator == "all" else np.any(tables, axis=0)
+            return TRUE - tables[0]
+        return np.min(tables, axis=0) if self.operator == "all" else np.max(tables, axis=0)
+
+    def holds_of(self, number: float) -> bool:
+        """Tell whether a count, or a value, keeps the bound."""
+        return number < self.below if self.below is not None else number > (self.above or 0.0)
 
 
 def parse_condition(document: Any, name: str, depth: int = 0) -> Condition:
@@ -85,8 +104,8 @@ def parse_condition(document: Any, name: str, depth: int = 0) -> Condition:
     ((operator, value),) = document.items()
     if operator == "query":
         return Condition("query", query=_parse_query(value, name))
-    if operator == "count":
-        return _parse_count(value, f"{name}: count")
+    if operator in NUMBERS:
+        return _parse_number(operator, value, f"{name}: {operator}")
     if operator == "not":
         return Condition("not", (parse_condition(value, f"{name}: not", depth + 1),))
     if not isinstance(value, list) or not 1 <= len(value) <= MOST_QUERIES:
@@ -104,8 +123,9 @@ def condition_document(condition: Condition) -> dict[str, Any]:
     """Return the JSON object of a condition; the inverse of `parse_condition`."""
     if condition.operator == "query":
         return {"query": condition.query}
-    if condition.operator == "count":
-        return {"count": {"query": condition.query} | _limit(condition)}
+    if condition.operator in NUMBERS:
+        group = {} if condition.group is None else {"group": condition.group}
+        return {condition.operator: {"query": condition.query} | group | _limit(condition)}
     parts = [condition_document(part) for part in condition.parts]
     return {condition.operator: parts[0] if condition.operator == "not" else parts}
 
@@ -115,13 +135,14 @@ def in_words(document: dict[str, Any]) -> str:
     ((operator, value),) = document.items()
     if operator == "query":
         return gettext("in query %(value)s") % {"value": value}
-    if operator == "count":
-        limit = (
-            gettext("below %(below)g") % {"below": value["below"]}
-            if value.get("below") is not None
-            else gettext("above %(above)g") % {"above": value["above"]}
-        )
-        return gettext("count of query %(query)s %(limit)s") % {"query": value["query"], "limit": limit}
+    if operator in NUMBERS:
+        about = {"query": value["query"], "group": value.get("group")}
+        about["limit"] = limit_in_words(value.get("below"), value.get("above"))
+        if operator == "count":
+            return gettext("count of query %(query)s %(limit)s") % about
+        if about["group"]:
+            return gettext("value of query %(query)s for %(group)s %(limit)s") % about
+        return gettext("value of query %(query)s %(limit)s") % about
     if operator == "not":
         return (
             gettext("not (%(value)s)") % {"value": in_words(value)}
@@ -132,6 +153,13 @@ def in_words(document: dict[str, Any]) -> str:
     return joined if len(value) == 1 else f"({joined})"
 
 
+def limit_in_words(below: float | None, above: float | None) -> str:
+    """Describe the bound of a count or of a value in words."""
+    if below is not None:
+        return gettext("below %(limit)s") % {"limit": f"{below:.15g}"}
+    return gettext("above %(limit)s") % {"limit": f"{above:.15g}"}
+
+
 def _parse_query(value, name):
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
         raise InvalidPlan(
@@ -140,14 +168,15 @@ def _parse_query(value, name):
     return value
 
 
-def _parse_count(document, name):
+def _parse_number(operator, document, name):
+    """Return the term about a number of a whole answer."""
     if not isinstance(document, dict):
         raise InvalidPlan(
             "%(name)s must be an object with query, and below or above; got %(document)s",
             name=name,
             document=f"{document!r:.200}",
         )
-    check_keys(document, COUNT_KEYS, name)
+    check_keys(document, COUNT_KEYS if operator == "count" else VALUE_KEYS, name)
     named = given(document, ("below", "above"))
     if len(named) != 1:
         raise InvalidPlan(
@@ -155,8 +184,12 @@ def _parse_count(document, name):
             name=name,
             named=", ".join(named) or gettext("none"),
         )
-    limit = parse_number(document[named[0]], f"{name}: {named[0]}", lo=0, hi=MOST_OBJECTS)
-    return Condition("count", query=_parse_query(document.get("query"), name), **{named[0]: limit})
+    bounds = {"lo": 0, "hi": MOST_OBJECTS} if operator == "count" else {}
+    limit = parse_number(document[named[0]], f"{name}: {named[0]}", **bounds)
+    group = document.get("group")
+    if group is not None:
+        group = parse_text(group, f"{name}: group")
+    return Condition(operator, query=_parse_query(document.get("query"), name), **{named[0]: limit}, group=group)
 
 
 def _limit(condition):

@@ -40,14 +40,14 @@ class RuleKind(Kind[RulePlan]):
         )
         if len(plan.terms) > MOST_QUERIES:
             raise InvalidPlan(
-                "a rule must name at most %(most_queries)s queries or counts; got %(count)s",
+                "a rule must name at most %(most_queries)s queries, counts or values; got %(count)s",
                 most_queries=MOST_QUERIES,
                 count=len(plan.terms),
             )
         if plan.whole and any(term.operator == "query" for term in plan.terms):
-            raise InvalidPlan("a rule must be about objects (query) or about whole answers (count); got both")
-        for name, table in zip(("when", "until"), plan.tables, strict=True):
-            if table[0] and not plan.whole:
+            raise InvalidPlan("a rule must be about objects (query) or about whole answers (count, value); got both")
+        for name, holds in zip(("when", "until"), plan.holds_of_none, strict=True):
+            if holds and not plan.whole:
                 raise InvalidPlan(
                     "%(name)s must not hold for objects that are in none of the answers; combine not with "
                     "a query that they are in; got %(until)s",

@@ -7,7 +7,7 @@ import numpy as np
 
 from streaming.kinds.base import Unfiltered
 from streaming.kinds.parts import Box
-from streaming.kinds.rule.conditions import Condition
+from streaming.kinds.rule.conditions import NUMBERS, TRUE, Condition
 from streaming.kinds.rule.schedule import Schedule
 
 
@@ -41,7 +41,7 @@ class RulePlan(Unfiltered):
     when : Condition
         An object has an alarm when it has been in, or not in, the answers of other queries of the same stream like
         this for long enough, or often enough. In place of that, the condition is about how many objects whole answers
-        have.
+        have, and about values of aggregates.
     until : Condition or None
         The alarm lasts while this holds, or `when` does; by default, while `when` does. It is for a second, larger area
         or a second value that must be left.
@@ -77,16 +77,35 @@ class RulePlan(Unfiltered):
         """The queries that its conditions name, each once, in order."""
         return tuple(dict.fromkeys(term.query for term in self.terms))
 
+    @functools.cached_property
+    def figures(self) -> dict[Condition, str]:
+        """What the numbers are called that its terms look at, by the terms, in the properties of its alarms.
+
+        One number is called by what it is. Of several, each is called by its query, too.
+        """
+        named = {(term.operator, term.query, term.group) for term in self.terms}
+        names = {}
+        for term in self.terms:
+            group = f" ({term.group})" if term.group else ""
+            names[term] = term.operator if len(named) == 1 else f"{term.operator} of {term.query}{group}"
+        return names
+
     @property
     def whole(self) -> bool:
         """Whether it is about whole answers, and not about objects."""
-        return any(term.operator == "count" for term in self.terms)
+        return any(term.operator in NUMBERS for term in self.terms)
 
     @functools.cached_property
     def tables(self) -> tuple[np.ndarray, np.ndarray]:
         """The truth tables over `terms` of what begins an alarm, and of what lets it last; see `Condition.table`."""
         begins = self.when.table(self.terms)
-        return begins, begins | self.until.table(self.terms) if self.until else begins
+        return begins, np.maximum(begins, self.until.table(self.terms)) if self.until else begins
+
+    @property
+    def holds_of_none(self) -> tuple[bool, bool]:
+        """Whether what begins an alarm, and what lets it last, holds for what no term is true of."""
+        begins, lasts = self.tables
+        return bool(begins[0] == TRUE), bool(lasts[0] == TRUE)
 
     @property
     def emit(self) -> str:

@@ -47,6 +47,12 @@ def _condition() -> Schema:
         "additionalProperties": False,
         "oneOf": [given_as("below", "number"), given_as("above", "number")],
     }
+    value = {name: {"type": ["number", "null"], "description": limits[name]["description"]} for name in limits}
+    group = {"type": ["string", "null"], "minLength": 1, "description": descriptions(Condition)["group"]}
+    properties["value"] = properties["count"] | {
+        "description": "The value of an aggregate, or of one of its groups: below a number, or above.",
+        "properties": {"query": query, "group": group} | value,
+    }
     return {
         "description": f"{summary(Condition)} {descriptions(Condition)['operator']}",
         "type": "object",

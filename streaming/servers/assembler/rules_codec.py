@@ -2,12 +2,14 @@
 
 import numpy as np
 
-from streaming.servers.assembler.rule_counts import Counts
-from streaming.servers.assembler.rules import BEGINNING, ENTRY, PARTNERS, RuleState
+from streaming.servers.assembler.rule_changes import PARTNERS
+from streaming.servers.assembler.rule_entries import BEGINNING, ENTRY
+from streaming.servers.assembler.rule_numbers import Numbers
+from streaming.servers.assembler.rules import RuleState
 from streaming.servers.control.border import left_out_of_rows, left_out_rows
 from streaming.servers.runs_codec import first_number, heads_of, parts_of, table_of
 from streaming.spaces import Space
-from streaming.state.codec import HEAD, Codec, Tables, head_of, with_head
+from streaming.state.codec import HEAD, Codec, Tables, frame_of_table, head_of, table_of_frame, with_head
 
 _COLUMNS = {"entries": ENTRY, "beginnings": BEGINNING, "partners": PARTNERS}
 
@@ -21,20 +23,23 @@ def _encode(state):
     tables = {name: getattr(state, name) for name in _COLUMNS}
     head = {
         "tables": heads_of(tables),
-        "counts": state.counts.document(),
+        "numbers": state.numbers.document(),
+        "stopped": state.stopped.tolist(),
         "now_us": state.now_us,
         "off": state.off.tolist(),
         "left_out": left_out_rows(state.left_out),
     }
-    return {HEAD: Tables([with_head(state.over, head), state.lasting])} | parts_of(tables)
+    frames = [table_of_frame(frame) for frame in (state.numbers.measures, state.numbers.members)]
+    return {HEAD: Tables([with_head(state.over, head), state.lasting, *frames])} | parts_of(tables)
 
 
 def _decode(parts):
-    over, lasting = parts[HEAD].tables()
+    over, lasting, *frames = parts[HEAD].tables()
     head = head_of(over)
     tables = {name: table_of(name, like, head["tables"], parts) for name, like in _COLUMNS.items()}
     more = {
-        "counts": Counts.of(head["counts"]) if "counts" in head else Counts(),
+        "numbers": Numbers.of(head["numbers"], *map(frame_of_table, frames)),
+        "stopped": np.array(head["stopped"], dtype=np.int64),
         "now_us": head["now_us"],
         "off": np.array(head["off"], dtype=np.int64),
         "left_out": left_out_of_rows(head["left_out"]),

@@ -21,6 +21,7 @@ import numpy as np
 from streaming.elements import stream_number
 from streaming.kinds.base import Plan
 from streaming.kinds.registry import kind_of
+from streaming.kinds.rule.plan import RulePlan
 from streaming.kinds.sketch.plan import SketchPlan
 from streaming.operators.distributed import DistributedQueries
 from streaming.operators.encounters import Encounter, Ordering
@@ -346,6 +347,11 @@ class Registry:
         return self.evaluated.rules.rules
 
     @property
+    def rule_plans(self) -> Mapping[int, RulePlan]:
+        """The plans of the rules that run, by number."""
+        return self.evaluated.rules.plans
+
+    @property
     def tracks(self) -> TrackQueries:
         """The queries about tracks that run, compiled."""
         return self.evaluated.tracks.queries
@@ -355,11 +361,16 @@ class Registry:
         """The numbers of the queries that rules name, int64, ascending; also those that rules left out name."""
         return self.running.rules.rules.queries
 
+    @property
+    def valued(self) -> np.ndarray:
+        """The numbers of the aggregates whose values rules look at, int64, ascending; also of rules left out."""
+        return self.running.rules.rules.valued
+
     @functools.cached_property
     def watches_assembled(self) -> bool:
-        """Whether a rule names a query whose answer the assembler reports."""
+        """Whether a rule names a query whose objects the assembler reports; aggregates have groups in place of them."""
         columns = self.running.columns
-        queries = columns.query[columns.having(DISTRIBUTED | ENCOUNTER)]
+        queries = np.setdiff1d(columns.query[columns.having(DISTRIBUTED | ENCOUNTER)], self.valued)
         return any(self.assembled(query) for query in queries[find(self.watched, queries)[1]].tolist())
 
     @property

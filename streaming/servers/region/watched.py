@@ -1,4 +1,4 @@
-"""What a region tells the assembler of the answers that rules watch: who entered and who left.
+"""What a region tells the assembler of the answers that rules watch: who entered and who left, and what they measure.
 
 The assembler looks at rules when the clock is set. Until then a region keeps what it has to tell.
 
@@ -8,10 +8,11 @@ silent leaves when its time-to-live has passed. What the object did not do itsel
 are whole seconds: so it does not matter when in a second the clock is set, either.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
+import polars as pl
 import pyarrow as pa
 
 from streaming.operators.runs import find
@@ -21,10 +22,24 @@ from streaming.servers.answers.tuples import Results
 from streaming.servers.control.registry import MICROSECONDS, Applied, Registry
 from streaming.servers.control.step import ControlStep
 from streaming.servers.region.objects import ObjectTable
-from streaming.state.codec import HEAD, Codec, Tables
+from streaming.state.codec import HEAD, Codec, Tables, array_of, frame_of_table, table_of_frame
 
 COLUMNS = ("query", "sign", "key_hash", "partner_hash", "time_us")
 SCHEMA = pa.schema([*((name, pa.int8() if name == "sign" else pa.int64()) for name in COLUMNS), ("batch", pa.int64())])
+# Changes of the members of aggregates. `here` tells whether the object is a member from then on; `whole` is true of all
+# members of an aggregate that a rule begins to look at.
+MEASURES = pl.Schema(
+    {
+        "query": pl.Int64,
+        "key": pl.Int64,
+        "value": pl.Float64,
+        "group": pl.String,
+        "time_us": pl.Int64,
+        "batch": pl.Int64,
+        "here": pl.Boolean,
+        "whole": pl.Boolean,
+    }
+)
 
 # What an object does itself by a report.
 OF_REPORTS = (MOVED, FILTERED, HANDOFF, QUIET_HANDOFF)
@@ -76,10 +91,16 @@ class Watched:
     ----------
     changes, snapshots : pyarrow.Table
         With `SCHEMA`. As in a fragment, an object that went to another region left here and entered there.
+    measures : polars.DataFrame
+        With `MEASURES`.
+    lacking : ndarray of int64
+        The queries that rules watch and that are left out in the newest micro-batch, since they failed; ascending.
     """
 
     changes: pa.Table = field(default_factory=SCHEMA.empty_table)
     snapshots: pa.Table = field(default_factory=SCHEMA.empty_table)
+    measures: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=MEASURES))
+    lacking: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
 
     @classmethod
     def of(
@@ -108,13 +129,19 @@ class Watched:
         changes = _chosen(told, names, batch)
         if changes.num_rows:
             reason = told["reason"].to_numpy()[find(names, told["query"].to_numpy())[1]]
-            time_us = _happened(changes, reason, clock_us or control.now_us, heard, control.after)
+            told_us, key = changes["time_us"].to_numpy(), changes["key_hash"].to_numpy()
+            time_us = happened(told_us, key, reason, clock_us or control.now_us, heard, control.after)
             changes = changes.set_column(COLUMNS.index("time_us"), SCHEMA.field("time_us"), pa.array(time_us))
         return cls(fanned_out(changes, shared), _chosen(_of_members(results.snapshots), queries, batch))
 
     def after(self, earlier: "Watched") -> "Watched":
         """Return these changes after those of earlier micro-batches."""
-        return Watched(pa.concat_tables([earlier.changes, self.changes]), self.snapshots)
+        changes = pa.concat_tables([earlier.changes, self.changes])
+        return replace(self, changes=changes, measures=pl.concat([earlier.measures, self.measures]))
+
+    def lacks(self, left_out: Collection[int], watched: np.ndarray) -> "Watched":
+        """Return the same with the queries that a server leaves out, given those that rules watch, ascending."""
+        return replace(self, lacking=np.intersect1d(np.array(list(left_out), dtype=np.int64), watched))
 
 
 def _of_members(table):
@@ -122,9 +149,22 @@ def _of_members(table):
     return table.filter(pa.array(np.isin(table["sign"].to_numpy(), (ENTERED, LEFT))))
 
 
-def _happened(changes, reason, clock_us, heard, registry):
-    """Return when objects entered or left answers, in microseconds, int64."""
-    told_us, key = changes["time_us"].to_numpy(), changes["key_hash"].to_numpy()
+def happened(
+    told_us: np.ndarray, key: np.ndarray, reason: np.ndarray, clock_us: int, heard: Heard | None, registry: Registry
+) -> np.ndarray:
+    """Return when objects entered or left answers, in microseconds, int64 of shape (K,).
+
+    Parameters
+    ----------
+    told_us : ndarray of int64, shape (K,)
+        The times of their newest elements.
+    key : ndarray of int64, shape (K,)
+        Their `key_hash`.
+    reason : ndarray of int8, shape (K,)
+    clock_us : int
+    heard : Heard or None
+    registry : Registry
+    """
     time_us = np.maximum(told_us, clock_us)
     if heard is None:
         return whole_second(time_us)
@@ -150,8 +190,14 @@ def _chosen(table, queries, batch):
     return chosen.append_column(SCHEMA.field("batch"), pa.array(np.full(chosen.num_rows, batch))).cast(SCHEMA)
 
 
+def _encoded(state):
+    lacking = pa.table({"query": state.lacking})
+    return {HEAD: Tables([state.changes, state.snapshots, table_of_frame(state.measures), lacking])}
+
+
 def _decoded(parts):
-    return Watched(*parts[HEAD].tables())
+    changes, snapshots, measures, lacking = parts[HEAD].tables()
+    return Watched(changes, snapshots, frame_of_table(measures), array_of(lacking["query"]))
 
 
-WATCHED = Codec(lambda batch: Watched(), lambda state: {HEAD: Tables([state.changes, state.snapshots])}, _decoded)
+WATCHED = Codec(lambda batch: Watched(), _encoded, _decoded)

@@ -1,0 +1,219 @@
+"""The alarms of rules that begin and end in a micro-batch, as result tuples."""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import orjson
+import pyarrow as pa
+
+from streaming.elements import bounds_array, bounds_of
+from streaming.kinds.registry import kind_of
+from streaming.operators.rules import number_of
+from streaming.operators.runs import find
+from streaming.results import CANCELLED, EDITED, ENTERED, LEFT, MOVED, REGISTERED, SNAPSHOT, result_schema
+from streaming.servers.answers.members import Answers
+from streaming.servers.answers.names import names_of
+from streaming.servers.assembler.all_regions import AllRegions
+from streaming.servers.assembler.rows import alarm_rows
+from streaming.servers.assembler.rule_entries import ALARM, WHOLE, Entries
+from streaming.servers.assembler.rule_numbers import Numbers
+from streaming.servers.control.step import ControlStep
+from streaming.servers.sorted_runs import SortedRuns
+
+
+class Alarms:
+    """The alarms of one micro-batch, in the order in which they are told.
+
+    Parameters
+    ----------
+    control : ControlStep
+    all_regions : AllRegions
+    lasting : pyarrow.Table
+        The tuples with which the alarms by a rate, and those about whole answers, began that last.
+    stopped : ndarray of bool, shape (R,)
+        Which rules name a query that does not run.
+    """
+
+    def __init__(self, control: ControlStep, all_regions: AllRegions, lasting: pa.Table, stopped: np.ndarray) -> None:
+        self._control, self._all, self._lasting, self._stopped = control, all_regions, lasting, stopped
+        self._rules, self._space = control.after.rules, control.after.space
+        self._tuples: list[tuple[np.ndarray, ...]] = []
+
+    def tell(self, entries: Entries, sign: int, time_us: np.ndarray, unknown: np.ndarray | None = None) -> None:
+        """Note alarms that begin or end; see `rule_entries.Tell`."""
+        rule = entries["rule"]
+        reason = np.full(len(rule), MOVED)
+        if sign == ENTERED and len(self._control.applied.changed):
+            begun = find(self._control.applied.changed, rule)[1]
+            before = find(self._control.before.rules.ids, rule)[1]
+            reason = np.where(begun, np.where(before, EDITED, REGISTERED), MOVED)
+        if unknown is not None:
+            reason[unknown & self._stopped[self._rules.place_of(rule)[0]]] = CANCELLED
+        self.note(rule, entries["object"], sign, reason, time_us)
+
+    def note(self, rule: np.ndarray, key: np.ndarray, sign: int, reason: np.ndarray, time_us: np.ndarray) -> None:
+        """Note alarms of rules and objects, each of shape (K,), that begin or end for a reason at a time."""
+        if len(rule):
+            self._tuples.append((rule, key, np.full(len(rule), sign), reason, time_us))
+
+    def rows(self, numbers: Numbers) -> pa.Table:
+        """Return the alarms as result tuples in their order, with their objects, or numbers, as they are now."""
+        if not self._tuples:
+            return result_schema(self._space).empty_table()
+        rule, key, sign, reason, time_us = (np.concatenate(column) for column in zip(*self._tuples, strict=True))
+        table, known = self._objects(rule, key)
+        table = with_whole(table, rule[known], key[known] == WHOLE, self._fresh(numbers))
+        told = {"query": rule, "sign": sign.astype(np.int8), "reason": reason.astype(np.int8), "time_us": time_us}
+        return with_columns(table, {name: column[known] for name, column in told.items()})
+
+    def _objects(self, rule, key):
+        """Return tuples with objects as they are now, or as they were told last, and which of them (K,) are known."""
+        unique, place = np.unique(key, return_inverse=True)
+        zeros = np.zeros(len(unique), dtype=np.int64)
+        whole = alarm_rows(unique[unique == WHOLE], self._space)
+        objects = self._lasting.filter(pa.array(self._lasting["key_hash"].to_numpy() != WHOLE))
+        table = pa.concat_tables([self._all.rows(Answers(unique, zeros, zeros), zeros), objects, whole])
+        key_hash = table["key_hash"].to_numpy()
+        order = np.argsort(key_hash, kind="stable")
+        at, known = (found[place] for found in find(key_hash[order], unique))
+        return table.take(pa.array(order[at[known]])), known
+
+    def _fresh(self, numbers):
+        """Return what gives the place of an alarm about whole answers, and its properties, as they are now."""
+        known = dict(zip(map(tuple, numbers.keys.tolist()), numbers.known().tolist(), strict=True))
+
+        def told(rule):
+            plan = _plan(rule, self._control)
+            return _place(plan, self._control), orjson.dumps(_figures(plan, known)).decode()
+
+        return told
+
+    def lasting(self, new: pa.Table, entries: SortedRuns) -> pa.Table:
+        """Return the tuples with which alarms began that last, given what is new and the entries; see the class."""
+        place, kept = self._rules.place_of(new["query"].to_numpy())
+        kept[kept] = (self._rules.within_us[place[kept]] > 0) | self._rules.whole[place[kept]]
+        begun = new.filter(pa.array(kept & (new["sign"].to_numpy() == ENTERED)))
+        rows = pa.concat_tables([self._lasting, begun])
+        name = names_of(rows["query"].to_numpy(), rows["key_hash"].to_numpy())
+        # Of an alarm that ended and began again, the newest.
+        newest = np.sort(len(name) - 1 - np.unique(name[::-1], return_index=True)[1])
+        rows = rows.take(pa.array(newest))
+        names, of = np.unique(name[newest], return_inverse=True)
+        part, row = entries.find(names)
+        lasts = part >= 0
+        lasts[lasts] = entries.take(part[lasts], row[lasts], ("phase",))["phase"] == ALARM
+        return rows.filter(pa.array(lasts[of]))
+
+    def snapshots(self, entries: SortedRuns, over: pa.Table, lasting: pa.Table) -> pa.Table:
+        """Return the whole answers of the rules whose snapshots were asked for, as they were told: without `over`."""
+        asked = np.unique(np.array(self._control.applied.snapshots, dtype=np.int64))
+        asked = asked[find(self._rules.ids, asked)[1]]
+        if not len(asked):
+            return result_schema(self._space).empty_table()
+        part, row = entries.select(lambda run: (run.columns["phase"] == ALARM) & find(asked, run.columns["rule"])[1])
+        found = entries.take(part, row)
+        waiting, first = np.unique(names_of(over["query"].to_numpy(), over["key_hash"].to_numpy()), return_index=True)
+        told = ~find(waiting, names_of(found["rule"], found["object"]))[1]
+        rule = found["rule"][told]
+        key = found["object"][told]
+        objects, known = self._objects(rule, key)
+        begun = dict(
+            zip(lasting["query"].to_pylist(), lasting.select(["bounds", "properties"]).to_pylist(), strict=True)
+        )
+        objects = with_whole(objects, rule[known], key[known] == WHOLE, lambda one: tuple(begun[one].values()))
+        rows = with_columns(objects, {"query": rule[known]})
+        # Of alarms whose next tuple waits, only those that it ends were told.
+        next_told = over.take(pa.array(first))
+        ends = (next_told["sign"].to_numpy() == LEFT) & find(asked, next_told["query"].to_numpy())[1]
+        rows = pa.concat_tables([rows, next_told.filter(pa.array(ends))])
+        signs = {"sign": ENTERED, "reason": SNAPSHOT}
+        return with_columns(rows, {name: np.full(rows.num_rows, sign, dtype=np.int8) for name, sign in signs.items()})
+
+
+def with_columns(table: pa.Table, columns: dict[str, np.ndarray]) -> pa.Table:
+    """Return result tuples with other values in some columns."""
+    for name, column in columns.items():
+        field = table.schema.field(name)
+        table = table.set_column(table.schema.get_field_index(name), field, pa.array(column).cast(field.type))
+    return table
+
+
+def with_whole(
+    table: pa.Table, rule: np.ndarray, whole: np.ndarray, told: Callable[[int], tuple[Sequence[float], str]]
+) -> pa.Table:
+    """Return the tuples of alarms of rules (K,) with places and properties where they are about `whole` answers.
+
+    Parameters
+    ----------
+    table : pyarrow.Table
+    rule : ndarray of int64, shape (K,)
+    whole : ndarray of bool, shape (K,)
+    told : callable
+        Given a rule, returns the box of its alarm, and the properties, a JSON object.
+    """
+    rows = np.flatnonzero(whole)
+    if not len(rows):
+        return table
+    bounds, properties = bounds_of(table["bounds"]).copy(), table["properties"].to_pylist()
+    for row in rows.tolist():
+        bounds[row], properties[row] = told(int(rule[row]))
+    table = with_columns(table, {"properties": np.array(properties, dtype=object)})
+    place = table.schema.get_field_index("bounds")
+    return table.set_column(place, table.schema.field(place), bounds_array(bounds))
+
+
+def _plan(rule, control):
+    """Return the plan of a rule, also of one that has ended."""
+    rules = [registry.rule_plans for registry in (control.after, control.before)]
+    return next(plans[rule] for plans in rules if rule in plans)
+
+
+def _figures(plan, known):
+    """Return the numbers that a rule looks at, as the properties of its alarm; None where one is not known."""
+    figures = {}
+    for term, name in plan.figures.items():
+        number = known.get((term.query, number_of(term)), np.nan)
+        figures[name] = None if np.isnan(number) else int(number) if term.operator == "count" else number
+    return figures
+
+
+def _place(plan, control):
+    """Return the middle of the area of the first query that a rule names and that has one, as a box.
+
+    The box has no bounds in a dimension in which the area has none, and nowhere if no query has an area.
+    """
+    for query in plan.queries:
+        watched = next((found for found in map(_running(query), (control.after, control.before)) if found), None)
+        if watched is not None and (middle := _middle(watched, control.after.space)) is not None:
+            return middle
+    return control.after.space.whole()
+
+
+def _running(query):
+    return lambda registry: registry.plan(query) if registry.runs(query) else None
+
+
+def _middle(plan, space):
+    """Return the middle of the area of a query as a box, None if it has no area."""
+    kind = kind_of(plan)
+    focus, box = kind.focus(plan), np.array(space.whole(), dtype=np.float64)
+    if focus is not None:
+        middle = np.r_[focus.at, np.full(space.n - len(focus.at), np.nan)] if focus.at else np.full(space.n, np.nan)
+    else:
+        area = np.array(kind.box(plan), dtype=np.float64)
+        low, high = area[: space.n], area[space.n :]
+        with np.errstate(invalid="ignore"):
+            middle = (low + high) / 2
+        middle[~np.isfinite(middle) | (low <= _ends(space, "lo")) & (high >= _ends(space, "hi"))] = np.nan
+        for axis, dimension in enumerate(space.dimensions):
+            if dimension.wraps and middle[axis] > dimension.hi:
+                middle[axis] -= dimension.extent
+    known = ~np.isnan(middle)
+    if not known[:2].all():
+        return None
+    box[np.r_[known, known]] = np.r_[middle[known], middle[known]]
+    return box
+
+
+def _ends(space, side):
+    return np.array([getattr(dimension, side) for dimension in space.dimensions])

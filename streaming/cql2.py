@@ -13,6 +13,7 @@ from typing import Any
 from lark import Lark, Token, Transformer, UnexpectedCharacters, UnexpectedToken, v_args
 
 from streaming.errors import InvalidPlan
+from streaming.language import gettext_noop
 
 MAX_CHARACTERS = 2_000
 
@@ -68,8 +69,8 @@ QUOTED: /"([^"]|"")+"/
 NAME: /[^\W\d][\w.:]*/
 %ignore /\s+/
 """
-_VALUE = "a number, a text in single quotes, or the name of a property"
-_OPERATOR = "an operator such as =, < or AND"
+_VALUE = gettext_noop("a number, a text in single quotes, or the name of a property")
+_OPERATOR = gettext_noop("an operator such as =, < or AND")
 # Operators of other languages that people write by habit, each with the operator of CQL2.
 _HABITS = {"==": "=", "&&": "AND", "||": "OR", "!": "NOT"}
 
@@ -177,43 +178,66 @@ def parse_text(text: str) -> Any:
     streaming.errors.InvalidPlan: where: an operator such as =, < or AND is expected at character 15; got AN
     """
     if len(text) > MAX_CHARACTERS:
-        raise InvalidPlan(f"where must have at most {MAX_CHARACTERS} characters; got {len(text)}")
+        raise InvalidPlan(
+            "%(where)s must have at most %(max_characters)s characters; got %(count)s",
+            where="where",
+            max_characters=MAX_CHARACTERS,
+            count=len(text),
+        )
     try:
         return _parser().parse(text)
     except UnexpectedToken as error:
         token, values = error.token, "NUMBER" in error.expected
     except UnexpectedCharacters as error:
         token, values = Token("", text[error.pos_in_stream], error.pos_in_stream), "NUMBER" in error.allowed
-    raise InvalidPlan(f"where: {_explained(text, token, values)}")
+    raise InvalidPlan("%(where)s: %(fault)s", where="where", fault=_explained(text, token, values))
 
 
 def _explained(text, token, values):
-    """Return why the parser rejects a token of a text; `values` tells whether it expected a value there."""
+    """Return the error why the parser rejects a token of a text; `values` tells whether it expected a value there."""
     if token.type == "$END":
         return _unfinished(text, values)
     start, character = token.start_pos, token.start_pos + 1
     if token[0] in "'\"":
-        return f"the {token[0]} at character {character} is not closed" if values else _misplaced(text, token)
+        return (
+            InvalidPlan("the %(mark)s at character %(character)s is not closed", mark=token[0], character=character)
+            if values
+            else _misplaced(text, token)
+        )
     habit = next((h for h in _HABITS if text.startswith(h, start) or text.startswith(h, max(0, start - 1))), None)
     if habit is not None:
-        return f"write {_HABITS[habit]} instead of {habit} at character {text.find(habit, max(0, start - 1)) + 1}"
+        return InvalidPlan(
+            "write %(operator)s instead of %(habit)s at character %(character)s",
+            operator=_HABITS[habit],
+            habit=habit,
+            character=text.find(habit, max(0, start - 1)) + 1,
+        )
     if token == ")" and not values:
-        return f"the ) at character {character} closes no bracket"
+        return InvalidPlan("the ) at character %(character)s closes no bracket", character=character)
     if values:
-        return f"a value is expected at character {character}: {_VALUE}; got {_word(text, start)}"
+        return InvalidPlan(
+            "a value is expected at character %(character)s: %(value)s; got %(text)s",
+            character=character,
+            value=InvalidPlan(_VALUE),
+            text=_word(text, start),
+        )
     return _misplaced(text, token)
 
 
 def _unfinished(text, values):
     """Return what is missing at the end of a text."""
     if not text.strip():
-        return "a condition is missing"
+        return InvalidPlan("a condition is missing")
     if values:
-        return f"a value is missing at the end, character {len(text) + 1}: {_VALUE}"
+        return InvalidPlan(
+            "a value is missing at the end, character %(character)s: %(value)s",
+            character=len(text) + 1,
+            value=InvalidPlan(_VALUE),
+        )
     opened = _open_bracket(text)
     if opened is not None:
-        return f"the ( at character {opened + 1} is not closed"
-    return f"something is missing at the end, character {len(text) + 1}"
+        return InvalidPlan("the ( at character %(character)s is not closed", character=opened + 1)
+    return InvalidPlan("something is missing at the end, character %(character)s", character=len(text) + 1)
 
 
 def _open_bracket(text):
@@ -230,9 +254,16 @@ def _open_bracket(text):
 def _misplaced(text, token):
     """Return the message that an operator is expected in the place of a token."""
     start = token.start_pos
-    words = f"{_OPERATOR} is expected at character {start + 1}; got {_word(text, start)}"
+    words = InvalidPlan(
+        "%(operator)s is expected at character %(character)s; got %(text)s",
+        operator=InvalidPlan(_OPERATOR),
+        character=start + 1,
+        text=_word(text, start),
+    )
     after_name = token.type == "NAME" and text[:start].rstrip()[-1:].isalnum()
-    return words + (' (a name with spaces needs "double quotes")' if after_name and not _is_near_keyword(token) else "")
+    if after_name and not _is_near_keyword(token):
+        return InvalidPlan('%(fault)s (a name with spaces needs "double quotes")', fault=words)
+    return words
 
 
 def _is_near_keyword(token):

@@ -56,11 +56,21 @@ def parse_filter(text: str) -> pl.Expr:
     """
     tree = parse_text(text)
     if _depth(tree) > MAX_DEPTH:
-        raise InvalidPlan(f"where must not nest more than {MAX_DEPTH} levels; got {_depth(tree)}")
+        raise InvalidPlan(
+            "%(where)s must not nest more than %(max_depth)s levels; got %(tree)s",
+            where="where",
+            max_depth=MAX_DEPTH,
+            tree=_depth(tree),
+        )
     expression = expression_of(tree)
     names = property_names(expression)
     if len(names) > MAX_PROPERTIES:
-        raise InvalidPlan(f"where may name at most {MAX_PROPERTIES} properties; got {len(names)}")
+        raise InvalidPlan(
+            "%(where)s may name at most %(max_properties)s properties; got %(count)s",
+            where="where",
+            max_properties=MAX_PROPERTIES,
+            count=len(names),
+        )
     _check(expression)
     return expression
 
@@ -88,7 +98,9 @@ def _check(expression):
     try:
         passes(expression, pa.array(['{"": ""}']))
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
-        raise InvalidPlan(f"where must be something that can be evaluated; got {error!s:.200}") from None
+        raise InvalidPlan(
+            "%(where)s must be something that can be evaluated; got %(error)s", where="where", error=f"{error!s:.200}"
+        ) from None
 
 
 def _depth(tree: Any) -> int:
@@ -106,13 +118,18 @@ def expression_of(node: Any) -> pl.Expr:
     if isinstance(node, bool):
         return pl.lit(node)
     if not isinstance(node, dict):
-        raise InvalidPlan(f"where must be a condition; got the value {_shown(node)}")
+        raise InvalidPlan("%(where)s must be a condition; got the value %(node)s", where="where", node=_shown(node))
     if "property" in node:
         return _as_boolean(node)
     compile_operator = _BOOLEAN.get(node.get("op", ""))
     if compile_operator is None:
         known = ", ".join(sorted(_BOOLEAN))
-        raise InvalidPlan(f"where knows the operators {known}; got {node.get('op', next(iter(node), ''))!r}")
+        raise InvalidPlan(
+            "%(where)s knows the operators %(known)s; got %(op)s",
+            where="where",
+            known=known,
+            op=repr(node.get("op", next(iter(node), ""))),
+        )
     return compile_operator(node["op"], node["args"])
 
 
@@ -155,7 +172,9 @@ def _like(_, args):
     folded = isinstance(pattern, dict) and pattern.get("op") == "casei"
     literal = pattern["args"][0] if folded else pattern
     if not isinstance(literal, str):
-        raise InvalidPlan(f"where: LIKE needs a text as its pattern; got {_shown(literal)}")
+        raise InvalidPlan(
+            "%(where)s: LIKE needs a text as its pattern; got %(literal)s", where="where", literal=_shown(literal)
+        )
     regex = "".join(_LIKE.get(character, re.escape(character)) for character in literal)
     return _as_text(value).str.contains(f"{'(?i)' if folded else ''}^(?s:{regex})$")
 
@@ -210,7 +229,7 @@ def _is_property(node):
 
 def _finite(number):
     if abs(number) == float("inf"):
-        raise InvalidPlan("where: a number must be smaller than 1.8e308; got a larger one")
+        raise InvalidPlan("%(where)s: a number must be smaller than 1.8e308; got a larger one", where="where")
     return float(number)
 
 
@@ -222,7 +241,7 @@ def _as_number(node) -> pl.Expr:
     if isinstance(node, dict) and node.get("op") in _ARITHMETIC:
         left, right = (_as_number(arg) for arg in node["args"])
         return _ARITHMETIC[node["op"]](left, right)
-    raise InvalidPlan(f"where: a number or a property is needed; got {_shown(node)}")
+    raise InvalidPlan("%(where)s: a number or a property is needed; got %(node)s", where="where", node=_shown(node))
 
 
 def _as_text(node) -> pl.Expr:
@@ -232,7 +251,7 @@ def _as_text(node) -> pl.Expr:
         return text_column(node["property"])
     if isinstance(node, dict) and node.get("op") == "casei" and len(node["args"]) == 1:
         return _as_text(node["args"][0]).str.to_lowercase()
-    raise InvalidPlan(f"where: a text or a property is needed; got {_shown(node)}")
+    raise InvalidPlan("%(where)s: a text or a property is needed; got %(node)s", where="where", node=_shown(node))
 
 
 def _as_boolean(node) -> pl.Expr:
@@ -241,7 +260,7 @@ def _as_boolean(node) -> pl.Expr:
     if _is_property(node):
         text = text_column(node["property"])
         return pl.when(text.is_in(["true", "false"])).then(text == "true").otherwise(None)
-    raise InvalidPlan(f"where: TRUE, FALSE or a property is needed; got {_shown(node)}")
+    raise InvalidPlan("%(where)s: TRUE, FALSE or a property is needed; got %(node)s", where="where", node=_shown(node))
 
 
 def _shown(node):

@@ -133,7 +133,11 @@ class PropertyColumns:
 
 def _checked(name):
     if not _NAME.fullmatch(name):
-        raise InvalidPlan(f"where: a property's name must have no quotes, brackets or backslashes; got {name!r:.220}")
+        raise InvalidPlan(
+            "%(where)s: a property's name must have no quotes, brackets or backslashes; got %(name)s",
+            where="where",
+            name=f"{name!r:.220}",
+        )
     return name
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from streaming.errors import InvalidSpace
+from streaming.language import gettext
 
 FULL_TURN_DEG = 360.0
 MAX_DIMENSIONS = 8
@@ -112,9 +113,18 @@ class Space:
         # Without numpy: it takes many times as long for so few numbers, and plans are read by the thousand.
         for name, corner in (("lo", lo), ("hi", hi)):
             if not isinstance(corner, list | tuple) or not 1 <= len(corner) <= self.n:
-                raise InvalidSpace(f"{name} must be a list of 1 to {self.n} numbers; got {corner!r}")
+                raise InvalidSpace(
+                    "%(name)s must be a list of 1 to %(n)s numbers; got %(corner)s",
+                    name=name,
+                    n=self.n,
+                    corner=repr(corner),
+                )
         if len(lo) != len(hi):
-            raise InvalidSpace(f"lo and hi must have equally many numbers; got {len(lo)} and {len(hi)}")
+            raise InvalidSpace(
+                "lo and hi must have equally many numbers; got %(count)s and %(count_2)s",
+                count=len(lo),
+                count_2=len(hi),
+            )
         intervals = [_interval(*bounded) for bounded in zip(self.dimensions, lo, hi, strict=False)]
         beyond = self.n - len(intervals)
         lower, upper = zip(*intervals, strict=True)
@@ -159,26 +169,52 @@ def _interval(dimension, low, high):
     known = [value for value in (low, high) if value is not None]
     for value in known:
         if not _is_finite(value):
-            raise InvalidSpace(f"{dimension.name} must be a finite number; got {value!r}")
+            raise InvalidSpace(
+                "%(name)s must be a finite number; got %(value)s", name=dimension.name, value=repr(value)
+            )
     if len(known) == 2:
         _check_interval(dimension, low, high)
         return low, high
     if known and dimension.wraps:
-        raise InvalidSpace(f"{dimension.name} must have both bounds or none, since it wraps; got {low!r} and {high!r}")
+        raise InvalidSpace(
+            "%(name)s must have both bounds or none, since it wraps; got %(low)s and %(high)s",
+            name=dimension.name,
+            low=repr(low),
+            high=repr(high),
+        )
     if known and not dimension.lo <= known[0] <= dimension.hi:
-        raise InvalidSpace(f"{dimension.name} must lie within [{dimension.lo:g}, {dimension.hi:g}]; got {known[0]!r}")
+        raise InvalidSpace(
+            "%(name)s must lie within [%(lo)g, %(hi)g]; got %(known)s",
+            name=dimension.name,
+            lo=dimension.lo,
+            hi=dimension.hi,
+            known=repr(known[0]),
+        )
     return -math.inf if low is None else low, math.inf if high is None else high
 
 
 def _check_interval(dimension, low, high):
     """Raise InvalidSpace unless [low, high] is an interval that lies within the dimension."""
     if low > high:
-        raise InvalidSpace(f"{dimension.name}: lo must not exceed hi; got {low!r} > {high!r}")
+        raise InvalidSpace(
+            "%(name)s: lo must not exceed hi; got %(low)s > %(high)s",
+            name=dimension.name,
+            low=repr(low),
+            high=repr(high),
+        )
     if not dimension.lo <= low <= dimension.hi:
-        raise InvalidSpace(f"{dimension.name} must start within [{dimension.lo:g}, {dimension.hi:g}]; got {low!r}")
+        raise InvalidSpace(
+            "%(name)s must start within [%(lo)g, %(hi)g]; got %(low)s",
+            name=dimension.name,
+            lo=dimension.lo,
+            hi=dimension.hi,
+            low=repr(low),
+        )
     limit = low + dimension.extent if dimension.wraps else dimension.hi
     if high > limit:
-        raise InvalidSpace(f"{dimension.name} must end at {limit:g} or before; got {high!r}")
+        raise InvalidSpace(
+            "%(name)s must end at %(limit)g or before; got %(high)s", name=dimension.name, limit=limit, high=repr(high)
+        )
 
 
 def _is_finite(value):
@@ -215,20 +251,26 @@ def parse_space(document: Any) -> Space:
     1
     """
     document = _object(document)
-    _check_keys(document, SPACE_KEYS, "a space")
+    _check_keys(document, SPACE_KEYS, gettext("a space"))
     name = document.get("name")
     if not isinstance(name, str) or not SPACE_NAME.fullmatch(name) or len(name) > MAX_NAME_CHARACTERS:
         raise InvalidSpace(
-            f"a space's name must be lower case letters, digits, - and _, a letter first, at most "
-            f"{MAX_NAME_CHARACTERS}; got {name!r:.80}"
+            "a space's name must be lower case letters, digits, - and _, a letter first, at most "
+            "%(max_name_characters)s; got %(name)s",
+            max_name_characters=MAX_NAME_CHARACTERS,
+            name=f"{name!r:.80}",
         )
     dimensions = document.get("dimensions")
     if not isinstance(dimensions, list) or not 1 <= len(dimensions) <= MAX_DIMENSIONS:
-        raise InvalidSpace(f"dimensions must be a list of 1 to {MAX_DIMENSIONS} objects; got {dimensions!r:.200}")
+        raise InvalidSpace(
+            "dimensions must be a list of 1 to %(max_dimensions)s objects; got %(dimensions)s",
+            max_dimensions=MAX_DIMENSIONS,
+            dimensions=f"{dimensions!r:.200}",
+        )
     parsed = tuple(_dimension(dimension) for dimension in dimensions)
     names = [dimension.name for dimension in parsed]
     if len(set(names)) < len(names):
-        raise InvalidSpace(f"the names of dimensions must be distinct; got {', '.join(names)}")
+        raise InvalidSpace("the names of dimensions must be distinct; got %(names)s", names=", ".join(names))
     geographic = _flag(document, "geographic")
     if geographic:
         _check_geographic(parsed)
@@ -251,43 +293,60 @@ def _object(document):
         try:
             document = json.loads(document)
         except ValueError as error:
-            raise InvalidSpace(f"a space must be a JSON object; {error}") from None
+            raise InvalidSpace("a space must be a JSON object; %(error)s", error=error) from None
     if not isinstance(document, dict):
-        raise InvalidSpace(f"a space must be a JSON object; got {document!r:.200}")
+        raise InvalidSpace("a space must be a JSON object; got %(document)s", document=f"{document!r:.200}")
     return document
 
 
 def _check_keys(document: Mapping[str, Any], keys, what):
     if unknown := sorted(set(document) - set(keys)):
-        raise InvalidSpace(f"{what} has the keys {', '.join(keys)}; got the unknown {', '.join(unknown):.80}")
+        raise InvalidSpace(
+            "%(what)s has the keys %(keys)s; got the unknown %(unknown)s",
+            what=what,
+            keys=", ".join(keys),
+            unknown=f"{', '.join(unknown):.80}",
+        )
 
 
 def _dimension(document):
     if not isinstance(document, dict):
-        raise InvalidSpace(f"a dimension must be an object; got {document!r:.200}")
-    _check_keys(document, DIMENSION_KEYS, "a dimension")
+        raise InvalidSpace("a dimension must be an object; got %(document)s", document=f"{document!r:.200}")
+    _check_keys(document, DIMENSION_KEYS, gettext("a dimension"))
     name, unit = document.get("name"), document.get("unit", "")
     if not isinstance(name, str) or not 1 <= len(name.strip()) <= MAX_NAME_CHARACTERS:
         raise InvalidSpace(
-            f"a dimension's name must be a text of 1 to {MAX_NAME_CHARACTERS} characters; got {name!r:.80}"
+            "a dimension's name must be a text of 1 to %(max_name_characters)s characters; got %(name)s",
+            max_name_characters=MAX_NAME_CHARACTERS,
+            name=f"{name!r:.80}",
         )
     if not isinstance(unit, str) or len(unit) > MAX_NAME_CHARACTERS:
-        raise InvalidSpace(f"{name}: unit must be a text of at most {MAX_NAME_CHARACTERS} characters; got {unit!r:.80}")
+        raise InvalidSpace(
+            "%(name)s: unit must be a text of at most %(max_name_characters)s characters; got %(unit)s",
+            name=name,
+            max_name_characters=MAX_NAME_CHARACTERS,
+            unit=f"{unit!r:.80}",
+        )
     for side in ("lo", "hi"):
         if not _is_finite(document.get(side)):
-            raise InvalidSpace(f"{name}: {side} must be a finite number; got {document.get(side)!r:.80}")
+            raise InvalidSpace(
+                "%(name)s: %(side)s must be a finite number; got %(document)s",
+                name=name,
+                side=side,
+                document=f"{document.get(side)!r:.80}",
+            )
     lo, hi = float(document["lo"]), float(document["hi"])
     if not lo < hi:
-        raise InvalidSpace(f"{name}: lo must be below hi; got {lo:g} and {hi:g}")
+        raise InvalidSpace("%(name)s: lo must be below hi; got %(lo)g and %(hi)g", name=name, lo=lo, hi=hi)
     if not math.isfinite(hi - lo):
-        raise InvalidSpace(f"{name}: hi - lo must be a finite number; got {lo:g} and {hi:g}")
+        raise InvalidSpace("%(name)s: hi - lo must be a finite number; got %(lo)g and %(hi)g", name=name, lo=lo, hi=hi)
     return Dimension(name.strip(), unit.strip(), lo, hi, _flag(document, "wraps"))
 
 
 def _flag(document, name):
     value = document.get(name, False)
     if not isinstance(value, bool):
-        raise InvalidSpace(f"{name} must be true or false; got {value!r:.80}")
+        raise InvalidSpace("%(name)s must be true or false; got %(value)s", name=name, value=f"{value!r:.80}")
     return value
 
 
@@ -296,12 +355,16 @@ def _check_geographic(dimensions):
     for number, dimension in enumerate(EARTH.dimensions[:2]):
         if number >= len(dimensions) or dimensions[number] != dimension:
             raise InvalidSpace(
-                f"dimension {number + 1} of a geographic space must be {json.dumps(asdict(dimension))}; "
-                f"got {json.dumps(asdict(dimensions[number])) if number < len(dimensions) else 'none'}"
+                "dimension %(number)s of a geographic space must be %(json)s; got %(json_2)s",
+                number=number + 1,
+                json=json.dumps(asdict(dimension)),
+                json_2=json.dumps(asdict(dimensions[number])) if number < len(dimensions) else "none",
             )
     altitude = EARTH.dimensions[2]
     if len(dimensions) > 2 and (dimensions[2].name, dimensions[2].unit) != (altitude.name, altitude.unit):
         raise InvalidSpace(
-            f"dimension 3 of a geographic space, where there is one, must be the altitude in m; "
-            f"got {dimensions[2].name} in {dimensions[2].unit}"
+            "dimension 3 of a geographic space, where there is one, must be the altitude in m; got "
+            "%(name)s in %(unit)s",
+            name=dimensions[2].name,
+            unit=dimensions[2].unit,
         )

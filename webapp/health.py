@@ -10,12 +10,15 @@ from functools import lru_cache
 import redis
 from django.conf import settings
 from django.db import Error, close_old_connections
+from django.utils.translation import gettext
 
+from streaming.language import thousands
 from streaming.logs import LogNames
 from streaming.redis_memory import LIVE_SHARE, share_of
 from streaming.spaces import EARTH
 from webapp.hub.reports import SILENT_AFTER_US
 from webapp.models import Space
+from webapp.stored_words import retold
 
 # The gateway's clock makes every engine evaluate a batch each second; an engine without one for this long is stuck.
 STUCK_AFTER_S = 60.0
@@ -56,11 +59,11 @@ class Health:
             close_old_connections()
             spaces = sorted({*spaces, *Space.objects.values_list("name", flat=True)})
         except Error:
-            reasons["database"] = "does not answer"
+            reasons["database"] = gettext("does not answer")
         try:
             reasons |= self._of_programs(_client(settings.REDIS_URL), spaces)
         except (redis.RedisError, OSError):
-            reasons["redis"] = "does not answer"
+            reasons["redis"] = gettext("does not answer")
         return reasons | _of_disks()
 
     def _of_programs(self, client, spaces):
@@ -76,7 +79,9 @@ class Health:
         for space, report in zip(spaces, engines, strict=True):
             name = "engine" if space == EARTH.name else f"engine-{space}"
             refused = report.get(b"refused", b"").decode()
-            wrong[name] = refused or _silence(report, now_us) or self._standstill(space, report, bool(wrong["gateway"]))
+            wrong[name] = (
+                retold(refused) or _silence(report, now_us) or self._standstill(space, report, bool(wrong["gateway"]))
+            )
         return {name: words for name, words in wrong.items() if words}
 
     def _fullness(self, share):
@@ -85,28 +90,39 @@ class Health:
             self._roomy_s = self.clock()
         if self.clock() - self._roomy_s <= FULL_AFTER_S:
             return ""
-        return f"is {share:.0%} full, so {'the engines and all feeds' if share >= 1 else 'feeds'} wait"
+        text = gettext("is %(share)s full, so the engines and all feeds wait")
+        if share < 1:
+            text = gettext("is %(share)s full, so feeds wait")
+        return text % {"share": f"{share:.0%}"}
 
     def _standstill(self, space, report, no_clock):
         """Return in words that an engine evaluates no batches although the gateway's clock runs; otherwise empty."""
         batch = report.get(b"batch")
         if batch is None:
-            return "has not evaluated a batch yet"
+            return gettext("has not evaluated a batch yet")
         known, since_s = self._batches.get(space, (None, 0.0))
         if batch != known or no_clock:
             self._batches[space] = batch, self.clock()
             return ""
         stands_s = self.clock() - since_s
-        return f"has evaluated no batch for {stands_s:.0f} s" if stands_s > STUCK_AFTER_S else ""
+        return (
+            gettext("has evaluated no batch for %(seconds)s s") % {"seconds": f"{stands_s:.0f}"}
+            if stands_s > STUCK_AFTER_S
+            else ""
+        )
 
 
 def _silence(report, now_us):
     """Return in words that a program has not reported lately; otherwise empty."""
     at_us = report.get(b"at_us")
     if at_us is None:
-        return "has not started yet"
+        return gettext("has not started yet")
     silent_us = now_us - int(at_us)
-    return f"has been silent for {silent_us / 1e6:.0f} s" if silent_us > SILENT_AFTER_US else ""
+    return (
+        gettext("has been silent for %(seconds)s s") % {"seconds": f"{silent_us / 1e6:.0f}"}
+        if silent_us > SILENT_AFTER_US
+        else ""
+    )
 
 
 def _of_disks():
@@ -118,7 +134,10 @@ def _of_disks():
     least = min(free.values(), default=settings.MIN_DISK_BYTES)
     if least >= settings.MIN_DISK_BYTES:
         return {}
-    return {"disk": f"has {least // MIB:,} MiB left, less than {settings.MIN_DISK_BYTES // MIB:,} MiB"}
+    return {
+        "disk": gettext("has %(left)s MiB left, less than %(least)s MiB")
+        % {"left": thousands(least // MIB), "least": thousands(settings.MIN_DISK_BYTES // MIB)}
+    }
 
 
 @lru_cache(maxsize=4)

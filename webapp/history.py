@@ -21,6 +21,7 @@ from streaming.errors import LookoutError
 from streaming.history import Found, InvalidQuestion, StoredTables, Table, parse_table, snapshots, upkeep
 from streaming.kinds.join.plan import STORED_PREFIX
 from streaming.kinds.parts import parse_box
+from streaming.language import thousands
 from streaming.spaces import Space as ParsedSpace
 from webapp.access import rights_of
 from webapp.models import Query, Space, Stream
@@ -107,8 +108,11 @@ def answer(asked: Question, ended: threading.Event) -> dict[str, Any]:
         if ended.is_set():
             raise InvalidQuestion("the connection has ended")
         if time.monotonic() > deadline:
-            rule = f"a question must be answered within {settings.TABLE_ANSWER_S:g} s: give a smaller box or span"
-            raise InvalidQuestion(f"{rule}; got one that takes longer")
+            raise InvalidQuestion(
+                "a question must be answered within %(table_answer_s)g s: give a smaller box or span; "
+                "got one that takes longer",
+                table_answer_s=settings.TABLE_ANSWER_S,
+            )
 
     tables = StoredTables(settings.LAYERS_DIR, settings.HISTORY_DIR, asked.space, settings.TABLE_JOIN_ROWS, turn)
     method = {"table.get": tables.get, "table.query": tables.query_by_box, "table.join": tables.join}[asked.kind]
@@ -183,10 +187,13 @@ def parse_span(document: dict[str, Any]) -> tuple[int | None, int | None]:
     (1000000, 2500000)
     """
     if set(document) - {"from", "to"}:
-        raise InvalidQuestion(f'span must be an object of the form {{"from": ..., "to": ...}}; got {document!r:.80}')
+        raise InvalidQuestion(
+            'span must be an object of the form {"from": ..., "to": ...}; got %(document)s',
+            document=f"{document!r:.80}",
+        )
     start, stop = (_instant(document.get(name)) for name in ("from", "to"))
     if start is not None and stop is not None and start > stop:
-        raise InvalidQuestion(f"span: from must not be after to; got {document!r:.80}")
+        raise InvalidQuestion("span: from must not be after to; got %(document)s", document=f"{document!r:.80}")
     return start, stop
 
 
@@ -202,8 +209,10 @@ def _instant(value):
         else:
             instant = datetime.fromtimestamp(value, UTC)
     except (ValueError, OverflowError, OSError):
-        rule = "a time must be ISO 8601, or seconds since 1970 UTC, in the years 1 to 9999"
-        raise InvalidQuestion(f"span: {rule}; got {value!r:.80}") from None
+        raise InvalidQuestion(
+            "span: a time must be ISO 8601, or seconds since 1970 UTC, in the years 1 to 9999; got %(value)s",
+            value=f"{value!r:.80}",
+        ) from None
     return round((instant - datetime(1970, 1, 1, tzinfo=UTC)).total_seconds() * MICROSECONDS)
 
 
@@ -220,14 +229,16 @@ def _space_of(table, rights):
     found = there.select_related("space").filter(name=table.name).first()
     if found is None or (table.source == "stored" and not found.stored and not extent_in_words(found)):
         names = [row.name for row in there if table.source == "layer" or row.stored]
-        what = "the name of a layer" if table.source == "layer" else "a stream whose elements are stored"
+        what = (
+            gettext("the name of a layer") if table.source == "layer" else gettext("a stream whose elements are stored")
+        )
         raise Refused(
             "table",
             gettext("%(source)s must be %(what)s: %(value)s; got %(name)s")
             % {
                 "source": table.source,
                 "what": what,
-                "value": ", ".join(names) or "(none yet)",
+                "value": ", ".join(names) or gettext("(none yet)"),
                 "name": f"{table.name!r}",
             },
         )
@@ -244,7 +255,12 @@ def extent_in_words(stream: Stream) -> str:
     extent = upkeep.extent(folder_of(stream))
     if not extent.files:
         return ""
-    return f"{extent.size / 1e6:,.1f} MB in {extent.files:,} files, {extent.first_day} to {extent.last_day}"
+    return gettext("%(size)s MB in %(files)s files, %(first_day)s to %(last_day)s") % {
+        "size": f"{extent.size / 1e6:,.1f}",
+        "files": thousands(extent.files),
+        "first_day": extent.first_day,
+        "last_day": extent.last_day,
+    }
 
 
 def maintain(time_s: float) -> None:

@@ -8,11 +8,16 @@ from functools import lru_cache
 from pathlib import Path
 
 from django.conf import settings
+from django.contrib.auth.signals import user_logged_in
+from django.dispatch import receiver
 from django.http import Http404, HttpRequest, HttpResponse
 from django.urls import reverse
-from django.utils import translation
+from django.utils import formats, translation
 from django.views.decorators.gzip import gzip_page
-from django.views.i18n import JavaScriptCatalog
+from django.views.i18n import JavaScriptCatalog, set_language
+
+from streaming import language
+from webapp.models.languages import keep_language
 
 DOMAIN = "djangojs"
 YEAR_S = 365 * 24 * 3600
@@ -44,6 +49,30 @@ def texts(request: HttpRequest) -> dict[str, str]:
     language = translation.get_language() or settings.LANGUAGE_CODE
     hashed = version(language)
     return {"catalogue": reverse("catalogue", args=[language, hashed]) if hashed else ""}
+
+
+def choose(request: HttpRequest) -> HttpResponse:
+    """Set the language of the browser by a cookie, and keep the choice of a user for mails and other alarms."""
+    response = set_language(request)
+    if request.method == "POST" and request.user.is_authenticated:
+        keep_language(request.user, request.POST.get("language", ""))
+    return response
+
+
+@receiver(user_logged_in)
+def _keep_cookie(request, user, **_) -> None:
+    """Keep the language that somebody chose before they logged in."""
+    keep_language(user, request.COOKIES.get(settings.LANGUAGE_COOKIE_NAME, "") if request else "")
+
+
+def speak() -> None:
+    """Translate the texts of `streaming` in this process, as those of this application."""
+    language.use(translation, _marks)
+
+
+def _marks():
+    """Return what stands between thousands and before decimals in the language of the request."""
+    return tuple(formats.get_format(name) for name in ("THOUSAND_SEPARATOR", "DECIMAL_SEPARATOR"))
 
 
 class Language:

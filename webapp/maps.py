@@ -3,6 +3,7 @@
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.urls import reverse
+from django.utils.translation import gettext
 
 from webapp.models import BaseMap
 from webapp.tiles import GZIPPED, TYPES, BrokenMap, map_format, tile_of
@@ -42,12 +43,21 @@ def image_sources() -> list[str]:
 def tile(request: HttpRequest, number: int, z: int, x: int, y: int) -> HttpResponse:
     """Respond with a tile of a base map that is a file; status 204 where the file has no such tile."""
     if not request.user.is_authenticated:
-        return JsonResponse({"error": "log in first"}, status=401)
+        return JsonResponse({"error": gettext("log in first")}, status=401)
     base = BaseMap.objects.filter(pk=number, kind=BaseMap.FILE).first()
     if base is None:
-        return JsonResponse({"error": f"map must be the number of a base map that is a file; got {number}"}, status=404)
+        return JsonResponse(
+            {
+                "error": gettext("map must be the number of a base map that is a file; got %(number)s")
+                % {"number": number}
+            },
+            status=404,
+        )
     if z > 30 or max(x, y) >= 2**z:
-        return JsonResponse({"error": f"a tile must be one of its zoom; got {z}/{x}/{y}"}, status=404)
+        return JsonResponse(
+            {"error": gettext("a tile must be one of its zoom; got %(z)s/%(x)s/%(y)s") % {"z": z, "x": x, "y": y}},
+            status=404,
+        )
     try:
         found = tile_of(settings.MAPS_DIR, base.address, z, x, y)
         kind = TYPES[map_format(settings.MAPS_DIR, base.address)]

@@ -6,6 +6,7 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 
 from django.contrib.auth.hashers import PBKDF2PasswordHasher
+from django.utils.translation import gettext
 
 # More log-ins than this at once are a flood: further ones are refused at once instead of waiting for minutes.
 MOST_WAITING = 32
@@ -38,7 +39,10 @@ class PatientHasher(PBKDF2PasswordHasher):
             When `MOST_WAITING` passwords wait already.
         """
         if not _waiting.acquire(blocking=False):
-            raise TooManyAtOnce(f"at most {MOST_WAITING} passwords may be checked at once; got one more")
+            raise TooManyAtOnce(
+                gettext("at most %(most_waiting)s passwords may be checked at once; got one more")
+                % {"most_waiting": MOST_WAITING}
+            )
         try:
             return _hashing.submit(super().encode, password, salt, iterations).result()
         finally:

@@ -99,7 +99,7 @@ def _checked(document, stream, rights=None):
     try:
         plan = parse_plan(document, space)
     except InvalidPlan as error:
-        raise Refused("plan", str(error)) from None
+        raise Refused("plan", error) from None
     if stream is None:
         raise Refused("stream", _must_be_one_of("stream", Stream.objects.all(), plan.stream))
     for source in kind_of(plan).sources(plan):
@@ -120,13 +120,14 @@ def _check_source(source, space, rights):
     layers = (Layer.objects.all() if rights is None else rights.layers()).filter(space=space)
     there = {"layer": layers, "stream": space.streams, "stored": stored}[source.type]
     if not there.filter(name=source.name).exists():
-        what = f"{source.key}: in {space.name}, {source.type}"
+        what = gettext("%(key)s: in %(name)s, %(type)s") % {"key": source.key, "name": space.name, "type": source.type}
         raise Refused(source.type, _must_be_one_of(what, there, source.name))
 
 
 def _must_be_one_of(what, there, name):
     known = ", ".join(sorted(there.values_list("name", flat=True)))
-    return f"{what} must be one of {known or '(none yet)'}; got {name!r}"
+    text = gettext("%(what)s must be one of %(known)s; got %(name)s")
+    return text % {"what": what, "known": known or gettext("(none yet)"), "name": repr(name)}
 
 
 def _stream(name):
@@ -140,7 +141,7 @@ def check_filters(plan: Plan, space: Space) -> None:
     enabled = EnabledFilter.names() if used else []
     for entry, pairs in used:
         if entry.udf not in enabled:
-            known = ", ".join(enabled) or "(none)"
+            known = ", ".join(enabled) or gettext("(none)")
             raise Refused(
                 "plan",
                 gettext("udf must be installed, and enabled in the admin: one of %(known)s; got %(udf)s")
@@ -149,7 +150,7 @@ def check_filters(plan: Plan, space: Space) -> None:
         try:
             check_filter(entry.udf, entry.argument, space, pairs)
         except LookoutError as error:
-            raise Refused("plan", str(error)) from None
+            raise Refused("plan", error) from None
 
 
 def check_sketch(plan: Plan, stream: Stream) -> None:
@@ -165,7 +166,7 @@ def check_sketch(plan: Plan, stream: Stream) -> None:
     try:
         checked(plan, parse_stream_sketch(stream.sketch, stream.space.parsed))
     except LookoutError as error:
-        raise Refused("plan", str(error)) from None
+        raise Refused("plan", error) from None
 
 
 def question(plan: Any = None, text: str | None = None) -> tuple[str, dict[str, Any]]:
@@ -181,7 +182,7 @@ def question(plan: Any = None, text: str | None = None) -> tuple[str, dict[str, 
     try:
         document = document_of(text) if plan is None else plan
     except InvalidPlan as error:
-        raise Refused("plan", str(error)) from None
+        raise Refused("plan", error) from None
     if document.get("kind") != "sketch":
         raise Refused(
             "plan", gettext("kind must be sketch; got %(value)s") % {"value": f"{document.get('kind')!r:.80}"}
@@ -317,8 +318,12 @@ def _editable(rights, number):
             gettext("query must be the number of a query that you may see; got %(number)s") % {"number": number},
         )
     if not rights.edits(query):
-        whose = f"belongs to {query.owner.get_username()}" if query.owner else "is an example, which staff may change"
-        rule = "only its owner, or an analyst of its team, may change a query"
+        whose = (
+            gettext("belongs to %(owner)s") % {"owner": query.owner.get_username()}
+            if query.owner
+            else gettext("is an example, which staff may change")
+        )
+        rule = gettext("only its owner, or an analyst of its team, may change a query")
         raise Refused("owner", f"{rule}; {number} {whose}")
     return query
 
@@ -327,7 +332,7 @@ def _check_space(query, name):
     """Raise Refused if a stream lies in another space than a query: a query stays with the engine of its space."""
     stream = _stream(name)
     if stream is not None and stream.space_id != query.space_id:
-        where = f"got {name!r} of {stream.space_id}"
+        where = gettext("got %(name)s of %(space_id)s") % {"name": repr(name), "space_id": stream.space_id}
         raise Refused(
             "stream",
             gettext("stream must lie in the space of the query, %(space_id)s; %(where)s")

@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 import redis
 from django.db import transaction
 from django.utils import timezone
+from django.utils.translation import gettext_noop
 
 from streaming.isolation import faulty
 from streaming.logs import LogNames, read_fragment
@@ -31,7 +32,7 @@ EVENTS_KEPT = 1_000
 ENTRIES_PER_STEP = 64
 EVENTS_PER_STEP = 2_000
 ENTRIES_PER_READ = 16
-WARNING = "a part of the query failed, and the objects on which it fails count as not matching; {}"
+WARNING = gettext_noop("a part of the query failed, and the objects on which it fails count as not matching; %(error)s")
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 T = TypeVar("T")
@@ -152,9 +153,9 @@ def _take(step: _Step, batch: Batch, cursor: EventCursor, told_ms: int) -> None:
         cursor.check_at = incident_recording.when_to_check(step.watched)
     cursor.epoch, cursor.batch = batch.epoch, batch.number
     for failure in (failure for fragment in batch.fragments for failure in fragment.failures):
-        told, words = (step.refusals, "{}") if failure.get("refused") else (step.failures, WARNING)
+        told, words = (step.refusals, "%(error)s") if failure.get("refused") else (step.failures, WARNING)
         for query, revision in failure["queries"]:
-            told.setdefault((query, revision), words.format(failure["error"]))
+            told.setdefault((query, revision), words % {"error": failure["error"]})
     step.strain.observe(batch)
     aggregates = frozenset(query for fragment in batch.fragments for query in fragment.aggregates)
     rows, left_out = _apart(step, batch.number, lambda: _queries(batch), lambda some: _rows(batch, some))

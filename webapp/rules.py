@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from django.utils.translation import gettext
+from django.utils.translation import gettext, gettext_noop
 
 from streaming.kinds.registry import kind_of
 from streaming.plans import parse_plan
@@ -30,7 +30,7 @@ def check_watched(user, document: dict[str, Any]) -> None:
                 "plan", gettext("a rule must name queries that you may see; got %(number)s") % {"number": number}
             )
         if query.stream != document["stream"]:
-            rule = f"a rule must name queries of its stream, {document['stream']}"
+            rule = gettext("a rule must name queries of its stream, %(stream)s") % {"stream": document["stream"]}
             raise Refused(
                 "plan",
                 gettext("%(rule)s; got %(number)s of %(stream)s")
@@ -47,7 +47,8 @@ def _check_term(term, query, watched):
     number, aggregate = query.pk, getattr(watched, "aggregate", None)
     if term.operator != "value":
         if not kind_of(watched).evaluation(watched).watched or watched.emit == "all":
-            what = f"a {query.plan['kind']} query" if watched.emit != "all" else "one that emits all"
+            of_kind = gettext("a %(kind)s query") % {"kind": query.plan["kind"]}
+            what = of_kind if watched.emit != "all" else gettext("one that emits all")
             raise Refused(
                 "plan",
                 gettext("a rule must name queries whose answers objects enter and leave; got %(number)s, %(what)s")
@@ -69,7 +70,8 @@ def warn_rules(ended: Query) -> list[Query]:
     rules = Query.objects.alive().filter(stream=ended.stream, plan__kind="rule")
     watching = [rule for rule in rules.select_related("owner") if ended.pk in _watched(rule.plan)]
     for rule in watching:
-        rule.warning = f"watches query {ended.pk}, {ended.name}, which has ended"
+        text = gettext_noop("watches query %(number)s, %(name)s, which has ended")
+        rule.warning = text % {"number": ended.pk, "name": ended.name}
         rule.save(update_fields=["warning", "updated"])
     return watching
 

@@ -18,6 +18,7 @@ from django.conf import settings
 from django.db import close_old_connections, transaction
 from django.db.models import F
 from django.utils import timezone
+from django.utils.translation import gettext_noop
 
 from streaming.eventlog import FIRST, Entry
 from streaming.logs import LogNames
@@ -30,7 +31,7 @@ from webapp.redis import NOT_NOW, event_log, waiting_client
 
 logger = logging.getLogger(__name__)
 
-NO_ANSWER = "the engine must acknowledge a query within {:g} s; got no answer"
+NO_ANSWER = gettext_noop("the engine must acknowledge a query within %(timeout_s)g s; got no answer")
 # Queries that are saved in one transaction.
 CHUNK = 500
 ENTRIES_PER_READ = 64
@@ -175,9 +176,10 @@ def fail_overdue() -> int:
         return 0
     with transaction.atomic():
         queries = list(overdue.select_for_update(of=("self",)).select_related("owner").order_by("pk")[:CHUNK])
+        no_answer = NO_ANSWER % {"timeout_s": settings.ACK_TIMEOUT_S}
         for query in queries:
-            query.status, query.error = Query.FAILED, NO_ANSWER.format(settings.ACK_TIMEOUT_S)
+            query.status, query.error = Query.FAILED, no_answer
         failed = Query.objects.filter(pk__in=[query.pk for query in queries])
-        failed.update(status=Query.FAILED, error=NO_ANSWER.format(settings.ACK_TIMEOUT_S), updated=timezone.now())
+        failed.update(status=Query.FAILED, error=no_answer, updated=timezone.now())
     announce(queries)
     return len(queries)

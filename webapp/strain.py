@@ -5,7 +5,9 @@ from dataclasses import dataclass, field
 import redis
 from django.conf import settings
 from django.db import transaction
+from django.utils.translation import gettext_noop
 
+from streaming.language import thousands
 from streaming.logs import LogNames
 from streaming.spaces import Space
 from webapp.hub.assembly import Batch
@@ -15,8 +17,8 @@ from webapp.notify import announce
 from webapp.sending import send_query
 from webapp.telling import tell_task
 
-REASON = (
-    "paused: it took {cost_ms:,} ms of a batch of {whole_ms:,} ms, and a query may take {share:.0%}; "
+REASON = gettext_noop(
+    "paused: it took %(cost_ms)s ms of a batch of %(whole_ms)s ms, and a query may take %(share)s; "
     "make its range, its filter or its join smaller, then go on"
 )
 
@@ -86,7 +88,11 @@ def _pause(number, revision, cost_ms, whole_ms):
         if query is None or not query.should_run:
             return
         query.paused, query.status, query.revision = True, Query.PAUSED, revision + 1
-        query.warning = REASON.format(cost_ms=cost_ms, whole_ms=whole_ms, share=settings.QUERY_SHARE)
+        query.warning = REASON % {
+            "cost_ms": thousands(cost_ms),
+            "whole_ms": thousands(whole_ms),
+            "share": f"{settings.QUERY_SHARE:.0%}",
+        }
         query.save()
         close_of([query], "the query was paused, because it took too much of the engine's time")
         transaction.on_commit(lambda: announce([query]))

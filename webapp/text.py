@@ -6,11 +6,12 @@ from collections.abc import Iterator
 from typing import Any
 
 from django.db import models
+from django.utils.translation import gettext, gettext_noop
 
 # JSON can express halves of surrogate pairs, which UTF-8 cannot encode, and NUL, which PostgreSQL cannot store.
 UNSOUND = re.compile("[\x00\ud800-\udfff]")
 ESCAPED = re.compile(r"\\u(?:0000|d[89a-f])", re.I)
-RULE = "a text must have no NUL and no lone surrogate"
+RULE = gettext_noop("a text must have no NUL and no lone surrogate")
 
 
 def unsound_text(value: Any) -> str | None:
@@ -48,7 +49,7 @@ def read_json(text: str) -> Any:
     value = json.loads(text, parse_constant=_no_constant)
     # Unsound characters come only literally or by such an escape, so most messages need no second pass.
     if (UNSOUND.search(text) or ESCAPED.search(text)) and (unsound := unsound_text(value)) is not None:
-        raise ValueError(f"{RULE}; got {unsound!r:.80}")
+        raise ValueError(gettext("%(rule)s; got %(unsound)s") % {"rule": gettext(RULE), "unsound": f"{unsound!r:.80}"})
     return value
 
 
@@ -59,7 +60,9 @@ class SoundDecoder(json.JSONDecoder):
         """Return a JSON value; raise `json.JSONDecodeError` if a text in it is unsound."""
         value = super().decode(text)
         if (unsound := unsound_text(value)) is not None:
-            raise json.JSONDecodeError(f"{RULE}; got {unsound!r:.80}", text, 0)
+            raise json.JSONDecodeError(
+                gettext("%(rule)s; got %(unsound)s") % {"rule": gettext(RULE), "unsound": f"{unsound!r:.80}"}, text, 0
+            )
         return value
 
 
@@ -77,4 +80,4 @@ class SoundJSONField(models.JSONField):
 
 
 def _no_constant(name):
-    raise ValueError(f"got {name}")
+    raise ValueError(gettext("got %(name)s") % {"name": name})

@@ -9,6 +9,8 @@ from pathlib import Path
 from pmtiles.reader import Reader
 from pmtiles.tile import Compression, TileType
 
+from streaming.errors import LookoutError
+
 SUFFIXES = (".mbtiles", ".pmtiles")
 TYPES = {"png": "image/png", "jpg": "image/jpeg", "webp": "image/webp", "mvt": "application/x-protobuf"}
 PMTILES = {TileType.PNG: "png", TileType.JPEG: "jpg", TileType.WEBP: "webp", TileType.MVT: "mvt"}
@@ -16,7 +18,7 @@ MBTILES = {"png": "png", "jpg": "jpg", "jpeg": "jpg", "webp": "webp", "pbf": "mv
 GZIPPED = b"\x1f\x8b"
 
 
-class BrokenMap(Exception):
+class BrokenMap(LookoutError):
     """A file of tiles is missing, or is not a valid one."""
 
 
@@ -48,7 +50,9 @@ def map_format(folder: Path, name: str) -> str:
                 found = PMTILES.get(header["tile_type"]) if plain else None
     if found is None:
         raise BrokenMap(
-            f"the tiles of a file must be one of {', '.join(TYPES)}, plain or gzipped; got others in {name!r}"
+            "the tiles of a file must be one of %(types)s, plain or gzipped; got others in %(name)s",
+            types=", ".join(TYPES),
+            name=repr(name),
         )
     return found
 
@@ -76,9 +80,16 @@ def tile_of(folder: Path, name: str, z: int, x: int, y: int) -> bytes | None:
 def _path(folder, name):
     path = (folder / name).resolve()
     if path.suffix not in SUFFIXES or not path.is_relative_to(folder.resolve()):
-        raise BrokenMap(f"a file of tiles must end in one of {', '.join(SUFFIXES)} and lie in {folder}; got {name!r}")
+        raise BrokenMap(
+            "a file of tiles must end in one of %(suffixes)s and lie in %(folder)s; got %(name)s",
+            suffixes=", ".join(SUFFIXES),
+            folder=folder,
+            name=repr(name),
+        )
     if not path.is_file():
-        raise BrokenMap(f"a file of tiles must lie in {folder}; got {name!r}, which is not there")
+        raise BrokenMap(
+            "a file of tiles must lie in %(folder)s; got %(name)s, which is not there", folder=folder, name=repr(name)
+        )
     return path
 
 
@@ -88,11 +99,15 @@ def _said(name):
     try:
         yield
     except (sqlite3.Error, OSError, ValueError, KeyError, EOFError, IndexError) as error:
-        raise BrokenMap(f"a file of tiles must be whole; got {name!r}: {error}") from None
+        raise BrokenMap(
+            "a file of tiles must be whole; got %(name)s: %(error)s", name=repr(name), error=error
+        ) from None
     except Exception as error:  # pmtiles raises plain exceptions
         if type(error) is not Exception and type(error).__module__.partition(".")[0] != "pmtiles":
             raise
-        raise BrokenMap(f"a file of tiles must be whole; got {name!r}: {error}") from None
+        raise BrokenMap(
+            "a file of tiles must be whole; got %(name)s: %(error)s", name=repr(name), error=error
+        ) from None
 
 
 @contextlib.contextmanager

@@ -4,6 +4,9 @@ import re
 
 import orjson
 from django.conf import settings
+from django.utils.translation import gettext
+
+from streaming.language import thousands
 
 # Paths to which layer files are uploaded. FORM_BYTES allows for the other fields of the form.
 UPLOADS = re.compile(r"/layers/?$|/admin/webapp/layer/(add|\d+/change)/$")
@@ -66,7 +69,12 @@ class _Unstarted:
 
 
 async def _refuse(send, most, told):
-    body = orjson.dumps({"error": f"a request may have at most {most:,} bytes; got {told}"})
+    body = orjson.dumps(
+        {
+            "error": gettext("a request may have at most %(most)s bytes; got %(told)s")
+            % {"most": thousands(most), "told": told}
+        }
+    )
     headers = [(b"content-type", b"application/json"), (b"connection", b"close")]
     await send({"type": "http.response.start", "status": 413, "headers": headers})
     await send({"type": "http.response.body", "body": body})

@@ -3,7 +3,6 @@
 from django.contrib import admin
 from django.contrib.auth import views as auth
 from django.urls import path
-from django.views.i18n import set_language
 
 from webapp import languages, maps, views
 from webapp.delivery import views as alarms
@@ -22,7 +21,7 @@ urlpatterns = [
     path("logout/", auth.LogoutView.as_view(), name="logout"),
     path("login/once/<str:secret>/", views.login_once, name="login-once"),
     path("password/", auth.PasswordChangeView.as_view(success_url="/"), name="password"),
-    path("language/", set_language, name="language"),
+    path("language/", languages.choose, name="language"),
     path("texts/<str:language>/<str:hashed>.js", languages.catalogue, name="catalogue"),
     path("layers/", layers.layers, name="layers"),
     path("layers/<slug:name>", layers.layer, name="layer"),

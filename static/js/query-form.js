@@ -291,7 +291,7 @@ export class QueryForm {
       await this.save(this.query, { name, plan, shared: elements.shared.checked, ...chosenTeam(this.form), severity: elements.severity.value });
       this.close();
     } catch (error) {
-      const field = this.written ? "plan" : (errorField(error.code ?? "", error.message) ?? "form");
+      const field = this.written ? "plan" : (errorField(error.code ?? "", error.english ?? error.message) ?? "form");
       this.#errors({ [this.#isShown(field) ? field : "form"]: plainly(error.message) });
     } finally {
       save.disabled = false;

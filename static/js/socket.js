@@ -14,9 +14,10 @@ const SIGNED_OUT_CODES = [4401, 4403, 4410, 4413]; // the last two end a connect
 
 /** An error with which the server answered a request. */
 export class ServerError extends Error {
-  constructor({ code, message }) {
+  constructor({ code, message, english }) {
     super(message);
     this.code = code ?? "";
+    this.english = english ?? message; // for what looks at its words
   }
 }
 

@@ -73,7 +73,7 @@ def main() -> None:
         for line in lines(orjson.loads(sys.stdin.buffer.read())):
             _write(line)
     except LookoutError as error:
-        _write({"error": str(error)})
+        _write({"error": error.document()})
 
 
 def _write(line):

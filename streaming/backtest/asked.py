@@ -69,7 +69,11 @@ class Asked:
 
     def __post_init__(self) -> None:
         if self.span[0] >= self.span[1]:
-            raise InvalidBacktest(f"a back-test must begin before it ends; got {self.span[0]} and {self.span[1]}")
+            raise InvalidBacktest(
+                "a back-test must begin before it ends; got %(begin)s and %(end)s",
+                begin=self.span[0],
+                end=self.span[1],
+            )
         for number in self.plans:
             _check(number, self.parsed(number))
 
@@ -78,7 +82,7 @@ class Asked:
         try:
             return parse_plan(dict(self.plans[number]), self.space)
         except InvalidPlan as error:
-            raise InvalidBacktest(str(error)) from None
+            raise InvalidBacktest.of(error) from None
 
     @property
     def streams(self) -> tuple[str, ...]:
@@ -103,8 +107,14 @@ def streams_of(plans) -> tuple[str, ...]:
 
 def _check(number, plan):
     if kind_of(plan).evaluation(plan) is Evaluation.SKETCH:
-        raise InvalidBacktest(f"a back-test must be of objects in answers; query {number} is a question to a sketch")
+        raise InvalidBacktest(
+            "a back-test must be of objects in answers; query %(number)s is a question to a sketch", number=number
+        )
     for source in kind_of(plan).sources(plan):
         if source.type == "stored":
-            rule = "a back-test has no partners of former times, so a join with stored elements cannot be played"
-            raise InvalidBacktest(f"{rule}; query {number} is joined with those of {source.name!r}")
+            raise InvalidBacktest(
+                "a back-test has no partners of former times, so a join with stored elements cannot be "
+                "played; query %(number)s is joined with those of %(name)s",
+                number=number,
+                name=repr(source.name),
+            )

@@ -14,6 +14,7 @@ from streaming.backtest.servers import Servers
 from streaming.backtest.unchanged import Unchanged, by_themselves
 from streaming.kinds.base import Evaluation
 from streaming.kinds.registry import kind_of
+from streaming.language import gettext, thousands
 from streaming.operators.runs import first_of_runs
 from streaming.results import ENTERED
 from streaming.results.netting import net
@@ -174,9 +175,13 @@ class Playing:
         """Note that a limit is reached, if it is."""
         limits = self.asked.limits
         if self.played + more > limits.elements:
-            self.stopped = f"after {limits.elements:,} elements, the most that a back-test plays"
+            self.stopped = gettext("after %(elements)s elements, the most that a back-test plays") % {
+                "elements": thousands(limits.elements)
+            }
         elif self._now_s() - self._began_s > limits.seconds:
-            self.stopped = f"after {limits.seconds:g} s, the longest that a back-test takes"
+            self.stopped = gettext("after %(seconds)g s, the longest that a back-test takes") % {
+                "seconds": limits.seconds
+            }
         return bool(self.stopped)
 
 

@@ -11,6 +11,7 @@ from streaming.decoders.base import OUT_OF_RANGE, Points, json_sample
 from streaming.decoders.documents import DocumentDecoder
 from streaming.decoders.properties import is_number
 from streaming.decoders.units import FOOT_M, FOOT_PER_MINUTE_MPS, KNOT_MPS, MICROSECONDS, epoch_us, scaled
+from streaming.language import gettext
 
 OLDEST_S = 1e9
 
@@ -39,12 +40,12 @@ class AircraftJsonDecoder(DocumentDecoder):
         try:
             content = orjson.loads(document)
         except orjson.JSONDecodeError:
-            points.fault("not JSON", document)
+            points.fault(gettext("not JSON"), document)
             return
         aircraft = _aircraft(content)
         now = content.get("now") if aircraft is not None else None
         if aircraft is None or not (now is None or is_number(now)):
-            points.fault("not a list of aircraft", document)
+            points.fault(gettext("not a list of aircraft"), document)
             return
         now_us = None if now is None else epoch_us(now)
         for entry in aircraft:
@@ -69,7 +70,7 @@ def _number(entry, name):
 def _add(entry, now_us, points):
     """Add an aircraft if it has a position; return the reason why it cannot be read, or None."""
     if not isinstance(entry, dict) or not isinstance(entry.get("hex"), str) or not entry["hex"].strip():
-        return "aircraft without hex"
+        return gettext("aircraft without hex")
     lon, lat = entry.get("lon"), entry.get("lat")
     if lon is None and lat is None:
         return None

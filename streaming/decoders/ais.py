@@ -20,6 +20,7 @@ from streaming.decoders.bounded import Bounded
 from streaming.decoders.lines import LineDecoder
 from streaming.decoders.options import Options, option
 from streaming.decoders.units import epoch_us
+from streaming.language import gettext
 from streaming.spaces import EARTH, Space
 
 TIME_SOURCES = ("auto", "tag_block", "appended", "gatehouse", "received")
@@ -66,7 +67,7 @@ class AisDecoder(LineDecoder):
     def _end(self, points):
         """Count messages that lack parts as malformed, and forget the time for the next sentence."""
         for sample in self._assembler.finish():
-            points.fault("incomplete message", sample)
+            points.fault(gettext("incomplete message"), sample)
         self._announced_us = None
 
     def _line(self, line, received_us, points):
@@ -80,9 +81,9 @@ class AisDecoder(LineDecoder):
         elif self._options.check_checksum and checksum(sentence["checked"]) != int(sentence["checksum"], 16):
             points.fault("checksum", line)
         elif not sentence["payload"]:
-            points.fault("empty payload", line)
+            points.fault(gettext("empty payload"), line)
         elif sentence["payload"].translate(None, ARMOUR):
-            points.fault("payload characters", line)
+            points.fault(gettext("payload characters"), line)
         else:
             self._sentence(sentence, tag, received_us, points)
 
@@ -96,7 +97,7 @@ class AisDecoder(LineDecoder):
         elif GATEHOUSE.match(line) and self._options.time_source in ("auto", "gatehouse"):
             points.fault("time", line)
         elif line and tag is NO_TAG_BLOCK and not OTHER_SENTENCE.match(line):
-            points.fault("not a sentence", line)
+            points.fault(gettext("not a sentence"), line)
 
     def _sentence(self, sentence, tag, received_us, points):
         time_us = self._time(sentence, tag)
@@ -105,7 +106,7 @@ class AisDecoder(LineDecoder):
         else:
             message, lost = self._assembler.add(sentence, tag.group, time_us)
             for sample in lost:
-                points.fault("incomplete message", sample)
+                points.fault(gettext("incomplete message"), sample)
         if message is None:
             return
         payload, fill_bits, time_us = message

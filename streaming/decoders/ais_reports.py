@@ -17,6 +17,7 @@ from pyais.messages import MSG_CLASS
 
 from streaming.decoders.ais_words import AID_TYPE, SHIP_TYPE, STATUS
 from streaming.decoders.units import KNOT_MPS
+from streaming.language import gettext
 
 LAST_TYPE = 27
 NO_LATITUDE, NO_LONGITUDE = 91.0, 181.0
@@ -73,12 +74,12 @@ def read_report(payload: bytes, fill_bits: int) -> Report | str | None:
     bits = bit_vector(payload, fill_bits)
     kind = bits.get(0, 6)
     if kind not in READERS:
-        return None if 1 <= kind <= LAST_TYPE else "unknown message type"
+        return None if 1 <= kind <= LAST_TYPE else gettext("unknown message type")
     shortest, longest = LENGTHS[kind]
     if not shortest <= len(bits) <= longest:
-        return "payload length"
+        return gettext("payload length")
     if kind == 24 and bits.get(38, 2) > 1:
-        return "unknown part number"
+        return gettext("unknown part number")
     message = MSG_CLASS[kind].from_vector(bits)
     position, moving, static = READERS[kind](message)
     if kind in SHIP_TYPE_AT and not (kind == 24 and message.partno == 0):

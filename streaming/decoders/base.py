@@ -11,12 +11,13 @@ import pyarrow as pa
 
 from streaming.decoders.options import Options
 from streaming.elements import element_schema, point_elements
+from streaming.language import gettext_noop
 from streaming.spaces import Space
 
 MAX_SAMPLE_BYTES = 200
 LONGITUDE_LIMIT_DEG = 360.0
 LATITUDE_LIMIT_DEG = 90.0
-OUT_OF_RANGE = "position out of range"
+OUT_OF_RANGE = gettext_noop("position out of range")
 
 
 @dataclass(frozen=True)

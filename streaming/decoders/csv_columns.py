@@ -26,6 +26,7 @@ from streaming.decoders.properties import check_null_values, check_properties, t
 from streaming.decoders.units import DIGITS_KEPT, FACTORS, WHOLE
 from streaming.elements import element_schema
 from streaming.errors import InvalidOptions
+from streaming.language import gettext, gettext_noop
 from streaming.spaces import EARTH, Space
 
 ROLES = ("key", "time", "lon", "lat", "altitude")
@@ -74,7 +75,9 @@ class CsvOptions(Options):
         check_properties(self.properties)
         check_null_values(self.null_values, str, "texts")
         if len(self.delimiter) != 1 or not self.delimiter.isascii() or self.delimiter in '"\r\n':
-            raise InvalidOptions(f"delimiter must be one ASCII character; got {self.delimiter!r}")
+            raise InvalidOptions(
+                "delimiter must be one ASCII character; got %(delimiter)s", delimiter=repr(self.delimiter)
+            )
 
     @property
     def listed(self) -> tuple[Sequence, Sequence]:
@@ -98,23 +101,37 @@ class CsvOptions(Options):
         if not lo:
             super().check_space(space)
         elif len(lo) > space.n:
-            raise InvalidOptions(f"{space.name} has {space.n} dimensions, so at most as many columns; got {lo!r}")
+            raise InvalidOptions(
+                "%(name)s has %(n)s dimensions, so at most as many columns; got %(lo)s",
+                name=space.name,
+                n=space.n,
+                lo=repr(lo),
+            )
 
 
 def _check_columns(options):
     columns = options.columns
     unknown = sorted(set(columns) - set(ROLES))
     if unknown:
-        raise InvalidOptions(f"columns may only have {', '.join(ROLES)}; got {unknown[0]!r}")
+        raise InvalidOptions(
+            "columns may only have %(roles)s; got %(unknown)s", roles=", ".join(ROLES), unknown=repr(unknown[0])
+        )
     listed = any(options.listed)
     for role in ("key",) if listed else ("key", "lon", "lat"):
         if role not in columns:
-            raise InvalidOptions(f"columns must have {role}; got {dict(columns)!r}")
+            raise InvalidOptions("columns must have %(role)s; got %(columns)s", role=role, columns=repr(dict(columns)))
         if options.header and columns[role] not in options.header:
-            raise InvalidOptions(f"header must have the column of {role}, {columns[role]}; got {options.header!r}")
+            raise InvalidOptions(
+                "header must have the column of %(role)s, %(columns)s; got %(header)s",
+                role=role,
+                columns=columns[role],
+                header=repr(options.header),
+            )
     if listed and (places := sorted(set(options.roles) & set(PLACES))):
         raise InvalidOptions(
-            f"columns must not have {', '.join(places)} where others are listed; got {dict(columns)!r}"
+            "columns must not have %(places)s where others are listed; got %(columns)s",
+            places=", ".join(places),
+            columns=repr(dict(columns)),
         )
 
 
@@ -181,14 +198,18 @@ class CsvDecoder:
             if len(missing) < self._fewest_missing:
                 self._fewest_missing = len(missing)
                 lacking = ", ".join(missing)
-                self.noted = f"the first line must name the columns; it lacks {lacking}; got {text[:200]!r}"
+                self.noted = gettext("the first line must name the columns; it lacks %(lacking)s; got %(text)s") % {
+                    "lacking": lacking,
+                    "text": repr(text[:200]),
+                }
         return []
 
     def _absent(self, header):
         """Return a message that names the columns of properties and null values that the input lacks, or None."""
         absent = [name for name in (*self._options.properties, *self._options.null_values) if name not in header]
         return (
-            f"the input has no column {', '.join(dict.fromkeys(absent))}; it has {', '.join(header)[:200]}"
+            gettext("the input has no column %(dict)s; it has %(header)s")
+            % {"dict": ", ".join(dict.fromkeys(absent)), "header": ", ".join(header)[:200]}
             if absent
             else None
         )
@@ -206,7 +227,7 @@ class CsvDecoder:
         wanted = [name for name in wanted if name in self._header]
 
         def count(row):
-            malformed.append(_malformed("number of columns", (row.text or "").encode()))
+            malformed.append(_malformed(gettext_noop("number of columns"), (row.text or "").encode()))
             return "skip"
 
         table = csv.read_csv(
@@ -245,7 +266,7 @@ class CsvDecoder:
             else pa.array(np.full(texts.num_rows, received_us))
         )
         bounds, misplaced = self._boxes(texts) if any(options.listed) else self._points(roles, altitude)
-        faults = {"no key": pc.is_null(roles["key"]), "time": pc.is_null(times), **misplaced}
+        faults = {gettext_noop("no key"): pc.is_null(roles["key"]), "time": pc.is_null(times), **misplaced}
         good = _count_faults(faults, texts, malformed)
         keep = pa.array(np.flatnonzero(good))
         properties = self._properties(texts) | ({} if altitude is None else {"altitude_m": altitude})
@@ -273,11 +294,11 @@ class CsvDecoder:
                 known = pc.is_valid(values).to_numpy(zero_copy_only=False)
                 bounds[known, axis] = bounds[known, n + axis] = _floats(values)[known]
         faults = {
-            "no position": pc.or_(pc.is_null(lon), pc.is_null(lat)),
+            gettext_noop("no position"): pc.or_(pc.is_null(lon), pc.is_null(lat)),
             OUT_OF_RANGE: pc.or_(_beyond(lon, LONGITUDE_LIMIT_DEG), _beyond(lat, LATITUDE_LIMIT_DEG)),
         }
         if self._options.drop_null_island:
-            faults["null island"] = pc.and_(pc.equal(lon, 0.0), pc.equal(lat, 0.0))
+            faults[gettext_noop("null island")] = pc.and_(pc.equal(lon, 0.0), pc.equal(lat, 0.0))
         return bounds, faults
 
     def _column(self, texts, name):

@@ -1,7 +1,9 @@
 """Cut a flow of bytes into lines or documents, in bounded memory."""
 
-TOO_LONG_LINE = "line too long"
-TOO_LONG_DOCUMENT = "document too long"
+from streaming.language import gettext_noop
+
+TOO_LONG_LINE = gettext_noop("line too long")
+TOO_LONG_DOCUMENT = gettext_noop("document too long")
 
 
 class Document:

@@ -6,11 +6,12 @@ from collections.abc import Callable
 from streaming.decoders.base import MAX_SAMPLE_BYTES, Decoded, Decoder, Malformed
 from streaming.decoders.soundness import sound
 from streaming.elements import element_schema
+from streaming.language import gettext_noop
 from streaming.spaces import Space
 
 logger = logging.getLogger(__name__)
 
-FAILED = "decoder failed"
+FAILED = gettext_noop("decoder failed")
 
 
 class GatedDecoder:

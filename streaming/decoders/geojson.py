@@ -19,6 +19,7 @@ from streaming.decoders.options import Options, option
 from streaming.decoders.properties import check_null_values, check_properties, is_number, targets, translated
 from streaming.decoders.units import epoch_us, iso_us
 from streaming.elements import box_elements, element_schema
+from streaming.language import gettext
 from streaming.spaces import EARTH, Space
 
 FRAMINGS = ("lines", "sequence", "document")
@@ -47,7 +48,7 @@ class GeoJsonOptions(Options):
         """Check every field."""
         super().__post_init__()
         check_properties(self.properties)
-        check_null_values(self.null_values, str | int | float, "texts or numbers")
+        check_null_values(self.null_values, str | int | float, gettext("texts or numbers"))
 
 
 @dataclass
@@ -110,7 +111,7 @@ class GeoJsonDecoder:
         try:
             content = orjson.loads(text)
         except orjson.JSONDecodeError:
-            features.fault("not JSON", text)
+            features.fault(gettext("not JSON"), text)
             return
         kind = content.get("type") if isinstance(content, dict) else None
         if kind == "Feature":
@@ -119,7 +120,7 @@ class GeoJsonDecoder:
             for feature in content["features"]:
                 self._feature(feature, received_us, features)
         else:
-            features.fault("not a feature", text)
+            features.fault(gettext("not a feature"), text)
 
     def _feature(self, feature, received_us, features):
         reason = _fault(feature)
@@ -130,7 +131,7 @@ class GeoJsonDecoder:
         key = _key(properties.get(self._options.key)) or _key(feature.get("id"))
         time_us = self._time_us(properties.get(self._options.time)) if self._options.time else received_us
         if key is None or time_us is None:
-            features.fault("feature without key" if key is None else "time", json_sample(feature))
+            features.fault(gettext("feature without key") if key is None else "time", json_sample(feature))
             return
         features.keys.append(key)
         features.times_us.append(time_us)
@@ -189,12 +190,12 @@ class GeoJsonDecoder:
 def _fault(feature):
     """Return the reason why a value is not a feature with a geometry, or None."""
     if not isinstance(feature, dict) or feature.get("type") != "Feature":
-        return "not a feature"
+        return gettext("not a feature")
     if not isinstance(feature.get("properties") or {}, dict):
-        return "not a feature"
+        return gettext("not a feature")
     if not isinstance(feature.get("geometry"), dict):
-        return "feature without geometry"
-    return None if json_sample(feature) else "nested too deep"
+        return gettext("feature without geometry")
+    return None if json_sample(feature) else gettext("nested too deep")
 
 
 def _key(value):

@@ -13,6 +13,7 @@ from google.transit import gtfs_realtime_pb2 as gtfs
 from streaming.decoders.base import OUT_OF_RANGE, Points
 from streaming.decoders.documents import DocumentDecoder
 from streaming.decoders.units import epoch_us
+from streaming.language import gettext
 
 VEHICLE = gtfs.VehiclePosition
 
@@ -25,7 +26,7 @@ class GtfsRealtimeDecoder(DocumentDecoder):
         try:
             feed.ParseFromString(document)
         except DecodeError:
-            points.fault("not GTFS-Realtime", document)
+            points.fault(gettext("not GTFS-Realtime"), document)
             return
         feed_us = epoch_us(feed.header.timestamp) if feed.header.timestamp else received_us
         for entity in feed.entity:
@@ -44,7 +45,7 @@ def _add(entity, feed_us, points):
         return "time"
     key = vehicle.vehicle.id or entity.id
     if not key:
-        return "vehicle without id"
+        return gettext("vehicle without id")
     properties = _properties(vehicle)
     # Protobuf returns a text that is not UTF-8 as bytes.
     if any(isinstance(value, bytes) for value in (key, *properties.values())):

@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 from streaming.decoders.base import OUT_OF_RANGE
 from streaming.decoders.columns import numbers
 from streaming.errors import InvalidOptions
+from streaming.language import gettext_noop
 from streaming.spaces import Space
 
 Column = pa.Array | None
@@ -18,15 +19,26 @@ Column = pa.Array | None
 def check_lists(coordinates: Sequence[Any], lo: Sequence[Any], hi: Sequence[Any]) -> None:
     """Raise InvalidOptions unless the lists name columns of a point, `coordinates`, or of a box, `lo` and `hi`."""
     if coordinates and (lo or hi):
-        raise InvalidOptions(f"coordinates are those of points, lo and hi those of boxes; got both, {coordinates!r}")
+        raise InvalidOptions(
+            "coordinates are those of points, lo and hi those of boxes; got both, %(coordinates)s",
+            coordinates=repr(coordinates),
+        )
     if len(lo) != len(hi):
-        raise InvalidOptions(f"lo and hi must name equally many columns; got {lo!r} and {hi!r}")
+        raise InvalidOptions(
+            "lo and hi must name equally many columns; got %(lo)s and %(hi)s", lo=repr(lo), hi=repr(hi)
+        )
     for name, columns in (("coordinates", coordinates), ("lo", lo), ("hi", hi)):
         for column in columns:
             if column is not None and (not isinstance(column, str) or not column):
-                raise InvalidOptions(f"{name} must be a list of columns, null for a dimension without; got {column!r}")
+                raise InvalidOptions(
+                    "%(name)s must be a list of columns, null for a dimension without; got %(column)s",
+                    name=name,
+                    column=repr(column),
+                )
     if all(column is None for column in (*coordinates, *lo, *hi)):
-        raise InvalidOptions(f"a place must have a column for one dimension at least; got {[*coordinates, *lo]!r}")
+        raise InvalidOptions(
+            "a place must have a column for one dimension at least; got %(value)s", value=repr([*coordinates, *lo])
+        )
 
 
 def boxes(
@@ -61,9 +73,9 @@ def boxes(
                 unread |= pc.is_valid(texts).to_numpy(zero_copy_only=False) & ~known
                 bounds[known, position] = values[known]
     faults = {
-        "no position": unread | np.isinf(bounds).all(axis=1),
+        gettext_noop("no position"): unread | np.isinf(bounds).all(axis=1),
         OUT_OF_RANGE: _outside(bounds, space),
-        "lo above hi": (bounds[:, :n] > bounds[:, n:]).any(axis=1),
+        gettext_noop("lo above hi"): (bounds[:, :n] > bounds[:, n:]).any(axis=1),
     }
     return bounds, {reason: pa.array(bad) for reason, bad in faults.items()}
 

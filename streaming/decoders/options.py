@@ -6,18 +6,19 @@ from dataclasses import MISSING, dataclass, field, fields
 from typing import Any, Self
 
 from streaming.errors import InvalidOptions
+from streaming.language import gettext, gettext_noop
 from streaming.spaces import Space
 
 _KINDS = {
-    bool: (lambda value: isinstance(value, bool), "true or false"),
-    int: (lambda value: isinstance(value, int) and not isinstance(value, bool), "a whole number"),
+    bool: (lambda value: isinstance(value, bool), gettext_noop("true or false")),
+    int: (lambda value: isinstance(value, int) and not isinstance(value, bool), gettext_noop("a whole number")),
     float: (
         lambda value: isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value),
-        "a finite number",
+        gettext_noop("a finite number"),
     ),
-    str: (lambda value: isinstance(value, str), "a text"),
-    Mapping: (lambda value: isinstance(value, Mapping), "an object"),
-    Sequence: (lambda value: isinstance(value, list), "a list"),
+    str: (lambda value: isinstance(value, str), gettext_noop("a text")),
+    Mapping: (lambda value: isinstance(value, Mapping), gettext_noop("an object")),
+    Sequence: (lambda value: isinstance(value, list), gettext_noop("a list")),
 }
 
 
@@ -25,11 +26,11 @@ REQUIRED = MISSING
 
 # What an option that is a mapping or a list contains; forms that show it as text need to know.
 SHAPES = {
-    "texts": "a text by name",
-    "targets": "by name a property's name, or its name and unit",
-    "text_lists": "a list of texts by name",
-    "value_lists": "a list of texts or numbers by name",
-    "names": "a list of names, some of them null",
+    "texts": gettext_noop("a text by name"),
+    "targets": gettext_noop("by name a property's name, or its name and unit"),
+    "text_lists": gettext_noop("a list of texts by name"),
+    "value_lists": gettext_noop("a list of texts or numbers by name"),
+    "names": gettext_noop("a list of names, some of them null"),
 }
 
 
@@ -94,7 +95,9 @@ class Options:
     def check_space(self, space: Space) -> None:
         """Raise InvalidOptions unless the decoder can give elements of a space; by default, of a geographic space."""
         if not space.geographic:
-            raise InvalidOptions(f"this decoder gives longitudes and latitudes, which {space.name} does not have")
+            raise InvalidOptions(
+                "this decoder gives longitudes and latitudes, which %(name)s does not have", name=space.name
+            )
 
     @classmethod
     def parse(cls, document: Mapping[str, Any]) -> Self:
@@ -108,8 +111,10 @@ class Options:
         names = [declared.name for declared in fields(cls)]
         unknown = [key for key in document if key not in names]
         if unknown:
-            allowed = f"may only have {', '.join(names)}" if names else "has none"
-            raise InvalidOptions(f"this decoder's options: it {allowed}; got {unknown[0]!r}")
+            allowed = gettext("may only have %(names)s") % {"names": ", ".join(names)} if names else gettext("has none")
+            raise InvalidOptions(
+                "this decoder's options: it %(allowed)s; got %(unknown)s", allowed=allowed, unknown=repr(unknown[0])
+            )
         return cls(**document)
 
     @classmethod
@@ -122,15 +127,29 @@ def check_texts(name: str, mapping: Mapping[str, Any]) -> None:
     """Raise InvalidOptions unless all values of a mapping are texts that are not empty."""
     for key, value in mapping.items():
         if not isinstance(value, str) or not value:
-            raise InvalidOptions(f"{name}[{key!r}] must be a text; got {value!r}")
+            raise InvalidOptions(
+                "%(name)s[%(key)s] must be a text; got %(value)s", name=name, key=repr(key), value=repr(value)
+            )
 
 
 def _check(declared, value):
     name, rule = declared.name, declared.metadata
     is_kind, kind = _KINDS[declared.type]
     if not is_kind(value):
-        raise InvalidOptions(f"{name} must be {kind}; got {value!r}")
+        raise InvalidOptions(
+            "%(name)s must be %(kind)s; got %(value)s", name=name, kind=gettext(kind), value=repr(value)
+        )
     if rule["choices"] and value not in rule["choices"]:
-        raise InvalidOptions(f"{name} must be one of {', '.join(map(str, rule['choices']))}; got {value!r}")
+        raise InvalidOptions(
+            "%(name)s must be one of %(choices)s; got %(value)s",
+            name=name,
+            choices=", ".join(map(str, rule["choices"])),
+            value=repr(value),
+        )
     if rule["minimum"] is not None and value < rule["minimum"]:
-        raise InvalidOptions(f"{name} must be at least {rule['minimum']}; got {value!r}")
+        raise InvalidOptions(
+            "%(name)s must be at least %(minimum)s; got %(value)s",
+            name=name,
+            minimum=rule["minimum"],
+            value=repr(value),
+        )

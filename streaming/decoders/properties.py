@@ -18,19 +18,31 @@ def _check_target(place, target):
     if isinstance(target, str) and target:
         return
     if not isinstance(target, Mapping) or not set(target) <= {"name", "unit"} or not target.get("name"):
-        raise InvalidOptions(f'{place} must be a name or {{"name": ..., "unit": ...}}; got {target!r}')
+        raise InvalidOptions(
+            '%(place)s must be a name or {"name": ..., "unit": ...}; got %(target)s', place=place, target=repr(target)
+        )
     if not isinstance(target["name"], str):
-        raise InvalidOptions(f"{place}.name must be a text; got {target['name']!r}")
+        raise InvalidOptions("%(place)s.name must be a text; got %(name)s", place=place, name=repr(target["name"]))
     # A tuple, since a unit may be of any type, even one that cannot be looked up in a mapping.
     if target.get("unit", "number") not in tuple(FACTORS):
-        raise InvalidOptions(f"{place}.unit must be one of {', '.join(FACTORS)}; got {target['unit']!r}")
+        raise InvalidOptions(
+            "%(place)s.unit must be one of %(factors)s; got %(unit)s",
+            place=place,
+            factors=", ".join(FACTORS),
+            unit=repr(target["unit"]),
+        )
 
 
 def check_null_values(null_values: Mapping[str, Any], kinds: type, words: str) -> None:
     """Raise InvalidOptions unless every value is a list of instances of `kinds`, which the message calls `words`."""
     for source, values in null_values.items():
         if not isinstance(values, list | tuple) or not all(isinstance(value, kinds) for value in values):
-            raise InvalidOptions(f"null_values[{source!r}] must be a list of {words}; got {values!r}")
+            raise InvalidOptions(
+                "null_values[%(source)s] must be a list of %(words)s; got %(values)s",
+                source=repr(source),
+                words=words,
+                values=repr(values),
+            )
 
 
 def targets(properties: Mapping[str, Any]) -> dict[str, tuple[str, float | None]]:

@@ -46,7 +46,9 @@ def decoder_class(kind: str) -> type[Decoder]:
         When there is no such kind.
     """
     if not isinstance(kind, str) or kind not in _kinds():
-        raise InvalidOptions(f"a decoder's kind must be one of {', '.join(_kinds())}; got {kind!r}")
+        raise InvalidOptions(
+            "a decoder's kind must be one of %(value)s; got %(kind)s", value=", ".join(_kinds()), kind=repr(kind)
+        )
     return _kinds()[kind].load()
 
 
@@ -67,7 +69,9 @@ def make_decoder(definition: Mapping[str, Any], stream: str, space: Space = EART
         With the rule that the definition breaks, and the value; also if the decoder gives no elements of the space.
     """
     if not isinstance(definition, Mapping):
-        raise InvalidOptions(f'a decoder must be an object like {{"kind": "ais"}}; got {definition!r}')
+        raise InvalidOptions(
+            'a decoder must be an object like {"kind": "ais"}; got %(definition)s', definition=repr(definition)
+        )
     options = dict(definition)
     kind = decoder_class(options.pop("kind", None))
     parsed = kind.options.parse(options)

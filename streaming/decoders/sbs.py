@@ -15,6 +15,7 @@ from streaming.decoders.bounded import Bounded
 from streaming.decoders.lines import LineDecoder
 from streaming.decoders.options import Options, option
 from streaming.decoders.units import FOOT_M, FOOT_PER_MINUTE_MPS, KNOT_MPS, iso_us, scaled
+from streaming.language import gettext
 from streaming.spaces import EARTH, Space
 
 FIELDS = 22
@@ -27,7 +28,7 @@ def _number(factor: float) -> Callable[[bytes], float]:
     def read(field):
         number = float(field)
         if not math.isfinite(number):
-            raise ValueError("a number must be finite")
+            raise ValueError(gettext("a number must be finite"))
         return scaled(number, factor)
 
     return read
@@ -126,11 +127,11 @@ class SbsDecoder(LineDecoder):
 def _fault(fields):
     """Return the reason why the fields are not those of a transmission, or None."""
     if fields[0] != b"MSG" or len(fields) != FIELDS:
-        return "not a message"
+        return gettext("not a message")
     if fields[TYPE] not in (b"1", b"2", b"3", b"4", b"5", b"6", b"7", b"8"):
-        return "message type"
+        return gettext("message type")
     ident = fields[HEX_IDENT].lower()
-    return None if len(ident) == 6 and HEX_DIGITS.issuperset(ident) else "hex ident"
+    return None if len(ident) == 6 and HEX_DIGITS.issuperset(ident) else gettext("hex ident")
 
 
 def _position(fields):

@@ -9,15 +9,16 @@ import shapely
 from streaming.decoders.base import MAX_SAMPLE_BYTES, OUT_OF_RANGE, Decoded, Malformed
 from streaming.decoders.units import LATEST_US
 from streaming.elements import bounds_of, element_schema
+from streaming.language import gettext_noop
 from streaming.spaces import Space
 
-NOT_ELEMENTS = "not elements"
-NO_KEY = "key missing or too long"
-NUL = "NUL character"
-TIME = "time out of range"
-GEOMETRY = "unsound geometry"
-PROPERTIES = "unsound properties"
-TOO_LARGE = "properties too large"
+NOT_ELEMENTS = gettext_noop("not elements")
+NO_KEY = gettext_noop("key missing or too long")
+NUL = gettext_noop("NUL character")
+TIME = gettext_noop("time out of range")
+GEOMETRY = gettext_noop("unsound geometry")
+PROPERTIES = gettext_noop("unsound properties")
+TOO_LARGE = gettext_noop("properties too large")
 
 MAX_KEY_BYTES = 1_000
 MAX_REASON_CHARACTERS = 100

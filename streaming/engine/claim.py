@@ -6,6 +6,7 @@ from pathlib import Path
 
 from streaming.engine.store import EPOCH, STATES
 from streaming.errors import InvalidSpace
+from streaming.language import gettext
 from streaming.logs import Log
 from streaming.spaces import Space, parse_space, space_text
 from streaming.state.errors import LostState
@@ -43,10 +44,13 @@ def claim(root: Path, space: Space, log: Log, files: StateStore | None = None) -
     files = files or LocalStore(root)
     reason = ""
     if _other_definition(files, space):
-        reason = "the space is defined anew"
+        reason = gettext("the space is defined anew")
         log.clear()
     elif (found := _format_of(files)) not in (None, FORMAT):
-        reason = f"another release wrote it, in format {found}; this release reads format {FORMAT}"
+        reason = gettext("another release wrote it, in format %(found)s; this release reads format %(format)s") % {
+            "found": found,
+            "format": FORMAT,
+        }
     if reason:
         _remove(root, files)
     files.put(DEFINITION, space_text(space).encode())

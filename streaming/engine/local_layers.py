@@ -95,7 +95,7 @@ class LocalLayers:
         try:
             write_pages(copy, read_groups(stream, path, self.space), self.space)
         except FileNotFoundError:  # the version was discarded or dropped after its manifest was read
-            raise InvalidLayer(f"its part {path.name} is not there any more") from None
+            raise InvalidLayer("its part %(name)s is not there any more", name=path.name) from None
 
     def _waited(self, name, version, read: Callable):
         """Return what a function returns for the store of a layer, as soon as it does not fail."""

@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from streaming.language import gettext, gettext_noop
 from streaming.logs import Log
 from streaming.operators.partitioners import PARTITIONERS, partitioned
 from streaming.operators.region_map import InvalidMap, RegionMap
@@ -27,10 +28,10 @@ from streaming.settings import EngineSettings
 logger = logging.getLogger("lookout.engine")
 
 _REASONS = {
-    "busy": "one task is busier than the others",
-    "fast": "a region gets very many elements",
-    "large": "a region has very many objects",
-    "idle": "two regions are nearly idle",
+    "busy": gettext_noop("one task is busier than the others"),
+    "fast": gettext_noop("a region gets very many elements"),
+    "large": gettext_noop("a region has very many objects"),
+    "idle": gettext_noop("two regions are nearly idle"),
 }
 
 
@@ -147,7 +148,11 @@ class Scaler:
                 if later is not None:
                     self._changed_s = now_s
                     self._held.clear()
-                    return later.after(known, f"{later.differs(known)}, since {_REASONS[reason]}")
+                    return later.after(
+                        known,
+                        gettext("%(later)s, since %(reasons)s")
+                        % {"later": later.differs(known), "reasons": _REASONS[reason]},
+                    )
         return None
 
     def _reasons(self, known, seen):
@@ -260,4 +265,7 @@ class RegionWatch:
         later = partitioned(self._space, self._scaler.partitioner, places, known.regions)
         if later.regions < known.regions:
             return None
-        return later.after(known, f"cut into {later.regions} regions at the places of the first elements")
+        return later.after(
+            known,
+            gettext("cut into %(regions)s regions at the places of the first elements") % {"regions": later.regions},
+        )

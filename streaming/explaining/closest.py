@@ -14,6 +14,7 @@ from streaming.explaining.terms import Term, every
 from streaming.explaining.words import metres, span
 from streaming.kinds.closest_approach.plan import ClosestApproachPlan
 from streaming.kinds.registry import kind_of
+from streaming.language import gettext
 from streaming.operators.closest import MICROSECONDS, Closest, satisfying
 from streaming.operators.elements import Elements
 from streaming.operators.stream_join import StreamJoins
@@ -26,16 +27,21 @@ NAMES = ("name", "title", "label")
 
 def closest_terms(plan: ClosestApproachPlan, subject: Subject, known: Known) -> Term:
     """Explain a closest approach by the partner that comes closest in time, or else by the one that comes closest."""
-    return every("in the answer", [*asked_terms(plan, subject), _partner(plan, subject, known)])
+    return every(gettext("in the answer"), [*asked_terms(plan, subject), _partner(plan, subject, known)])
 
 
 def _partner(plan, subject, known):
-    asks = f"comes within {metres(plan.within_m)} of an object of {plan.partners.name} if both keep course and speed"
+    asks = gettext("comes within %(within_m)s of an object of %(name)s if both keep course and speed") % {
+        "within_m": metres(plan.within_m),
+        "name": plan.partners.name,
+    }
     if known.partners is None:
-        return Term(asks, None, f"where the objects of {plan.partners.name} were is not known")
+        return Term(
+            asks, None, gettext("where the objects of %(name)s were is not known") % {"name": plan.partners.name}
+        )
     others = [one for one in known.partners if (one.stream, one.key) != (subject.stream, subject.key)]
     if not others:
-        return Term(asks, False, "there is none that could be a partner")
+        return Term(asks, False, gettext("there is none that could be a partner"))
     elements = _elements([subject, *others])
     found = Closest.of(elements, np.zeros(len(others), dtype=np.int64), np.arange(1, len(others) + 1))
     met = _met(plan, subject, elements, [subject, *others])
@@ -43,12 +49,16 @@ def _partner(plan, subject, known):
     soon = satisfying(found, kind_of(plan).prediction(plan))
     best = min(met, key=distance_m.__getitem__) if met else int(np.lexsort((distance_m, ~soon))[0])
     terms = _terms(plan, subject, others[best], found, best)
-    more = f", and {len(met) - 1} more" if len(met) > 1 else ""
+    more = gettext(", and %(count)s more") % {"count": len(met) - 1} if len(met) > 1 else ""
     told = replace(every(asks, terms), found=f"{_name(others[best])}{more}")
     if met or len(others) < MOST_LOOKED_AT:
         return told
-    farther = f"the nearest {len(others)} were looked at; one that is farther away may come closer"
-    return replace(every(asks, [*terms, Term("any other object", None, farther)]), holds=None, found=told.found)
+    farther = gettext("the nearest %(count)s were looked at; one that is farther away may come closer") % {
+        "count": len(others)
+    }
+    return replace(
+        every(asks, [*terms, Term(gettext("any other object"), None, farther)]), holds=None, found=told.found
+    )
 
 
 def _terms(plan, subject, other, found, best):
@@ -56,19 +66,37 @@ def _terms(plan, subject, other, found, best):
     far_m, after_s = float(found.distance_m[best]), float(found.after_s[best])
     apart_s = abs(_time_us(subject) - _time_us(other)) / MICROSECONDS
     known = np.isfinite(after_s)
-    unknown = "the two keep their distance, or one says that it is too fast"
-    when = "" if not known else f"in {span(after_s)}" if after_s >= 0 else f"they were closest {span(-after_s)} before"
+    unknown = gettext("the two keep their distance, or one says that it is too fast")
+    when = (
+        ""
+        if not known
+        else gettext("in %(after_s)s") % {"after_s": span(after_s)}
+        if after_s >= 0
+        else gettext("they were closest %(value)s before") % {"value": span(-after_s)}
+    )
     terms = [
-        Term(f"{metres(plan.within_m)} at most", far_m <= plan.within_m, metres(far_m) if known else unknown),
-        Term(f"in {span(plan.within_s)} at most", bool(0 <= after_s <= plan.within_s), when or unknown),
-        Term(f"reports {span(plan.gap_s)} apart at most", apart_s <= plan.gap_s, f"they are {span(apart_s)} apart"),
+        Term(
+            gettext("%(within_m)s at most") % {"within_m": metres(plan.within_m)},
+            far_m <= plan.within_m,
+            metres(far_m) if known else unknown,
+        ),
+        Term(
+            gettext("in %(within_s)s at most") % {"within_s": span(plan.within_s)},
+            bool(0 <= after_s <= plan.within_s),
+            when or unknown,
+        ),
+        Term(
+            gettext("reports %(gap_s)s apart at most") % {"gap_s": span(plan.gap_s)},
+            apart_s <= plan.gap_s,
+            gettext("they are %(apart_s)s apart") % {"apart_s": span(apart_s)},
+        ),
     ]
     partners = plan.partners
     if partners.where:
         terms.append(explain_filter(partners.where, other))
     terms += [filter_term(entry, other) for entry in partners.filters]
     if partners.pair_filters:
-        terms.append(Term("the filters of pairs", None, "they are not explained"))
+        terms.append(Term(gettext("the filters of pairs"), None, gettext("they are not explained")))
     return terms
 
 

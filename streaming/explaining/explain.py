@@ -13,6 +13,7 @@ from streaming.explaining.terms import Term, every
 from streaming.explaining.tracks import track_term
 from streaming.kinds.base import Evaluation, Plan
 from streaming.kinds.registry import kind_of
+from streaming.language import gettext
 
 
 def explain(plan: Plan, subject: Subject, known: Known | None = None) -> Term:
@@ -34,21 +35,32 @@ def explain(plan: Plan, subject: Subject, known: Known | None = None) -> Term:
     """
     known = known or Known()
     if subject.stream != plan.stream:
-        asks = f"an object of the stream {plan.stream}"
-        return every("in the answer", [Term(asks, False, f"it is of the stream {subject.stream}")])
+        asks = gettext("an object of the stream %(stream)s") % {"stream": plan.stream}
+        return every(
+            gettext("in the answer"),
+            [Term(asks, False, gettext("it is of the stream %(stream)s") % {"stream": subject.stream})],
+        )
     return _BY_EVALUATION[kind_of(plan).evaluation(plan)](plan, subject, known)
 
 
 def _regional(plan, subject, known):
     if getattr(plan, "partners", None) is not None:
-        return every("in the answer", [*asked_terms(plan, subject), *joins.feature_terms(plan, subject, known)])
+        return every(
+            gettext("in the answer"), [*asked_terms(plan, subject), *joins.feature_terms(plan, subject, known)]
+        )
     refinement = kind_of(plan).refinement
     if refinement in _BY_REFINEMENT:
-        return every("in the answer", [*asked_terms(plan, subject), *_BY_REFINEMENT[refinement](plan, subject)])
+        return every(
+            gettext("in the answer"), [*asked_terms(plan, subject), *_BY_REFINEMENT[refinement](plan, subject)]
+        )
     if refinement:
-        what = Term(f"what {kind_of(plan).name} asks", None, "queries of this kind cannot be explained further")
-        return every("in the answer", [*asked_terms(plan, subject), what])
-    return every("in the answer", [*asked_terms(plan, subject), *_compared(plan, subject)])
+        what = Term(
+            gettext("what %(name)s asks") % {"name": kind_of(plan).name},
+            None,
+            gettext("queries of this kind cannot be explained further"),
+        )
+        return every(gettext("in the answer"), [*asked_terms(plan, subject), what])
+    return every(gettext("in the answer"), [*asked_terms(plan, subject), *_compared(plan, subject)])
 
 
 def _compared(plan, subject):
@@ -69,8 +81,8 @@ def _stream_join(plan, subject, known):
 
 
 def _sketch(plan, subject, known):
-    asks = "about areas and times, as a sketch has them"
-    return every("in the answer", [Term(asks, None, "a sketch does not know single objects")])
+    asks = gettext("about areas and times, as a sketch has them")
+    return every(gettext("in the answer"), [Term(asks, None, gettext("a sketch does not know single objects"))])
 
 
 _BY_REFINEMENT: Mapping[str, Callable[..., list[Term]]] = {"streaming.operators.approaches:Approaches": approach_terms}

@@ -11,6 +11,8 @@ from streaming.explaining.words import value
 from streaming.filters import expression_of
 from streaming.kinds.parts import BoxFilter, Filter, KeyFilter, KeysFilter, box_document
 from streaming.kinds.words import box as box_words
+from streaming.kinds.words import plain
+from streaming.language import gettext
 from streaming.operators.conditions import judged
 from streaming.property_columns import PropertyColumns
 
@@ -30,7 +32,10 @@ def _term(node, columns, properties):
     if operator == "not":
         return negated(text_of(node), _term(node["args"][0], columns, properties))
     (holds,) = columns.truths(expression_of(node))
-    found = ", ".join(f"{name} is {value(properties.get(name))}" for name in _names(node))
+    found = ", ".join(
+        gettext("%(name)s is %(properties)s") % {"name": name, "properties": value(properties.get(name))}
+        for name in _names(node)
+    )
     return Term(text_of(node), holds, found)
 
 
@@ -54,7 +59,7 @@ def text_of(node: Any) -> str:
     if isinstance(node, bool):
         return str(node).upper()
     if not isinstance(node, dict):
-        return "NULL" if node is None else "'" + node.replace("'", "''") + "'" if isinstance(node, str) else value(node)
+        return "NULL" if node is None else "'" + node.replace("'", "''") + "'" if isinstance(node, str) else plain(node)
     if "property" in node:
         return node["property"]
     operator, arguments = node["op"], node["args"]
@@ -89,19 +94,31 @@ def filter_term(entry: Filter, subject: Subject) -> Term:
     told = judged(subject.elements, np.zeros(1, dtype=np.int64), entry, subject.space)
     passes = bool(told.passes[0])
     if told.error is not None:
-        return Term(f"passes the filter {entry.udf}", passes, f"the filter failed: {told.error}")  # type: ignore[union-attr]
+        asks = gettext("passes the filter %(udf)s") % {"udf": entry.udf}  # type: ignore[union-attr]
+        return Term(asks, passes, gettext("the filter failed: %(error)s") % {"error": told.error})
     if isinstance(entry, KeyFilter):
-        return Term(f"the object is {entry.key!r:.80}", passes, f"it is {subject.key!r:.80}")
+        return Term(
+            gettext("the object is %(key)s") % {"key": f"{entry.key!r:.80}"},
+            passes,
+            gettext("it is %(key)s") % {"key": f"{subject.key!r:.80}"},
+        )
     if isinstance(entry, KeysFilter):
         shown = ", ".join(entry.keys[:MOST_KEYS_SHOWN])
         more = len(entry.keys) - MOST_KEYS_SHOWN
-        among = f"the object is one of {shown}{f' and {more} more' if more > 0 else ''}"
-        return Term(among, passes, f"it is {subject.key!r:.80}")
+        among = gettext("the object is one of %(keys)s") % {"keys": shown}
+        if more > 0:
+            among = gettext("the object is one of %(keys)s and %(count)s more") % {"keys": shown, "count": more}
+        return Term(among, passes, gettext("it is %(key)s") % {"key": f"{subject.key!r:.80}"})
     if isinstance(entry, BoxFilter):
         box = box_words(box_document(entry.box, subject.space))
-        return Term(f"its box meets {box}", passes, f"its box is {box_words(_own(subject))}")
-    argument = f" with {entry.argument:.80}" if entry.argument else ""  # type: ignore[union-attr]
-    return Term(f"passes the filter {entry.udf}{argument}", passes)  # type: ignore[union-attr]
+        return Term(
+            gettext("its box meets %(box)s") % {"box": box},
+            passes,
+            gettext("its box is %(box)s") % {"box": box_words(_own(subject))},
+        )
+    values = {"udf": entry.udf, "argument": f"{entry.argument:.80}"}  # type: ignore[union-attr]
+    with_argument = gettext("passes the filter %(udf)s with %(argument)s")
+    return Term((with_argument if values["argument"] else gettext("passes the filter %(udf)s")) % values, passes)
 
 
 def _own(subject):

@@ -20,6 +20,7 @@ from streaming.kinds.base import Plan
 from streaming.kinds.join.plan import JoinPlan, Partners
 from streaming.kinds.parts import Box
 from streaming.kinds.words import number
+from streaming.language import gettext, gettext_noop
 from streaming.operators.elements import Elements
 from streaming.operators.failures import Failures
 from streaming.operators.layer import Layer
@@ -32,15 +33,28 @@ REACHES = (100.0, 1_000.0, 10_000.0, 100_000.0)
 MOST_PARTNERS_SHOWN = 3
 # Names of properties that hold the name of a feature or an object.
 NAMES = ("name", "title", "label")
-_PREDICATES = {"dwithin": "within {} of", "covered_by": "covered by", "boxes": "its box meets that of"}
+_PREDICATES = {
+    "intersects": gettext_noop("intersects"),
+    "dwithin": gettext_noop("within %(distance)s of"),
+    "within": gettext_noop("within"),
+    "contains": gettext_noop("contains"),
+    "covered_by": gettext_noop("covered by"),
+    "covers": gettext_noop("covers"),
+    "crosses": gettext_noop("crosses"),
+    "touches": gettext_noop("touches"),
+    "overlaps": gettext_noop("overlaps"),
+    "equals": gettext_noop("equals"),
+    "disjoint": gettext_noop("disjoint"),
+    "boxes": gettext_noop("its box meets that of"),
+}
 
 
 def feature_terms(plan: JoinPlan, subject: Subject, known: Known) -> list[Term]:
     """Return the term of the partners of a join with a layer, or with stored elements."""
     layer = known.layer(plan.partners.layer)
-    asks = partner_words(plan, f"a feature of {plan.partners.name}", subject)
+    asks = partner_words(plan, gettext("a feature of %(name)s") % {"name": plan.partners.name}, subject)
     if layer is None:
-        return [Term(asks, None, "the layer cannot be read here")]
+        return [Term(asks, None, gettext("the layer cannot be read here"))]
     hashes, failures = _partners(plan, subject, layer)
     if failures.errors:
         return [Term(asks, bool(len(hashes)), "; ".join(failures.errors.values()))]
@@ -48,17 +62,27 @@ def feature_terms(plan: JoinPlan, subject: Subject, known: Known) -> list[Term]:
         return [_term_of(asks, True, "", next(_features(layer, hashes[:1])), subject, _more(len(hashes)))]
     nearest = _nearest(plan, subject, layer)
     if nearest is None:
-        return [Term(asks, bool(len(hashes)), f"there is none within {_length(REACHES[-1], subject)}")]
-    return [_term_of(asks, bool(len(hashes)), "the nearest is ", nearest, subject)]
+        return [
+            Term(
+                asks,
+                bool(len(hashes)),
+                gettext("there is none within %(distance)s") % {"distance": _length(REACHES[-1], subject)},
+            )
+        ]
+    return [_term_of(asks, bool(len(hashes)), gettext("the nearest is "), nearest, subject)]
 
 
 def partner_words(plan: Any, what: str, subject: Subject) -> str:
     """Return what a join asks of a pair, in words."""
     partners: Partners = plan.partners
     distance = _length(partners.distance, subject)
-    words = _PREDICATES.get(partners.predicate, partners.predicate).format(distance)
-    which = f" with {partners.where}" if partners.where else ""
-    whose = f"its box, enlarged {steps_words(plan.transform)}, " if plan.transform else ""
+    words = gettext(_PREDICATES.get(partners.predicate, partners.predicate)) % {"distance": distance}
+    which = gettext(" with %(where)s") % {"where": partners.where} if partners.where else ""
+    whose = (
+        gettext("its box, enlarged %(transform)s, ") % {"transform": steps_words(plan.transform)}
+        if plan.transform
+        else ""
+    )
     return f"{whose}{words} {what}{which}"
 
 
@@ -100,7 +124,7 @@ def _apart(feature, subject):
 def _term_of(asks, holds, opening, feature, subject, more=""):
     border = border_of_feature(feature["shape"], subject) if subject.space.geographic else None
     apart = _apart(feature, subject)
-    far = _length(apart, subject) + " away" if apart else "which it meets"
+    far = gettext("%(distance)s away") % {"distance": _length(apart, subject)} if apart else gettext("which it meets")
     return Term(asks, holds, f"{opening}{named(feature['key'], feature['properties'])}, {far}{more}", border=border)
 
 
@@ -111,21 +135,23 @@ def named(key: str, properties: str | None) -> str:
 
 
 def _more(count):
-    return f", and {count - 1} more" if count > 1 else ""
+    return gettext(", and %(count)s more") % {"count": count - 1} if count > 1 else ""
 
 
 def stream_term(plan: JoinPlan, subject: Subject, known: Known) -> Term:
     """Explain a join with a stream."""
-    return every("in the answer", [*asked_terms(plan, subject), _stream_partner(plan, subject, known)])
+    return every(gettext("in the answer"), [*asked_terms(plan, subject), _stream_partner(plan, subject, known)])
 
 
 def _stream_partner(plan, subject, known):
-    asks = partner_words(plan, f"an object of {plan.partners.name}", subject)
+    asks = partner_words(plan, gettext("an object of %(name)s") % {"name": plan.partners.name}, subject)
     if known.partners is None:
-        return Term(asks, None, f"where the objects of {plan.partners.name} were is not known")
+        return Term(
+            asks, None, gettext("where the objects of %(name)s were is not known") % {"name": plan.partners.name}
+        )
     others = [one for one in known.partners if (one.stream, one.key) != (subject.stream, subject.key)]
     if not others:
-        return Term(asks, False, "there is none that could be a partner")
+        return Term(asks, False, gettext("there is none that could be a partner"))
     met = _met(plan, subject, others)
     apart = [_apart({"shape": one.shape[0]}, subject) for one in others]
     nearest = min(met, key=apart.__getitem__) if met else int(np.argmin(apart))
@@ -134,9 +160,13 @@ def _stream_partner(plan, subject, known):
     if subject.space.geographic:
         border = Border(apart[nearest] - plan.partners.distance, subject.place, other.place)
     name = named(other.key, orjson.dumps(other.properties).decode())
-    opening = "" if met else "the nearest is "
+    opening = "" if met else gettext("the nearest is ")
+    far = gettext("%(distance)s away") % {"distance": _length(apart[nearest], subject)}
     return Term(
-        asks, bool(met), f"{opening}{name}, {_length(apart[nearest], subject)} away{_more(len(met))}", border=border
+        asks,
+        bool(met),
+        f"{opening}{name}, {far}{_more(len(met))}",
+        border=border,
     )
 
 
@@ -163,9 +193,11 @@ def replace_area(plan: Plan, n: int) -> JoinPlan:
 
 def time_term(plan: Any, subject: Subject, known: Known) -> Term:
     """Explain a join over event time: of its pairs, only what is about the element itself can be known."""
-    asks = partner_words(plan, f"a report of {plan.partners.name}, near in time", subject)
-    found = "reports wait in the engine until their time is over; whether one met this one is told then, and not kept"
-    return every("in the answer", [*asked_terms(plan, subject), Term(asks, None, found)])
+    asks = partner_words(plan, gettext("a report of %(name)s, near in time") % {"name": plan.partners.name}, subject)
+    found = gettext(
+        "reports wait in the engine until their time is over; whether one met this one is told then, and not kept"
+    )
+    return every(gettext("in the answer"), [*asked_terms(plan, subject), Term(asks, None, found)])
 
 
 def encounter_term(plan: Any, subject: Subject, known: Known) -> Term:
@@ -173,23 +205,30 @@ def encounter_term(plan: Any, subject: Subject, known: Known) -> Term:
     terms = [*asked_terms(plan, subject), _stream_partner(plan, subject, known)]
     if plan.away_from is not None:
         terms.append(_away_term(plan, subject, known))
-    lasts = "the engine follows this in event time, and tells it once it lasted so long"
+    lasts = gettext("the engine follows this in event time, and tells it once it lasted so long")
     if plan.for_s:
-        terms.append(Term(f"for at least {span(plan.for_s)} without a break", None, lasts))
-    return every("in the answer", terms)
+        terms.append(Term(gettext("for at least %(for_s)s without a break") % {"for_s": span(plan.for_s)}, None, lasts))
+    return every(gettext("in the answer"), terms)
 
 
 def _away_term(plan, subject, known):
     away = plan.away_from
-    asks = f"more than {_length(away.distance, subject)} from {away.layer}"
+    asks = gettext("more than %(distance)s from %(layer)s") % {
+        "distance": _length(away.distance, subject),
+        "layer": away.layer,
+    }
     layer = known.layer(away.layer)
     if layer is None:
-        return Term(asks, None, "the layer cannot be read here")
+        return Term(asks, None, gettext("the layer cannot be read here"))
     near = JoinPlan(plan.stream, Partners("layer", away.layer), plan.area)
     feature = _nearest(near, subject, layer)
     if feature is None:
-        return Term(asks, away.distance < REACHES[-1] or None, f"there is none within {_length(REACHES[-1], subject)}")
-    term = _term_of(asks, _apart(feature, subject) > away.distance, "the nearest is ", feature, subject)
+        return Term(
+            asks,
+            away.distance < REACHES[-1] or None,
+            gettext("there is none within %(distance)s") % {"distance": _length(REACHES[-1], subject)},
+        )
+    term = _term_of(asks, _apart(feature, subject) > away.distance, gettext("the nearest is "), feature, subject)
     return term if term.border is None else replace(term, border=_beyond(term.border, away.distance))
 
 

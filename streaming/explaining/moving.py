@@ -15,6 +15,7 @@ from streaming.explaining.terms import Border, Term, every, some
 from streaming.explaining.words import metres, span
 from streaming.kinds.fields import whole
 from streaming.kinds.words import number
+from streaming.language import gettext
 from streaming.operators.aggregates import NO_GROUP
 from streaming.operators.focal_ranges import CIRCLE, RECTANGLE, FocalRanges, PlacedRanges, focal_keys
 from streaming.operators.geodesics import along, local_metres
@@ -27,7 +28,7 @@ _ONE = np.zeros(1, dtype=np.int64)
 
 def range_term(plan: Any, subject: Subject, known: Known) -> Term:
     """Explain a range about a focus."""
-    return every("in the answer", [*asked_terms(plan, subject), *_about(plan, subject, known)])
+    return every(gettext("in the answer"), [*asked_terms(plan, subject), *_about(plan, subject, known)])
 
 
 def _about(plan, subject, known):
@@ -38,13 +39,16 @@ def _about(plan, subject, known):
     lies = bool(placed.lies(subject.bounds, _ONE, _ONE, subject.key_hash)[0][0])
     kind, where = placed.ranges.kind[0], focus_words(plan.focus)
     if kind == CIRCLE:
-        asks = f"within {_length(placed.radius[0], subject)} of {where}"
+        asks = gettext("within %(distance)s of %(where)s") % {
+            "distance": _length(placed.radius[0], subject),
+            "where": where,
+        }
         return [_circle_term(asks, lies, placed.places[0], float(placed.radius[0]), subject)]
     if kind == RECTANGLE:
         box = tuple(placed.boxes[0].tolist())
-        return [every(f"in the box about {where}", box_terms(box, subject))]
+        return [every(gettext("in the box about %(where)s") % {"where": where}, box_terms(box, subject))]
     border = _carried_border(placed, lies, subject) if subject.space.geographic else None
-    return [Term(f"in the polygon about {where}", lies, side(lies, border), border=border)]
+    return [Term(gettext("in the polygon about %(where)s") % {"where": where}, lies, side(lies, border), border=border)]
 
 
 def _lacking(plan, subject, known):
@@ -52,18 +56,20 @@ def _lacking(plan, subject, known):
     if not plan.focus.key:
         return []
     if focal_keys([plan.focus])[0] == subject.key_hash[0]:
-        return [Term("another object than the one that the query follows", False, "it is that object")]
+        return [
+            Term(gettext("another object than the one that the query follows"), False, gettext("it is that object"))
+        ]
     if known.focus is not None:
         return []
-    asks = f"near {focus_words(plan.focus)}"
+    asks = gettext("near %(focus)s") % {"focus": focus_words(plan.focus)}
     if known.lost:
-        return [Term(asks, False, "the object that the query follows has not reported lately")]
-    return [Term(asks, None, "where the object that the query follows was is not known")]
+        return [Term(asks, False, gettext("the object that the query follows has not reported lately"))]
+    return [Term(asks, None, gettext("where the object that the query follows was is not known"))]
 
 
 def focus_words(focus: Any) -> str:
     """Return a focal object, or a fixed place, as text."""
-    return f"{focus.stream} {focus.key}" if focus.key else ", ".join(map(number, focus.at))
+    return f"{focus.stream} {focus.key}" if focus.key else gettext(", ").join(map(number, focus.at))
 
 
 def _placed(plan, subject, known) -> PlacedRanges:
@@ -81,7 +87,12 @@ def _length(length, subject):
 
 def _circle_term(asks, holds, place, radius, subject):
     apart = float(distances(subject.bounds, place[None], subject.space)[0])
-    return Term(asks, holds, f"{_length(apart, subject)} away", border=_ring(place, apart, radius, subject))
+    return Term(
+        asks,
+        holds,
+        gettext("%(distance)s away") % {"distance": _length(apart, subject)},
+        border=_ring(place, apart, radius, subject),
+    )
 
 
 def _ring(place, apart, radius, subject):
@@ -106,35 +117,49 @@ def nearest_term(plan: Any, subject: Subject, known: Known) -> Term:
     """Explain a query for nearest neighbours: the rank of the element, and how far the last of the answer is."""
     terms = asked_terms(plan, subject)
     if lacking := _lacking(plan, subject, known):
-        return every("in the answer", [*terms, *lacking])
+        return every(gettext("in the answer"), [*terms, *lacking])
     place = _placed(plan, subject, known).places[0]
     if np.isfinite(plan.max_distance):
         near = bool(within(subject.bounds, place[None], np.array([plan.max_distance]), subject.space)[0])
-        asks = f"within {_length(plan.max_distance, subject)} of {focus_words(plan.focus)}"
+        asks = gettext("within %(distance)s of %(focus)s") % {
+            "distance": _length(plan.max_distance, subject),
+            "focus": focus_words(plan.focus),
+        }
         terms.append(_circle_term(asks, near, place, float(plan.max_distance), subject))
-    return every("in the answer", [*terms, _rank_term(plan, place, subject, known)])
+    return every(gettext("in the answer"), [*terms, _rank_term(plan, place, subject, known)])
 
 
 def _rank_term(plan, place, subject, known):
-    asks = f"among the {plan.k} nearest of {focus_words(plan.focus)}"
+    asks = gettext("among the %(k)s nearest of %(focus)s") % {"k": plan.k, "focus": focus_words(plan.focus)}
     apart = float(distances(subject.bounds, place[None], subject.space)[0])
-    away = f"{_length(apart, subject)} away"
+    away = gettext("%(distance)s away") % {"distance": _length(apart, subject)}
     if known.neighbours is None:
-        return Term(asks, None, f"{away}; who was nearer is not known")
+        return Term(asks, None, gettext("%(away)s; who was nearer is not known") % {"away": away})
     mine = next((one for one in known.neighbours if one.key == subject.key), None)
     if mine is not None:
-        return Term(asks, True, f"rank {mine.rank} of {len(known.neighbours)}, {away}")
+        return Term(
+            asks,
+            True,
+            gettext("rank %(rank)s of %(count)s, %(away)s")
+            % {"rank": mine.rank, "count": len(known.neighbours), "away": away},
+        )
     if not known.neighbours:
-        return Term(asks, False, f"{away}; the answer is empty")
+        return Term(asks, False, gettext("%(away)s; the answer is empty") % {"away": away})
     last = known.neighbours[-1]
-    far = "" if last.distance is None else f" at {_length(last.distance, subject)}"
+    far = "" if last.distance is None else gettext(" at %(distance)s") % {"distance": _length(last.distance, subject)}
     border = None if last.distance is None else _ring(place, apart, last.distance, subject)
-    return Term(asks, False, f"{away}; the last of the {len(known.neighbours)} is {last.key}{far}", border=border)
+    return Term(
+        asks,
+        False,
+        gettext("%(away)s; the last of the %(count)s is %(key)s%(far)s")
+        % {"away": away, "count": len(known.neighbours), "key": last.key, "far": far},
+        border=border,
+    )
 
 
 def aggregate_term(plan: Any, member: Term, subject: Subject, known: Known) -> Term:
     """Explain an aggregate: whether the element is counted, and the value of its group against each threshold."""
-    counted = replace(member, asks="the object is counted")
+    counted = replace(member, asks=gettext("the object is counted"))
     aggregate = plan.aggregate
     group = ""
     if aggregate.group_by:
@@ -143,8 +168,11 @@ def aggregate_term(plan: Any, member: Term, subject: Subject, known: Known) -> T
         return counted
     value = None if known.groups is None else known.groups.get(group)
     crossed = [threshold_term(threshold, value, known.groups is not None) for threshold in aggregate.thresholds]
-    of = f" of {aggregate.group_by} {group}" if group else ""
-    return every("counted, and a threshold is crossed", [counted, some(f"the {aggregate.function}{of}", crossed)])
+    of = gettext(" of %(group_by)s %(group)s") % {"group_by": aggregate.group_by, "group": group} if group else ""
+    return every(
+        gettext("counted, and a threshold is crossed"),
+        [counted, some(gettext("the %(function)s%(of)s") % {"function": aggregate.function, "of": of}, crossed)],
+    )
 
 
 def threshold_term(threshold: Any, value: float | None, told: bool) -> Term:
@@ -152,11 +180,13 @@ def threshold_term(threshold: Any, value: float | None, told: bool) -> Term:
     limit, above = (threshold.below, False) if threshold.above is None else (threshold.above, True)
     asks = f"{'above' if above else 'below'} {number(limit)}"
     if threshold.for_s:
-        asks += f" for {span(threshold.for_s)}"
+        asks += gettext(" for %(for_s)s") % {"for_s": span(threshold.for_s)}
     if value is None:
-        return Term(asks, False if told else None, "there is no value" if told else "the value is not known")
+        return Term(
+            asks, False if told else None, gettext("there is no value") if told else gettext("the value is not known")
+        )
     beyond = value > limit if above else value < limit
-    found = f"it is {number(value)}"
+    found = gettext("it is %(value)s") % {"value": number(value)}
     if beyond and threshold.for_s:
-        return Term(asks, None, f"{found}; since when, only the engine follows")
+        return Term(asks, None, gettext("%(found)s; since when, only the engine follows") % {"found": found})
     return Term(asks, beyond, found)

@@ -13,12 +13,17 @@ from streaming.kinds.areas import AreaFilter, AreaShape
 from streaming.kinds.parts import Box, Enlargement
 from streaming.kinds.words import number
 from streaming.kinds.words import shape as shape_words
+from streaming.language import gettext, gettext_noop
 from streaming.operators.areas import Areas
 from streaming.operators.boxes import intersects, transformed
 from streaming.spaces import Space
 
 _NONE = np.zeros(1, dtype=np.int64)
-_STEPS = {"enlarge_factor": "times {}", "enlarge_value": "by {} in each dimension", "enlarge_m": "by {} m"}
+_STEPS = {
+    "enlarge_factor": gettext_noop("times %(amount)s"),
+    "enlarge_value": gettext_noop("by %(amount)s in each dimension"),
+    "enlarge_m": gettext_noop("by %(amount)s m"),
+}
 
 
 def area_terms(area: Box, shape: AreaShape | None, subject: Subject) -> list[Term]:
@@ -51,8 +56,9 @@ def _placed(subject):
 def side(within: bool, border: Border | None) -> str:
     """Say how far within or outside of a border an element is."""
     if border is None:
-        return "inside" if within else "outside"
-    return f"{metres(abs(border.distance_m))} {'inside' if within else 'outside'}"
+        return gettext("inside") if within else gettext("outside")
+    text = gettext("%(distance)s inside") if within else gettext("%(distance)s outside")
+    return text % {"distance": metres(abs(border.distance_m))}
 
 
 def box_terms(box: Box, subject: Subject, bounds: np.ndarray | None = None) -> list[Term]:
@@ -91,10 +97,13 @@ def _plane_term(box, subject, bounds, untransformed):
     meets = _meets(plane, bounds, subject.space)
     border = border_of_box(plane, meets, subject) if untransformed and _placed(subject) else None
     n = subject.space.n
-    sides = [f"{name} {interval(box[a], box[n + a])}" for a, name in enumerate(("longitude", "latitude"))]
-    return Term(
-        "in " + ", ".join(told for told in sides if not told.endswith("any")), meets, side(meets, border), border=border
-    )
+    names = gettext("longitude %(interval)s"), gettext("latitude %(interval)s")
+    sides = [
+        name % {"interval": interval(box[axis], box[n + axis])}
+        for axis, name in enumerate(names)
+        if _bounded(box, axis, subject.space)
+    ]
+    return Term(gettext("in %(place)s") % {"place": ", ".join(sides)}, meets, side(meets, border), border=border)
 
 
 def _axis_term(box, axis, bounds, space):
@@ -103,10 +112,16 @@ def _axis_term(box, axis, bounds, space):
     low, high = float(bounds[0, axis]), float(bounds[0, n + axis])
     asks = f"{dimension.name} {interval(box[axis], box[n + axis])} {dimension.unit}".rstrip()
     if not (math.isfinite(low) and math.isfinite(high)):
-        return Term(asks, meets, f"it has no {dimension.name}, which counts as any")
-    found = f"{dimension.name} is {number(low) if low == high else interval(low, high)}"
+        return Term(asks, meets, gettext("it has no %(name)s, which counts as any") % {"name": dimension.name})
+    found = gettext("%(name)s is %(low)s") % {
+        "name": dimension.name,
+        "low": number(low) if low == high else interval(low, high),
+    }
     if not meets and not dimension.wraps:
-        found += f", {number(outside_by([low] * n, [high] * n, box, axis, space))} {dimension.unit} outside"
+        found += gettext(", %(distance)s %(unit)s outside") % {
+            "distance": number(outside_by([low] * n, [high] * n, box, axis, space)),
+            "unit": dimension.unit,
+        }
     return Term(asks, meets, found)
 
 
@@ -119,19 +134,27 @@ def interval(low: float, high: float) -> str:
     ('1 to 2.5', 'up to 3', 'from 4')
     """
     if not math.isfinite(low):
-        return f"up to {number(high)}" if math.isfinite(high) else "any"
-    return f"{number(low)} to {number(high)}" if math.isfinite(high) else f"from {number(low)}"
+        return gettext("up to %(high)s") % {"high": number(high)} if math.isfinite(high) else gettext("any")
+    return (
+        gettext("%(low)s to %(high)s") % {"low": number(low), "high": number(high)}
+        if math.isfinite(high)
+        else gettext("from %(low)s") % {"low": number(low)}
+    )
 
 
 def compared_term(compare: Box, report: str, transform: tuple[Enlargement, ...], subject: Subject) -> Term:
     """Return the term of the box of a range query: whether the transformed box of the element meets it, or does not."""
     bounds = transformed(subject.bounds, transform, subject.space)
-    whose = f"its box, enlarged {steps_words(transform)}, " if transform else ""
+    whose = gettext("its box, enlarged %(transform)s, ") % {"transform": steps_words(transform)} if transform else ""
     parts = box_terms(compare, subject, bounds if transform else None)
-    inside = every(f"{whose}in the query box", parts) if len(parts) != 1 or transform else parts[0]
-    return inside if report == "inside" else negated("outside of the query box", inside)
+    inside = (
+        every(gettext("%(whose)sin the query box") % {"whose": whose}, parts)
+        if len(parts) != 1 or transform
+        else parts[0]
+    )
+    return inside if report == "inside" else negated(gettext("outside of the query box"), inside)
 
 
 def steps_words(transform: tuple[Enlargement, ...]) -> str:
     """Return transformations as text."""
-    return ", then ".join(_STEPS[step.by].format(number(step.amount)) for step in transform)
+    return gettext(", then ").join(gettext(_STEPS[step.by]) % {"amount": number(step.amount)} for step in transform)

@@ -6,8 +6,9 @@ from streaming.explaining.known import Known
 from streaming.explaining.subject import Subject
 from streaming.explaining.terms import Term, every, negated, some, with_details
 from streaming.explaining.words import MICROSECONDS, clock, span
-from streaming.kinds.rule.conditions import NUMBERS, Condition
+from streaming.kinds.rule.conditions import NUMBERS, Condition, limit_in_words
 from streaming.kinds.rule.plan import Rate, RulePlan
+from streaming.language import gettext, ngettext
 from streaming.results.rule_clock import ALARM, HOLDING, RuleClock
 
 MOST_TIMES_SHOWN = 4
@@ -27,12 +28,13 @@ def rule_term(plan: RulePlan, subject: Subject | None, known: Known) -> Term:
     terms = []
     if plan.schedule and now_us is not None:
         on, until_us = plan.schedule.at(now_us)
-        found = f"it {'counts' if on else 'does not count'} until {clock(until_us, now_us)}"
-        terms.append(Term("the rule counts now", on, found))
+        found = gettext("it counts until %(time)s") if on else gettext("it does not count until %(time)s")
+        found %= {"time": clock(until_us, now_us)}
+        terms.append(Term(gettext("the rule counts now"), on, found))
     numbers = dict(zip(plan.terms, told.numbers, strict=True)) if told and told.numbers else {}
     when = _condition(plan.when, known, numbers)
     if plan.until and (told is None or told.phase == ALARM):
-        when = some("the alarm begins or lasts", [when, _condition(plan.until, known, numbers)])
+        when = some(gettext("the alarm begins or lasts"), [when, _condition(plan.until, known, numbers)])
     if plan.rate:
         # Such an alarm lasts also while the condition does not hold.
         terms.append(with_details(_rate_term(plan.rate, told), [when]))
@@ -42,7 +44,7 @@ def rule_term(plan: RulePlan, subject: Subject | None, known: Known) -> Term:
         terms.append(_duration_term(plan.for_s, told))
     if plan.rearm_s and not (told and told.phase == ALARM):
         terms.append(_rearm_term(plan.rearm_s, told))
-    return every("has an alarm", terms, _since(plan, told))
+    return every(gettext("has an alarm"), terms, _since(plan, told))
 
 
 def _since(plan, told):
@@ -50,7 +52,7 @@ def _since(plan, told):
         return ""
     # An alarm begins when its condition has held for long enough, but not before the rule is armed again.
     began_us = told.since_us if plan.rate else max(told.since_us + round(plan.for_s * MICROSECONDS), told.rearmed_us)
-    return f"since {clock(began_us, told.now_us)}"
+    return gettext("since %(time)s") % {"time": clock(began_us, told.now_us)}
 
 
 def _condition(condition: Condition, known: Known, numbers: Mapping[Condition, float | None]) -> Term:
@@ -60,62 +62,78 @@ def _condition(condition: Condition, known: Known, numbers: Mapping[Condition, f
         return _answer_term(condition.query, known)
     parts = [_condition(part, known, numbers) for part in condition.parts]
     if condition.operator == "not":
-        return negated(f"not: {parts[0].asks}", parts[0])
-    joined = " and " if condition.operator == "all" else " or "
+        return negated(gettext("not: %(condition)s") % {"condition": parts[0].asks}, parts[0])
+    joined = gettext(" and ") if condition.operator == "all" else gettext(" or ")
     return _LASTS[condition.operator](joined.join(part.asks for part in parts), parts)
 
 
 def _number_term(condition, known, numbers):
     """Return the term that a number of a whole answer is below, or above, a limit."""
-    name = known.names.get(condition.query, f"query {condition.query}")
-    group = f" for {condition.group}" if condition.group else ""
-    limit = f"above {condition.above:.15g}" if condition.below is None else f"below {condition.below:.15g}"
-    asks = f"the {condition.operator} of \u201c{name}\u201d{group} is {limit}"
+    name = known.names.get(condition.query, gettext("query %(query)s") % {"query": condition.query})
+    limit = limit_in_words(condition.below, condition.above)
+    counts = condition.operator == "count"
+    if counts:
+        asks = gettext("the count of “%(name)s” is %(limit)s") % {"name": name, "limit": limit}
+    elif condition.group:
+        asks = gettext("the value of “%(name)s” for %(group)s is %(limit)s")
+        asks %= {"name": name, "group": condition.group, "limit": limit}
+    else:
+        asks = gettext("the value of “%(name)s” is %(limit)s") % {"name": name, "limit": limit}
     if condition not in numbers:
-        was = "how many objects it had" if condition.operator == "count" else "the value that it had"
-        return Term(asks, None, f"{was} is not known")
+        unknown = gettext("how many objects it had is not known") if counts else gettext("its value is not known")
+        return Term(asks, None, unknown)
     number = numbers[condition]
     if number is None:
-        what = "the query does not run"
-        return Term(asks, None, what if condition.operator == "count" else f"{what}, or there is no value")
+        lacking = gettext("the query does not run")
+        return Term(asks, None, lacking if counts else gettext("the query does not run, or there is no value"))
     found = f"{number:.6g}"
-    if condition.operator == "count":
-        found += f" object{'' if number == 1 else 's'}"
+    if counts:
+        found = ngettext("%(count)s object", "%(count)s objects", int(number)) % {"count": int(number)}
     return Term(asks, condition.holds_of(number), found)
 
 
 def _answer_term(query, known):
     """Return the term that the object is in the answer of a query: as the engine says, otherwise as it is explained."""
-    name = known.names.get(query, f"query {query}")
+    name = known.names.get(query, gettext("query %(query)s") % {"query": query})
     why = known.answers.get(query)
     holds = why.holds if why else None
     found = ""
     if known.clock and query in known.clock.unknown:
-        return Term(f"in \u201c{name}\u201d", None, "the query does not run")
+        return Term(gettext("in “%(name)s”") % {"name": name}, None, gettext("the query does not run"))
     if known.clock:
         holds = query in known.clock.members
-        found = "the engine has it in the answer" if holds else "the engine has it not in the answer"
-    term = Term(f"in \u201c{name}\u201d", holds, found)
+        found = gettext("the engine has it in the answer") if holds else gettext("the engine has it not in the answer")
+    term = Term(gettext("in “%(name)s”") % {"name": name}, holds, found)
     return with_details(term, why.parts) if why else term
 
 
 def _duration_term(for_s: float, told: RuleClock | None) -> Term:
-    asks = f"for {span(for_s)} without a break"
+    asks = gettext("for %(for_s)s without a break") % {"for_s": span(for_s)}
     if told is None:
-        return Term(asks, None, "since when the condition held is not known")
+        return Term(asks, None, gettext("since when the condition held is not known"))
     if told.phase not in (HOLDING, ALARM):
-        return Term(asks, False, "the condition does not hold")
+        return Term(asks, False, gettext("the condition does not hold"))
     lasted_s = max(0.0, (told.now_us - told.since_us) / MICROSECONDS)
-    found = f"holds for {span(lasted_s)}, since {clock(told.since_us, told.now_us)}"
+    found = gettext("holds for %(lasted_s)s, since %(time)s") % {
+        "lasted_s": span(lasted_s),
+        "time": clock(told.since_us, told.now_us),
+    }
     if told.phase == ALARM:
-        return Term(asks, True, f"held since {clock(told.since_us, told.now_us)}")
-    return Term(asks, lasted_s >= for_s, f"{found}; {span(max(0.0, for_s - lasted_s))} to go")
+        return Term(asks, True, gettext("held since %(time)s") % {"time": clock(told.since_us, told.now_us)})
+    return Term(
+        asks,
+        lasted_s >= for_s,
+        gettext("%(found)s; %(for_s)s to go") % {"found": found, "for_s": span(max(0.0, for_s - lasted_s))},
+    )
 
 
 def _rate_term(rate: Rate, told: RuleClock | None) -> Term:
-    asks = f"more than {rate.more_than} times in {span(rate.within_s)}"
+    asks = gettext("more than %(more_than)s times in %(within_s)s") % {
+        "more_than": rate.more_than,
+        "within_s": span(rate.within_s),
+    }
     if told is None:
-        return Term(asks, None, "how often it began to hold is not known")
+        return Term(asks, None, gettext("how often it began to hold is not known"))
     count = len(told.began_us)
     times = [clock(at_us, told.now_us) for at_us in told.began_us[-MOST_TIMES_SHOWN:]]
     earlier = "earlier, " if count > MOST_TIMES_SHOWN else ""
@@ -124,10 +142,15 @@ def _rate_term(rate: Rate, told: RuleClock | None) -> Term:
 
 
 def _rearm_term(rearm_s: float, told: RuleClock | None) -> Term:
-    asks = f"not again for {span(rearm_s)} after an alarm"
+    asks = gettext("not again for %(rearm_s)s after an alarm") % {"rearm_s": span(rearm_s)}
     if told is None:
-        return Term(asks, None, "when the last alarm ended is not known")
+        return Term(asks, None, gettext("when the last alarm ended is not known"))
     if told.rearmed_us > told.now_us:
         left = span((told.rearmed_us - told.now_us) / MICROSECONDS)
-        return Term(asks, False, f"not again before {clock(told.rearmed_us, told.now_us)}, in {left}")
-    return Term(asks, True, "no alarm ended lately")
+        return Term(
+            asks,
+            False,
+            gettext("not again before %(time)s, in %(left)s")
+            % {"time": clock(told.rearmed_us, told.now_us), "left": left},
+        )
+    return Term(asks, True, gettext("no alarm ended lately"))

@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from streaming.kinds.words import number
+from streaming.language import gettext, numeral
 
 MINUTE_S, HOUR_S, DAY_S = 60, 3_600, 86_400
 MICROSECONDS = 1_000_000
@@ -19,7 +20,7 @@ def value(found: Any) -> str:
     ('3.2', "'cargo'", 'missing', 'true')
     """
     if found is None:
-        return "missing"
+        return gettext("missing")
     if isinstance(found, bool):
         return str(found).lower()
     if isinstance(found, int | float):
@@ -68,7 +69,7 @@ def metres(length: float) -> str:
     ('12 m', '1.23 km', '250 km')
     """
     if not math.isfinite(length):
-        return "any distance"
+        return gettext("any distance")
     if length < 1_000:
-        return f"{length:,.0f} m" if length >= 10 else f"{length:.2g} m"
-    return f"{length / 1_000:,.2f} km" if length < 10_000 else f"{length / 1_000:,.0f} km"
+        return numeral(f"{length:,.0f} m" if length >= 10 else f"{length:.2g} m")
+    return numeral(f"{length / 1_000:,.2f} km" if length < 10_000 else f"{length / 1_000:,.0f} km")

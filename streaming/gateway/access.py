@@ -74,7 +74,11 @@ class FeedAccess:
             if target.is_relative_to(folder) and not keeps_secrets:
                 return target
         allowed = ", ".join(map(str, folders))
-        raise InvalidOptions(f"path must lie below a folder of LOOKOUT_FEED_DIRS ({allowed}); got {path!r}")
+        raise InvalidOptions(
+            "path must lie below a folder of LOOKOUT_FEED_DIRS (%(allowed)s); got %(path)s",
+            allowed=allowed,
+            path=repr(path),
+        )
 
     def check_host(self, host: str, local: bool = False) -> None:
         """Raise InvalidOptions if a host is out of reach, as far as that is known without asking the DNS.
@@ -89,7 +93,7 @@ class FeedAccess:
         name = host.rstrip(".").lower()
         address = "127.0.0.1" if name == "localhost" or name.endswith(".localhost") else name  # RFC 6761 6.3
         if _address(address) and not self.reaches(host, address, local):
-            raise InvalidOptions(self.unreachable(host, local))
+            raise self.unreachable(host, local)
 
     def reaches(self, host: str, address: str, local: bool = False) -> bool:
         """Return whether a feed may connect to an address of a host.
@@ -116,20 +120,27 @@ class FeedAccess:
             return True
         return (ip.is_global and not ip.is_multicast) or (local and any(ip in network for network in _LOCAL))
 
-    def unreachable(self, host: str, local: bool = False) -> str:
-        """Return the error message for a host that is out of reach."""
-        where = (
-            "is for special use" if local else "is an address of this machine, of a private network or for special use"
+    def unreachable(self, host: str, local: bool = False) -> InvalidOptions:
+        """Return the error for a host that is out of reach."""
+        values = {"setting": self.setting, "host": repr(host)}
+        if local:
+            return InvalidOptions(
+                "a host must be public or local, or allowed by %(setting)s; %(host)s is for special use", **values
+            )
+        return InvalidOptions(
+            "a host must be public, or allowed by %(setting)s; %(host)s is an address of this machine, of a private "
+            "network or for special use",
+            **values,
         )
-        rule = "public or local" if local else "public"
-        return f"a host must be {rule}, or allowed by {self.setting}; {host!r} {where}"
 
 
 def _resolved(path, given):
     try:
         return path.resolve()
     except (OSError, RuntimeError, ValueError) as error:  # a loop of links, a NUL
-        raise InvalidOptions(f"path must lead to a file; got {given!r}: {error}") from None
+        raise InvalidOptions(
+            "path must lead to a file; got %(given)s: %(error)s", given=repr(given), error=error
+        ) from None
 
 
 def _network(text):

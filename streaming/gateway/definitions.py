@@ -61,9 +61,13 @@ def read_definition(payload: bytes) -> StreamDefinition:
     try:
         document = orjson.loads(payload)
     except orjson.JSONDecodeError as error:
-        raise InvalidOptions(f"a definition must be JSON; {error}") from None
+        raise InvalidOptions("a definition must be JSON; %(error)s", error=error) from None
     if not isinstance(document, dict) or any(key not in document for key in _REQUIRED):
-        raise InvalidOptions(f"a definition must be an object with {', '.join(_REQUIRED)}; got {document!r:.200}")
+        raise InvalidOptions(
+            "a definition must be an object with %(required)s; got %(document)s",
+            required=", ".join(_REQUIRED),
+            document=f"{document!r:.200}",
+        )
     return StreamDefinition(**{key: document[key] for key in (*_REQUIRED, *_OPTIONAL) if key in document})
 
 
@@ -75,14 +79,20 @@ def check_definition(
     `access` is what the feed may reach; by default, what the environment of this process allows.
     """
     if not isinstance(definition.space, str) or definition.space not in spaces:
-        raise InvalidOptions(f"space must be one of {', '.join(spaces)}; got {definition.space!r}")
+        raise InvalidOptions(
+            "space must be one of %(spaces)s; got %(space)s", spaces=", ".join(spaces), space=repr(definition.space)
+        )
     for name in ("enabled", "stored"):
         if not isinstance(getattr(definition, name), bool):
-            raise InvalidOptions(f"{name} must be true or false; got {getattr(definition, name)!r}")
+            raise InvalidOptions(
+                "%(name)s must be true or false; got %(value)s", name=name, value=repr(getattr(definition, name))
+            )
     if definition.ttl_s is not None and not _is_positive(definition.ttl_s):
-        raise InvalidOptions(f"ttl_s must be null or a positive number; got {definition.ttl_s!r}")
+        raise InvalidOptions("ttl_s must be null or a positive number; got %(ttl_s)s", ttl_s=repr(definition.ttl_s))
     if not _is_positive(definition.max_ahead_s):
-        raise InvalidOptions(f"max_ahead_s must be a positive number; got {definition.max_ahead_s!r}")
+        raise InvalidOptions(
+            "max_ahead_s must be a positive number; got %(max_ahead_s)s", max_ahead_s=repr(definition.max_ahead_s)
+        )
     if definition.sketch is not None:
         check_sketch(definition.sketch, spaces[definition.space])
     make_transport(definition.transport, access)
@@ -94,7 +104,7 @@ def check_sketch(document: Any, space: Space) -> None:
     try:
         parse_stream_sketch(document, space)
     except InvalidSketch as error:
-        raise InvalidOptions(f"sketch: {error}") from None
+        raise InvalidOptions.of(error, "sketch") from None
 
 
 def _is_positive(number):

@@ -5,11 +5,12 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from streaming.gateway.clock import SECOND_US
+from streaming.language import gettext, gettext_noop, thousands
 
 SAMPLE_CHARACTERS = 200
 # A third-party decoder may give as many different reasons as there are elements.
 MAX_REASONS = 100
-OTHER_REASONS = "other reasons"
+OTHER_REASONS = gettext_noop("other reasons")
 # After this many bytes without an element, the definition is probably wrong.
 _SILENT_BYTES = 65_536
 
@@ -89,11 +90,17 @@ class StreamHealth:
         faults = sum(self.malformed.values())
         if self.elements or not (faults or self.bytes > _SILENT_BYTES):
             return None
-        words = f"the decoder understands nothing of what arrives: no element in {self.bytes:,} bytes"
+        words = gettext("the decoder understands nothing of what arrives: no element in %(bytes)s bytes") % {
+            "bytes": thousands(self.bytes)
+        }
         if not faults:
-            return f"{words}. Is it the right one?"
+            return gettext("%(words)s. Is it the right one?") % {"words": words}
         most = max(self.malformed, key=lambda reason: self.malformed[reason])
-        return f"{words}, {faults:,} malformed, most of them by reason {most!r}. Is it the right one?"
+        return gettext("%(words)s, %(faults)s malformed, most of them by reason %(most)s. Is it the right one?") % {
+            "words": words,
+            "faults": thousands(faults),
+            "most": repr(most),
+        }
 
 
 def rate(counts: Sequence[tuple[int, int]]) -> float:

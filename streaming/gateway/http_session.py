@@ -33,7 +33,7 @@ def guarded_session(
         try:
             access.check_host(request.url.host or "")
         except InvalidOptions as error:
-            raise TransportError(str(error)) from None
+            raise TransportError.of(error) from None
         return await handler(request)
 
     return aiohttp.ClientSession(
@@ -55,7 +55,7 @@ class _Resolver(aiohttp.ThreadedResolver):
         """Return the addresses of a host that are in reach; raise TransportError if there are none."""
         found = await super().resolve(host, port, family)
         if not (allowed := [answer for answer in found if self._access.reaches(host, answer["host"])]):
-            raise TransportError(self._access.unreachable(host))
+            raise TransportError.of(self._access.unreachable(host))
         return allowed
 
 

@@ -21,12 +21,13 @@ from streaming.gateway.pacing import Progress, next_lap, restamped, schedule
 from streaming.gateway.transports import make_transport
 from streaming.gateway.transports.base import Chunk, Mark, Transport, TransportError
 from streaming.gateway.unfinished import Unfinished
+from streaming.language import gettext_noop
 from streaming.spaces import EARTH, Space
 from streaming.traces import RECEIVE
 
 logger = logging.getLogger(__name__)
 
-AHEAD = "time ahead of the clock"
+AHEAD = gettext_noop("time ahead of the clock")
 
 # More bytes are decoded in a thread: they could hold up the other streams for longer than 50 ms.
 _THREAD_BYTES = 8_192
@@ -80,7 +81,7 @@ class RunningStream:
             except (OSError, TransportError) as error:
                 health.enter("retrying", error)
             except Exception as error:  # an error that a feed's bytes cause in a transport must not end the stream
-                self._count_failure("transport failed", error, b"")
+                self._count_failure(gettext_noop("transport failed"), error, b"")
                 health.enter("retrying", f"{type(error).__name__}: {error}")
             if waits is None or health.elements > before:
                 waits = backoff_s(config.backoff_s, config.longest_backoff_s, random.Random())
@@ -113,7 +114,7 @@ class RunningStream:
                 await self._take(chunk)
             except Exception as error:  # the decoder may be in any state; the next bytes go to a new one
                 self._decoders.pop(chunk.source, None)
-                self._count_failure("input failed", error, chunk.payload)
+                self._count_failure(gettext_noop("input failed"), error, chunk.payload)
 
     def _count_failure(self, what, error, payload):
         """Count bytes that caused an error as malformed; log the first error of each kind."""

@@ -18,13 +18,14 @@ import orjson
 import pyarrow as pa
 
 from streaming.elements import bounds_of
-from streaming.errors import LookoutError
+from streaming.errors import InvalidOptions, LookoutError
 from streaming.gateway.access import FeedAccess
 from streaming.gateway.clock import Clock
 from streaming.gateway.config import GatewayConfig
 from streaming.gateway.definitions import StreamDefinition, check_definition
 from streaming.gateway.health import StreamHealth
 from streaming.gateway.stream import Outlet, RunningStream
+from streaming.language import gettext, thousands
 from streaming.spaces import Space, parse_space
 
 ELEMENTS_SHOWN = 10
@@ -97,12 +98,16 @@ def answer(job: Mapping[str, Any]) -> dict[str, Any]:
         space = parse_space(job["space"])
         definition = StreamDefinition("test", space.name, job["transport"], job["decoder"])
         if definition.transport.get("kind") == "stdin":
-            raise LookoutError("standard input is the gateway's; it cannot be tested here")
+            raise InvalidOptions("standard input is the gateway's; it cannot be tested here")
         return asyncio.run(tried(definition, space, access, job["seconds"]))
     except LookoutError as error:
         return {"error": str(error), "shown": []}
     except MemoryError:
-        return {"error": f"a test must do with {_MEMORY_BYTES:,} bytes of memory; this one needs more", "shown": []}
+        return {
+            "error": gettext("a test must do with %(memory_bytes)s bytes of memory; this one needs more")
+            % {"memory_bytes": thousands(_MEMORY_BYTES)},
+            "shown": [],
+        }
 
 
 def main() -> None:

@@ -11,6 +11,7 @@ import redis
 
 from streaming.gateway.config import GatewayConfig
 from streaming.gateway.elementqueue import ElementQueue
+from streaming.language import gettext
 from streaming.logs import Log
 from streaming.redis_memory import Pressure
 from streaming.traces import RECEIVE, WRITE
@@ -133,7 +134,9 @@ class BlockWriter:
         """Note whether live feeds have to wait for room in Redis, and log it when that begins."""
         before, self.full = self.full, None
         if pressure.memory > self.config.live_memory:
-            self.full = f"Redis is {pressure.memory:.0%} full, so the elements wait until there is room"
+            self.full = gettext("Redis is %(memory)s full, so the elements wait until there is room") % {
+                "memory": f"{pressure.memory:.0%}"
+            }
             if before is None:
                 logger.warning("%s: %s", self.log.names.space, self.full)
 

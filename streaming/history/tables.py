@@ -22,6 +22,7 @@ from streaming.history.reader import EVER, History, Span, asked
 from streaming.history.rows import meets, row_schema, within
 from streaming.kinds.join.kind import JoinKind
 from streaming.kinds.join.plan import JoinPlan
+from streaming.language import thousands
 from streaming.layers import LayerStore
 from streaming.operators.boxes import intersects
 from streaming.operators.comparison import Comparison
@@ -223,8 +224,12 @@ class StoredTables:
         for table, found in ((left, rows), (right, partners)):
             self._check_size(table, found.num_rows)
         if predicate == "disjoint" and rows.num_rows * partners.num_rows > DISJOINT_PAIRS:
-            rule = f"a join by disjoint must compare at most {DISJOINT_PAIRS:,} pairs"
-            raise InvalidQuestion(f"{rule}; got {rows.num_rows:,} by {partners.num_rows:,}")
+            raise InvalidQuestion(
+                "a join by disjoint must compare at most %(disjoint_pairs)s pairs; got %(num_rows)s by %(num_rows_2)s",
+                disjoint_pairs=thousands(DISJOINT_PAIRS),
+                num_rows=thousands(rows.num_rows),
+                num_rows_2=thousands(partners.num_rows),
+            )
         comparison = Comparison(plan, self.space, _as_features(partners, self.space))
         elements = Elements(
             np.zeros(rows.num_rows, dtype=np.int64),
@@ -261,8 +266,13 @@ class StoredTables:
 
     def _check_size(self, table, rows):
         if self.most_rows is not None and rows > self.most_rows:
-            rule = f"a join must compare at most {self.most_rows:,} rows of a table: give a smaller box or span"
-            raise InvalidQuestion(f"{rule}; got more of the {table.source} {table.name!r}")
+            raise InvalidQuestion(
+                "a join must compare at most %(most_rows)s rows of a table: give a smaller box or "
+                "span; got more of the %(source)s %(name)s",
+                most_rows=thousands(self.most_rows),
+                source=table.source,
+                name=repr(table.name),
+            )
 
     def _stored(self, table, condition, span, collected, box=None, few=False):
         def take(rows):
@@ -279,7 +289,7 @@ class StoredTables:
     def _features(self, table):
         version = self.layers.newest(table.name)
         if version is None:
-            raise InvalidQuestion(f"layer must be the name of a layer; got {table.name!r}")
+            raise InvalidQuestion("layer must be the name of a layer; got %(name)s", name=repr(table.name))
         return _layer_rows(self.layers.root, table.name, version, self.space)
 
     def _inside(self, rows, box):
@@ -343,7 +353,7 @@ def _plan(predicate: Any, distance: Any, space: Space) -> JoinPlan:
     try:
         return JoinKind().parse({"stream": "rows", "kind": "join", "join": join}, space)
     except InvalidPlan as error:
-        raise InvalidQuestion(str(error)) from None
+        raise InvalidQuestion.of(error) from None
 
 
 def _as_features(rows, space):
@@ -369,4 +379,6 @@ def parse_table(document: Any) -> Table:
         ((source, name),) = document.items()
         if source in SOURCES and isinstance(name, str) and name:
             return Table(source, name)
-    raise InvalidQuestion(f'a table must be {{"layer": name}} or {{"stored": stream}}; got {document!r:.80}')
+    raise InvalidQuestion(
+        'a table must be {"layer": name} or {"stored": stream}; got %(document)s', document=f"{document!r:.80}"
+    )

@@ -28,13 +28,15 @@ from streaming.kinds.areas import (
     vertices_of,
 )
 from streaming.kinds.parts import Box, Filter, parse_box, parse_number
+from streaming.language import gettext, gettext_noop, thousands
 from streaming.spaces import Space
 
 _NUMBERS = {int, float}
 POLYGON_TYPES = ("Polygon", "MultiPolygon")
-_FORMS = (
+_FORMS = gettext_noop(
     'an object of the form {"lo": [...], "hi": [...]}, a GeoJSON Polygon or MultiPolygon, '
-    '{"circle": {"center": [...], "radius_m": ...}} or {"corridor": {"line": [...], "width_m": ...}}'
+    '{"circle": {"center": [...], "radius_m": ...}} or {"corridor": {"line": [...], "width_m": '
+    "...}}"
 )
 
 
@@ -66,7 +68,9 @@ def parse_area_value(value: Any, name: str, space: Space) -> tuple[Box | None, t
     elif keys == {"lo", "hi"}:
         return parse_box(value, name, space), ()
     else:
-        raise InvalidPlan(f"{name} must be {_FORMS}; got {value!r:.200}")
+        raise InvalidPlan(
+            "%(name)s must be %(forms)s; got %(value)s", name=name, forms=gettext(_FORMS), value=f"{value!r:.200}"
+        )
     places = vertices_of(shape)
     _corners(places, name, space)
     return space.corners(*envelope(shape)), (AreaFilter(shape),)
@@ -78,29 +82,45 @@ def _corners(places, name, space):
     try:
         space.corners(low, high)
     except InvalidSpace as error:
-        raise InvalidPlan(f"{name}: {error}") from None
+        raise InvalidPlan.of(error, name) from None
 
 
 def _polygons(value, name, space):
     if space.n < 2:
-        raise InvalidPlan(f"{name}: a polygon needs a space of two dimensions or more; got {space.name!r}")
+        raise InvalidPlan(
+            "%(name)s: a polygon needs a space of two dimensions or more; got %(name_2)s",
+            name=name,
+            name_2=repr(space.name),
+        )
     form = value["type"]
     if form not in POLYGON_TYPES or set(value) != {"type", "coordinates"}:
         raise InvalidPlan(
-            f"{name} must have a type, {' or '.join(POLYGON_TYPES)}, and coordinates, if it is GeoJSON; "
-            f"got {form!r:.80} with {', '.join(map(str, value))}"
+            "%(name)s must have a type, %(polygon_types)s, and coordinates, if it is GeoJSON; got "
+            "%(form)s with %(value)s",
+            name=name,
+            polygon_types=" or ".join(POLYGON_TYPES),
+            form=f"{form!r:.80}",
+            value=", ".join(map(str, value)),
         )
     polygons = value["coordinates"] if form == "MultiPolygon" else [value["coordinates"]]
     if not isinstance(polygons, list) or not all(isinstance(rings, list) and rings for rings in polygons):
-        raise InvalidPlan(f"{name}: coordinates must be lists of rings that are not empty; got {polygons!r:.200}")
+        raise InvalidPlan(
+            "%(name)s: coordinates must be lists of rings that are not empty; got %(polygons)s",
+            name=name,
+            polygons=f"{polygons!r:.200}",
+        )
     if not polygons:
-        raise InvalidPlan(f"{name} must have a polygon; got none")
-    _check_count([ring for rings in polygons for ring in rings], f"{name}: a ring", 4)
+        raise InvalidPlan("%(name)s must have a polygon; got none", name=name)
+    _check_count([ring for rings in polygons for ring in rings], gettext("%(name)s: a ring") % {"name": name}, 4)
     shape = PolygonArea(tuple(tuple(_ring(ring, name) for ring in rings) for rings in polygons))
     made = polygons_geometry(shape)
     if not made.is_valid or not made.area > 0:
-        reason = shapely.is_valid_reason(made) if not made.is_valid else "no area"
-        raise InvalidPlan(f"{name} must be made of simple rings that do not cross, with an area; got {reason}")
+        reason = shapely.is_valid_reason(made) if not made.is_valid else gettext("no area")
+        raise InvalidPlan(
+            "%(name)s must be made of simple rings that do not cross, with an area; got %(reason)s",
+            name=name,
+            reason=reason,
+        )
     return shape
 
 
@@ -111,9 +131,14 @@ def polygons_geometry(shape: PolygonArea) -> shapely.Geometry:
 
 
 def _ring(ring, name):
-    places = _places(ring, f"{name}: a vertex")
+    places = _places(ring, gettext("%(name)s: a vertex") % {"name": name})
     if places[0] != places[-1]:
-        raise InvalidPlan(f"{name}: a ring must end where it begins; got {list(places[0])} and {list(places[-1])}")
+        raise InvalidPlan(
+            "%(name)s: a ring must end where it begins; got %(places)s and %(places_2)s",
+            name=name,
+            places=list(places[0]),
+            places_2=list(places[-1]),
+        )
     return places
 
 
@@ -122,16 +147,29 @@ def _measured(value, name, space):
     keys = ("center", "radius_m") if form == "circle" else ("line", "width_m")
     inner = value[form]
     if set(value) != {form} or not isinstance(inner, dict) or set(inner) != set(keys):
-        raise InvalidPlan(f"{name}: a {form} must be an object with {' and '.join(keys)} alone; got {value!r:.200}")
+        raise InvalidPlan(
+            "%(name)s: a %(form)s must be an object with %(keys)s alone; got %(value)s",
+            name=name,
+            form=form,
+            keys=" and ".join(keys),
+            value=f"{value!r:.200}",
+        )
     if not space.geographic:
-        raise InvalidPlan(f"{name}: a {form} needs a space with longitude and latitude; got {space.name!r}")
+        raise InvalidPlan(
+            "%(name)s: a %(form)s needs a space with longitude and latitude; got %(name_2)s",
+            name=name,
+            form=form,
+            name_2=repr(space.name),
+        )
     length = parse_number(inner[keys[1]], f"{name}: {keys[1]}", above=0.0, hi=MAX_AREA_METRES)
     if form == "circle":
         return CircleArea(_place(inner["center"], f"{name}: center"), length)
     _check_count([inner["line"]], f"{name}: line", 2)
-    line = _places(inner["line"], f"{name}: a vertex")
+    line = _places(inner["line"], gettext("%(name)s: a vertex") % {"name": name})
     if len(set(line)) < 2:
-        raise InvalidPlan(f"{name}: line must have two places that differ; got {inner['line']!r:.200}")
+        raise InvalidPlan(
+            "%(name)s: line must have two places that differ; got %(line)s", name=name, line=f"{inner['line']!r:.200}"
+        )
     return CorridorArea(line, length)
 
 
@@ -139,9 +177,18 @@ def _check_count(lists, name, fewest):
     """Check how many places each of some lists has, and all of them together."""
     for places in lists:
         if not isinstance(places, list) or len(places) < fewest:
-            raise InvalidPlan(f"{name} must be a list of {fewest} vertices or more; got {places!r:.200}")
+            raise InvalidPlan(
+                "%(name)s must be a list of %(fewest)s vertices or more; got %(places)s",
+                name=name,
+                fewest=fewest,
+                places=f"{places!r:.200}",
+            )
     if (count := sum(map(len, lists))) > MAX_AREA_VERTICES:
-        raise InvalidPlan(f"an area must have at most {MAX_AREA_VERTICES:,} vertices; got {count:,}")
+        raise InvalidPlan(
+            "an area must have at most %(max_area_vertices)s vertices; got %(count)s",
+            max_area_vertices=thousands(MAX_AREA_VERTICES),
+            count=thousands(count),
+        )
 
 
 def _places(places, name) -> tuple[Place, ...]:
@@ -156,8 +203,8 @@ def _places(places, name) -> tuple[Place, ...]:
 
 def _place(place, name) -> Place:
     if not isinstance(place, list) or len(place) != 2:
-        raise InvalidPlan(f"{name} must be a list of 2 numbers; got {place!r:.200}")
-    first, second = (parse_number(number, f"{name}: a coordinate") for number in place)
+        raise InvalidPlan("%(name)s must be a list of 2 numbers; got %(place)s", name=name, place=f"{place!r:.200}")
+    first, second = (parse_number(number, gettext("%(name)s: a coordinate") % {"name": name}) for number in place)
     return first, second
 
 

@@ -16,6 +16,7 @@ import shapely
 
 from streaming.errors import InvalidPlan, InvalidSpace
 from streaming.kinds.parts import given, parse_number, parse_text
+from streaming.language import gettext, thousands
 from streaming.spaces import Space
 
 FOCUS_KEYS = ("stream", "key", "at")
@@ -91,13 +92,15 @@ Shape = Circle | Rectangle | Carried
 def parse_focus(around: Any, stream: str, space: Space) -> Focus:
     """Return the focus of a JSON object `around`; the stream of a key is `stream` unless the object names another."""
     if not isinstance(around, dict):
-        raise InvalidPlan(f"around must be an object with a key or a place; got {around!r:.200}")
+        raise InvalidPlan("around must be an object with a key or a place; got %(around)s", around=f"{around!r:.200}")
     named = given(around, ("key", "at"))
     if len(named) != 1:
-        raise InvalidPlan(f"around must have one of key, at; got {', '.join(named) or 'none'}")
+        raise InvalidPlan("around must have one of key, at; got %(named)s", named=", ".join(named) or gettext("none"))
     if named == ["at"]:
         if around.get("stream") is not None:
-            raise InvalidPlan(f"around: stream belongs to key; got at and {around['stream']!r:.200}")
+            raise InvalidPlan(
+                "around: stream belongs to key; got at and %(stream)s", stream=f"{around['stream']!r:.200}"
+            )
         return Focus(at=_place(around["at"], space))
     focal = around.get("stream")
     focal = stream if focal is None else parse_text(focal, "around: stream")
@@ -107,18 +110,26 @@ def parse_focus(around: Any, stream: str, space: Space) -> Focus:
 def _place(at, space):
     dimensions = min(2, space.n)
     if not isinstance(at, list) or len(at) != dimensions or None in at:
-        raise InvalidPlan(f"around: at must be a list of numbers, {dimensions} in this space; got {at!r:.200}")
+        raise InvalidPlan(
+            "around: at must be a list of numbers, %(dimensions)s in this space; got %(at)s",
+            dimensions=dimensions,
+            at=f"{at!r:.200}",
+        )
     try:
         return space.corners(at, at)[:dimensions]
     except InvalidSpace as error:
-        raise InvalidPlan(f"around: at: {error}") from None
+        raise InvalidPlan("around: at: %(error)s", error=error) from None
 
 
 def parse_shape(around: dict[str, Any], space: Space) -> Shape:
     """Return the shape that a JSON object `around` has besides its focus."""
     named = given(around, SHAPES)
     if len(named) != 1:
-        raise InvalidPlan(f"around must have one of {', '.join(SHAPES)}; got {', '.join(named) or 'none'}")
+        raise InvalidPlan(
+            "around must have one of %(shapes)s; got %(named)s",
+            shapes=", ".join(SHAPES),
+            named=", ".join(named) or gettext("none"),
+        )
     if named == ["radius"]:
         return Circle(parse_length(around["radius"], "around: radius", space))
     if named == ["half_widths"]:
@@ -137,11 +148,18 @@ def _longest(space):
 
 def _rectangle(widths, fixed, space):
     if not isinstance(widths, list) or not 1 <= len(widths) <= space.n:
-        raise InvalidPlan(f"around: half_widths must be a list of 1 to {space.n} numbers or null; got {widths!r:.200}")
+        raise InvalidPlan(
+            "around: half_widths must be a list of 1 to %(n)s numbers or null; got %(widths)s",
+            n=space.n,
+            widths=f"{widths!r:.200}",
+        )
     if all(width is None for width in widths):
-        raise InvalidPlan(f"around: half_widths must have a number; got {widths!r:.200}")
+        raise InvalidPlan("around: half_widths must have a number; got %(widths)s", widths=f"{widths!r:.200}")
     if fixed and any(width is not None for width in widths[2:]):
-        raise InvalidPlan(f"around: half_widths about a place must be null after the second; got {widths!r:.200}")
+        raise InvalidPlan(
+            "around: half_widths about a place must be null after the second; got %(widths)s",
+            widths=f"{widths!r:.200}",
+        )
     parsed = [math.inf] * space.n
     for axis, (width, dimension) in enumerate(zip(widths, space.dimensions, strict=False)):
         if width is not None:
@@ -159,28 +177,50 @@ def parse_ring(
 ) -> tuple[tuple[float, float], ...]:
     """Return the vertices of a simple ring, which is not closed; `vertex` reads the two numbers of one of them."""
     if space.n < 2:
-        raise InvalidPlan(f"{name} needs a space of two dimensions or more; got {space.name!r}")
+        raise InvalidPlan(
+            "%(name)s needs a space of two dimensions or more; got %(name_2)s", name=name, name_2=repr(space.name)
+        )
     if not isinstance(polygon, list) or not 3 <= len(polygon) <= MAX_VERTICES:
-        what = f"{len(polygon)} vertices" if isinstance(polygon, list) else repr(polygon)[:200]
-        raise InvalidPlan(f"{name} must be a list of 3 to {MAX_VERTICES:,} vertices; got {what}")
+        what = (
+            gettext("%(count)s vertices") % {"count": len(polygon)}
+            if isinstance(polygon, list)
+            else repr(polygon)[:200]
+        )
+        raise InvalidPlan(
+            "%(name)s must be a list of 3 to %(max_vertices)s vertices; got %(what)s",
+            name=name,
+            max_vertices=thousands(MAX_VERTICES),
+            what=what,
+        )
     for numbers in polygon:
         if not isinstance(numbers, list) or len(numbers) != 2:
-            raise InvalidPlan(f"{name}: a vertex must be a list of 2 numbers; got {numbers!r:.200}")
+            raise InvalidPlan(
+                "%(name)s: a vertex must be a list of 2 numbers; got %(numbers)s",
+                name=name,
+                numbers=f"{numbers!r:.200}",
+            )
     ring = tuple(vertex(numbers, name, space) for numbers in polygon)
     if ring[0] == ring[-1]:
         ring = ring[:-1]
     if len(ring) < 3:
-        raise InvalidPlan(f"{name} must have 3 vertices besides the closing one; got {polygon!r:.200}")
+        raise InvalidPlan(
+            "%(name)s must have 3 vertices besides the closing one; got %(polygon)s",
+            name=name,
+            polygon=f"{polygon!r:.200}",
+        )
     shape = shapely.Polygon(ring)
     if not shape.is_valid or not shape.area > 0:
-        reason = shapely.is_valid_reason(shape) if not shape.is_valid else "no area"
-        raise InvalidPlan(f"{name} must be a simple ring with an area; got {reason}")
+        reason = shapely.is_valid_reason(shape) if not shape.is_valid else gettext("no area")
+        raise InvalidPlan("%(name)s must be a simple ring with an area; got %(reason)s", name=name, reason=reason)
     return ring
 
 
 def _offsets(numbers, name, space):
     longest = _longest(space)
-    east, north = (parse_number(offset, f"{name}: an offset", lo=-longest, hi=longest) for offset in numbers)
+    east, north = (
+        parse_number(offset, gettext("%(name)s: an offset") % {"name": name}, lo=-longest, hi=longest)
+        for offset in numbers
+    )
     return east, north
 
 

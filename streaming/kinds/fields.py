@@ -88,5 +88,5 @@ def parse_stream(document: dict[str, Any]) -> str:
     """Return the name of the stream of a document."""
     stream = document.get("stream")
     if not isinstance(stream, str) or not stream:
-        raise InvalidPlan(f"stream must be the name of a stream; got {stream!r:.200}")
+        raise InvalidPlan("stream must be the name of a stream; got %(stream)s", stream=f"{stream!r:.200}")
     return stream

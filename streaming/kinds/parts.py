@@ -15,6 +15,7 @@ from streaming.cql2 import MAX_CHARACTERS as MAX_WHERE_CHARACTERS
 from streaming.errors import InvalidPlan, InvalidSpace
 from streaming.filters import parse_filter
 from streaming.kinds.areas import AreaFilter
+from streaming.language import gettext, numeral, thousands
 from streaming.spaces import Space
 
 ENLARGEMENTS = ("enlarge_factor", "enlarge_value", "enlarge_m")
@@ -105,14 +106,24 @@ def check_keys(document: Mapping[str, Any], keys: tuple[str, ...], what: str) ->
     """Raise `InvalidPlan` if a JSON object has other keys than `keys`; the message calls the object `what`."""
     unknown = sorted(set(document) - set(keys))
     if unknown:
-        raise InvalidPlan(f"{what} has the keys {', '.join(keys)}; got the unknown {', '.join(unknown):.200}")
+        raise InvalidPlan(
+            "%(what)s has the keys %(keys)s; got the unknown %(unknown)s",
+            what=what,
+            keys=", ".join(keys),
+            unknown=f"{', '.join(unknown):.200}",
+        )
 
 
 def parse_choice(document: Mapping[str, Any], name: str, choices: tuple[str, ...]) -> str:
     """Return the value of the key `name`, which must be one of `choices`; the first choice if the key is missing."""
     value = document.get(name, choices[0])
     if value not in choices:
-        raise InvalidPlan(f"{name} must be one of {', '.join(choices)}; got {value!r:.200}")
+        raise InvalidPlan(
+            "%(name)s must be one of %(choices)s; got %(value)s",
+            name=name,
+            choices=", ".join(choices),
+            value=f"{value!r:.200}",
+        )
     return value
 
 
@@ -128,11 +139,15 @@ def parse_box(value: Any, name: str, space: Space) -> Box | None:
     if value is None:
         return None
     if not isinstance(value, dict) or set(value) != {"lo", "hi"}:
-        raise InvalidPlan(f'{name} must be an object of the form {{"lo": [...], "hi": [...]}}; got {value!r:.200}')
+        raise InvalidPlan(
+            '%(name)s must be an object of the form {"lo": [...], "hi": [...]}; got %(value)s',
+            name=name,
+            value=f"{value!r:.200}",
+        )
     try:
         return space.corners(value["lo"], value["hi"])
     except InvalidSpace as error:
-        raise InvalidPlan(f"{name}: {error}") from None
+        raise InvalidPlan.of(error, name) from None
 
 
 def box_document(box: Box, space: Space) -> dict[str, Any]:
@@ -150,24 +165,34 @@ def _bound(value):
 def parse_transform(steps: Any, space: Space) -> tuple[Enlargement, ...]:
     """Return the transformations that a JSON list describes."""
     if not isinstance(steps, list) or len(steps) > MAX_TRANSFORMS:
-        raise InvalidPlan(f"transform must be a list of at most {MAX_TRANSFORMS} enlargements; got {steps!r:.200}")
+        raise InvalidPlan(
+            "transform must be a list of at most %(max_transforms)s enlargements; got %(steps)s",
+            max_transforms=MAX_TRANSFORMS,
+            steps=f"{steps!r:.200}",
+        )
     return tuple(_enlargement(step, space) for step in steps)
 
 
 def _enlargement(step, space):
     if not isinstance(step, dict) or len(step) != 1 or next(iter(step)) not in ENLARGEMENTS:
-        raise InvalidPlan(f"an enlargement must be an object with one of {', '.join(ENLARGEMENTS)}; got {step!r:.200}")
+        raise InvalidPlan(
+            "an enlargement must be an object with one of %(enlargements)s; got %(step)s",
+            enlargements=", ".join(ENLARGEMENTS),
+            step=f"{step!r:.200}",
+        )
     ((by, amount),) = step.items()
     amount = parse_amount(amount, by)
     if by == "enlarge_m" and not space.geographic:
-        raise InvalidPlan(f"enlarge_m needs a space with longitude and latitude; got {space.name!r}")
+        raise InvalidPlan("enlarge_m needs a space with longitude and latitude; got %(name)s", name=repr(space.name))
     return Enlargement(by, amount)
 
 
 def parse_amount(value: Any, name: str) -> float:
     """Return a JSON number as float, which must be finite and not negative."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not (0 <= value <= sys.float_info.max):
-        raise InvalidPlan(f"{name} must be a finite number that is not negative; got {value!r:.200}")
+        raise InvalidPlan(
+            "%(name)s must be a finite number that is not negative; got %(value)s", name=name, value=f"{value!r:.200}"
+        )
     return float(value)
 
 
@@ -177,9 +202,16 @@ def parse_number(
     """Return a finite JSON number as float: within [lo, hi], and greater than `above`."""
     number = not isinstance(value, bool) and isinstance(value, int | float)
     if not number or not (abs(value) <= sys.float_info.max and lo <= value <= hi and value > above):
-        bounds = [(above, "above"), (lo, "at least"), (hi, "at most")]
-        rule = " and ".join(f"{words} {bound:,.12g}" for bound, words in bounds if math.isfinite(bound))
-        raise InvalidPlan(f"{name} must be a finite number{rule and f', {rule}'}; got {value!r:.200}")
+        bounds = [
+            (above, gettext("above %(bound)s")),
+            (lo, gettext("at least %(bound)s")),
+            (hi, gettext("at most %(bound)s")),
+        ]
+        told = [words % {"bound": numeral(f"{bound:,.12g}")} for bound, words in bounds if math.isfinite(bound)]
+        values = {"name": name, "bounds": gettext(" and ").join(told), "value": f"{value!r:.200}"}
+        if told:
+            raise InvalidPlan("%(name)s must be a finite number, %(bounds)s; got %(value)s", **values)
+        raise InvalidPlan("%(name)s must be a finite number; got %(value)s", **values)
     return float(value)
 
 
@@ -191,12 +223,17 @@ def transform_document(transform: tuple[Enlargement, ...]) -> list[dict[str, flo
 def parse_where(where: Any, name: str = "where") -> str:
     """Return CQL2 text, which must parse or be empty, without blanks around it."""
     if not isinstance(where, str) or len(where) > MAX_WHERE_CHARACTERS:
-        raise InvalidPlan(f"{name} must be CQL2 text of at most {MAX_WHERE_CHARACTERS} characters; got {where!r:.80}")
-    try:
-        if where.strip():
+        raise InvalidPlan(
+            "%(name)s must be CQL2 text of at most %(max_where_characters)s characters; got %(where)s",
+            name=name,
+            max_where_characters=MAX_WHERE_CHARACTERS,
+            where=f"{where!r:.80}",
+        )
+    if where.strip():
+        try:
             parse_filter(where)
-    except InvalidPlan as error:
-        raise InvalidPlan(str(error).replace("where", name, 1)) from None
+        except InvalidPlan as error:
+            raise InvalidPlan(error.text, **error.values | {"where": name}) from None
     return where.strip()
 
 
@@ -205,7 +242,12 @@ def parse_filters(
 ) -> tuple:
     """Return the filters that a JSON list describes; `forms` are the forms that are allowed in it."""
     if not isinstance(filters, list) or len(filters) > MAX_FILTERS:
-        raise InvalidPlan(f"{name} must be a list of at most {MAX_FILTERS} filters; got {filters!r:.200}")
+        raise InvalidPlan(
+            "%(name)s must be a list of at most %(max_filters)s filters; got %(filters)s",
+            name=name,
+            max_filters=MAX_FILTERS,
+            filters=f"{filters!r:.200}",
+        )
     return tuple(_filter(entry, name, space, forms) for entry in filters)
 
 
@@ -213,13 +255,16 @@ def _filter(entry, name, space, forms):
     form = next((form for form in forms if form in entry), None) if isinstance(entry, dict) else None
     if form is None or set(entry) - {form, *(["argument"] if form == "udf" else [])}:
         raise InvalidPlan(
-            f'a filter in {name} must be an object with one of {", ".join(forms)}, and "argument" beside "udf" alone; '
-            f"got {entry!r:.200}"
+            'a filter in %(name)s must be an object with one of %(forms)s, and "argument" beside '
+            '"udf" alone; got %(entry)s',
+            name=name,
+            forms=", ".join(forms),
+            entry=f"{entry!r:.200}",
         )
     if form == "box":
         box = parse_box(entry["box"], f"{name}: box", space)
         if box is None:
-            raise InvalidPlan(f"{name}: box must be an object with lo and hi; got null")
+            raise InvalidPlan("%(name)s: box must be an object with lo and hi; got null", name=name)
         return BoxFilter(box)
     if form == "key":
         return KeyFilter(parse_text(entry["key"], f"{name}: key"))
@@ -228,21 +273,31 @@ def _filter(entry, name, space, forms):
     argument = entry.get("argument", "")
     if not isinstance(argument, str) or len(argument) > MAX_ARGUMENT_CHARACTERS:
         raise InvalidPlan(
-            f"{name}: argument must be a text of at most {MAX_ARGUMENT_CHARACTERS} characters; got {argument!r:.80}"
+            "%(name)s: argument must be a text of at most %(max_argument_characters)s characters; got %(argument)s",
+            name=name,
+            max_argument_characters=MAX_ARGUMENT_CHARACTERS,
+            argument=f"{argument!r:.80}",
         )
     return UserFilter(parse_text(entry["udf"], f"{name}: udf"), argument)
 
 
 def _keys(keys, name):
     if not isinstance(keys, list) or not 1 <= len(keys) <= MAX_KEYS:
-        raise InvalidPlan(f"{name} must be a list of 1 to {MAX_KEYS:,} keys; got {keys!r:.80}")
+        raise InvalidPlan(
+            "%(name)s must be a list of 1 to %(max_keys)s keys; got %(keys)s",
+            name=name,
+            max_keys=thousands(MAX_KEYS),
+            keys=f"{keys!r:.80}",
+        )
     return tuple(parse_text(key, name) for key in keys)
 
 
 def parse_text(value: Any, name: str) -> str:
     """Return a JSON text, which must not be empty."""
     if not isinstance(value, str) or not value:
-        raise InvalidPlan(f"{name} must be a text that is not empty; got {value!r:.200}")
+        raise InvalidPlan(
+            "%(name)s must be a text that is not empty; got %(value)s", name=name, value=f"{value!r:.200}"
+        )
     return value
 
 

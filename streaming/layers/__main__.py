@@ -44,15 +44,19 @@ def main() -> None:
     file_bytes = max(words["limits"]["unpacked_bytes"], LEAST_FILE_BYTES)
     resource.setrlimit(resource.RLIMIT_FSIZE, (file_bytes, file_bytes))
 
+    from streaming.language import thousands
     from streaming.layers.features import InvalidLayer
     from streaming.layers.importing import import_file
 
     try:
         imported = import_file(_job(words), lambda share: _say(share=share))
-    except InvalidLayer as error:
-        _say(error=str(error))
+    except InvalidLayer as refused:
+        _say(error=refused.document())
     except MemoryError:
-        _say(error=f"an import must do with {memory_bytes:,} bytes of memory; this one needs more")
+        larger = InvalidLayer(
+            "an import must do with %(bytes)s bytes of memory; this one needs more", bytes=thousands(memory_bytes)
+        )
+        _say(error=larger.document())
     else:
         _say(imported=asdict(imported) | {"part": str(imported.part)})
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import orjson
 
+from streaming.language import gettext
 from streaming.layers.features import InvalidLayer
 from streaming.layers.job import Imported, Job
 from streaming.layers.parts import Summary, bounds_from_json
@@ -56,7 +57,9 @@ def import_in_child(job: Job) -> Iterator[float | Imported]:
     try:
         for step in _followed(child, orjson.dumps(asdict(job), default=str), job.folder / STDERR):
             if time.monotonic() - began_s > job.limits.time_s:
-                raise InvalidLayer(f"an import must take {job.limits.time_s:g} s at most; this one takes longer")
+                raise InvalidLayer(
+                    "an import must take %(time_s)g s at most; this one takes longer", time_s=job.limits.time_s
+                )
             yield step
     finally:
         _end(child)
@@ -69,13 +72,15 @@ def _followed(child, job, stderr):
     for line in _lines(child.stdout):
         words = orjson.loads(line) if line else {"share": share}
         if "error" in words:
-            raise InvalidLayer(words["error"])
+            raise InvalidLayer.of_document(words["error"])
         if "imported" in words:
             yield _imported(words["imported"])
             return
         share = words["share"]
         yield share
-    raise InvalidLayer(f"an import must come to its end; this one {_how_it_ended(child.wait(), stderr)}")
+    raise InvalidLayer(
+        "an import must come to its end; this one %(stderr)s", stderr=_how_it_ended(child.wait(), stderr)
+    )
 
 
 def _lines(pipe):
@@ -106,7 +111,11 @@ def _imported(words):
 
 def _how_it_ended(code, stderr):
     words = stderr.read_text(errors="replace").strip().splitlines()[-1:]
-    how = f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with code {code}"
+    how = (
+        gettext("was ended by %(name)s") % {"name": signal.Signals(-code).name}
+        if code < 0
+        else gettext("ended with code %(code)s") % {"code": code}
+    )
     return ": ".join([how, *words])[:500]
 
 

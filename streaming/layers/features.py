@@ -32,8 +32,10 @@ def check_name(name: Any) -> str:
         When it is not the name of a layer.
     """
     if not isinstance(name, str) or not LAYER_NAME.fullmatch(name):
-        rule = "the name of a layer must be 1 to 40 lower case letters, digits, - and _, a letter first"
-        raise InvalidLayer(f"{rule}; got {name!r:.80}")
+        raise InvalidLayer(
+            "the name of a layer must be 1 to 40 lower case letters, digits, - and _, a letter first; got %(name)s",
+            name=f"{name!r:.80}",
+        )
     return name
 
 
@@ -114,7 +116,7 @@ def with_hashes(layer: str, table: pa.Table, space: Space) -> pa.Table:
     keys = table["key"].to_numpy()
     hashes = key_hashes(layer, keys)
     if len(np.unique(hashes)) < len(hashes):
-        raise InvalidLayer(f"the keys of a layer must differ; got {_repeated(keys)!r} twice")
+        raise InvalidLayer("the keys of a layer must differ; got %(keys)s twice", keys=repr(_repeated(keys)))
     columns = {name: table[name] for name in table.column_names} | {"key_hash": pa.array(hashes)}
     schema = feature_schema(space)
     return pa.Table.from_arrays([columns[name] for name in schema.names], schema=schema)
@@ -144,11 +146,17 @@ def geometry_bounds(geometries: np.ndarray, space: Space) -> np.ndarray:
         When a geometry is missing or empty, or the space has one dimension.
     """
     if space.n < 2:
-        raise InvalidLayer(f"geometries need a space of two dimensions or more; got {space.name!r} with {space.n}")
+        raise InvalidLayer(
+            "geometries need a space of two dimensions or more; got %(name)s with %(n)s",
+            name=repr(space.name),
+            n=space.n,
+        )
     flat = shapely.bounds(geometries).reshape(-1, 4)
     if np.isnan(flat).any():
         row = int(np.argmax(np.isnan(flat).any(axis=1)))
-        raise InvalidLayer(f"a feature must have a geometry that is not empty, or a box; got none in row {row}")
+        raise InvalidLayer(
+            "a feature must have a geometry that is not empty, or a box; got none in row %(row)s", row=row
+        )
     bounds = np.tile(space.whole(), (len(flat), 1))
     bounds[:, :2], bounds[:, space.n : space.n + 2] = flat[:, :2], flat[:, 2:]
     return bounds

@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 import shapely
 
 from streaming.elements import bounds_array, wrapped
+from streaming.language import thousands
 from streaming.layers.features import MAX_KEY_CHARACTERS, InvalidLayer, geometry_bounds
 from streaming.layers.job import Imported, Job
 from streaming.layers.keys import UniqueKeys
@@ -65,7 +66,9 @@ def import_file(job: Job, tell: Callable[[float], None] = lambda share: None) ->
         When the file cannot be read, breaks a limit, or has no usable feature, or the space has one dimension.
     """
     if job.space.n < 2:
-        raise InvalidLayer(f"files are imported into spaces of two dimensions or more; got {job.space.name!r}")
+        raise InvalidLayer(
+            "files are imported into spaces of two dimensions or more; got %(name)s", name=repr(job.space.name)
+        )
     part = job.folder / PART
     with tempfile.TemporaryDirectory(dir=job.folder) as folder:
         gathered = _Gathered(Spill(Path(folder), job.space))
@@ -86,12 +89,23 @@ def import_file(job: Job, tell: Callable[[float], None] = lambda share: None) ->
 def _gather(gathered, files, job, tell):
     """Gather the features of all files, in the coordinates of the space."""
     if job.wanted.table and len(files) > 1:
-        raise InvalidLayer(f"no table can be named where an archive holds several files; got {job.wanted.table!r}")
+        raise InvalidLayer(
+            "no table can be named where an archive holds several files; got %(table)s",
+            table=repr(job.wanted.table),
+        )
     for number, file in enumerate(files):
         _read(gathered, file, job, lambda share, number=number: tell(READING_SHARE * (number + share) / len(files)))
     if not gathered.spill.rows:
-        reason = "; row {:,} was {}".format(*gathered.problems[0]) if gathered.problems else ""
-        raise InvalidLayer(f"a layer needs a feature with a geometry; got none in {gathered.rows:,} rows{reason}")
+        rows = f"{gathered.rows:,}"
+        if not gathered.problems:
+            raise InvalidLayer("a layer needs a feature with a geometry; got none in %(rows)s rows", rows=rows)
+        row, problem = gathered.problems[0]
+        raise InvalidLayer(
+            "a layer needs a feature with a geometry; got none in %(rows)s rows; row %(row)s was %(problem)s",
+            rows=rows,
+            row=thousands(row),
+            problem=problem,
+        )
 
 
 def _read(gathered, file: Unpacked, job, tell):
@@ -102,7 +116,9 @@ def _read(gathered, file: Unpacked, job, tell):
         for rows in source.batches:
             _add(gathered, rows, job.space, transform)
             if gathered.rows > job.limits.features:
-                raise InvalidLayer(f"a layer may have at most {job.limits.features:,} features; got more")
+                raise InvalidLayer(
+                    "a layer may have at most %(features)s features; got more", features=thousands(job.limits.features)
+                )
             tell(min(1.0, (gathered.rows - before) / source.total) if source.total else 0.0)
     if file.path.suffix == SEQUENCE:
         check_sequence(file.path, gathered.rows)
@@ -133,7 +149,11 @@ def _add(gathered: _Gathered, rows: Rows, space: Space, transform) -> None:
         size = gathered.column_bytes.get(name, 0) + table[name].nbytes
         gathered.column_bytes[name] = size
         if size > MAX_COLUMN_BYTES:
-            raise InvalidLayer(f"the {name} of a layer must take at most {MAX_COLUMN_BYTES:,} bytes; got more")
+            raise InvalidLayer(
+                "the %(name)s of a layer must take at most %(max_column_bytes)s bytes; got more",
+                name=name,
+                max_column_bytes=thousands(MAX_COLUMN_BYTES),
+            )
     gathered.keys.add(table["key"].chunk(0))
     gathered.summaries.append(Summary.of(bounds, shapes, space))
     gathered.spill.add(table)
@@ -148,5 +168,9 @@ def _checked(keys: pa.Array) -> pa.Array:
     lengths = pc.utf8_length(keys).to_numpy()
     if lengths.max() > MAX_KEY_CHARACTERS:
         longest = keys[int(lengths.argmax())].as_py()
-        raise InvalidLayer(f"a key must have at most {MAX_KEY_CHARACTERS} characters; got {longest!r:.80}")
+        raise InvalidLayer(
+            "a key must have at most %(max_key_characters)s characters; got %(longest)s",
+            max_key_characters=MAX_KEY_CHARACTERS,
+            longest=f"{longest!r:.80}",
+        )
     return keys

@@ -8,13 +8,14 @@ import numpy as np
 import pyproj
 import shapely
 
+from streaming.language import gettext, gettext_noop
 from streaming.layers.features import InvalidLayer
 from streaming.spaces import Space
 
 # Rounding in a reprojection moves coordinates past the edge of the world by less than this, in units of the space. Such
 # coordinates are moved back onto the edge.
 EDGE = 1e-6
-NOTHING = "it has no geometry, an empty one, or one that cannot be read"
+NOTHING = gettext_noop("it has no geometry, an empty one, or one that cannot be read")
 LONGITUDE_LATITUDE = pyproj.CRS.from_user_input("OGC:CRS84")
 Transform = Callable[[np.ndarray], np.ndarray]
 
@@ -52,8 +53,9 @@ def transform_to(space: Space, crs: str | None) -> Transform | None:
     if not space.geographic:
         return None
     if not crs:
-        rule = "a layer needs a coordinate reference system, in its file or given, such as EPSG:4326"
-        raise InvalidLayer(f"{rule}; got none")
+        raise InvalidLayer(
+            "a layer needs a coordinate reference system, in its file or given, such as EPSG:4326; got none"
+        )
     try:
         known = pyproj.CRS.from_user_input(crs)
         if known.equals(LONGITUDE_LATITUDE, ignore_axis_order=True):
@@ -61,7 +63,9 @@ def transform_to(space: Space, crs: str | None) -> Transform | None:
         transformer = pyproj.Transformer.from_crs(known, LONGITUDE_LATITUDE, always_xy=True)
     except pyproj.exceptions.ProjError as error:
         raise InvalidLayer(
-            f"a coordinate reference system must be one that PROJ knows; got {crs!r:.100}: {error}"
+            "a coordinate reference system must be one that PROJ knows; got %(crs)s: %(error)s",
+            crs=f"{crs!r:.100}",
+            error=error,
         ) from None
     return lambda coordinates: np.column_stack(transformer.transform(coordinates[:, 0], coordinates[:, 1]))
 
@@ -89,7 +93,10 @@ def placed(geometries: Any, space: Space, transform: Transform | None = None) ->
     if transform is not None:
         shapes = shapely.transform(shapes, transform)
     _leave_out(
-        shapes, notes, _not_finite(shapes), "its coordinates must be finite, once they are longitude and latitude"
+        shapes,
+        notes,
+        _not_finite(shapes),
+        gettext("its coordinates must be finite, once they are longitude and latitude"),
     )
     _repair(shapes, notes)
     if space.geographic:
@@ -100,7 +107,7 @@ def placed(geometries: Any, space: Space, transform: Transform | None = None) ->
 
 def _leave_out(shapes, notes, mask, reason):
     for row in np.flatnonzero(mask):
-        notes[int(row)] = f"left out: {reason}"
+        notes[int(row)] = gettext("left out: %(reason)s") % {"reason": reason}
     shapes[mask] = None
 
 
@@ -120,7 +127,8 @@ def _repair(shapes, notes):
         valid = shapely.make_valid(shapes[row], method="structure", keep_collapsed=False)
         lost = valid.is_empty or not valid.is_valid
         shapes[row] = None if lost else valid
-        notes[int(row)] = f"{'left out' if lost else 'repaired'}: {reason}"
+        text = gettext("left out: %(reason)s") if lost else gettext("repaired: %(reason)s")
+        notes[int(row)] = text % {"reason": reason}
 
 
 def _cut(shapes, notes, space):
@@ -132,7 +140,7 @@ def _cut(shapes, notes, space):
         near = (bounds[:, 0] >= axis.lo - axis.extent) & (bounds[:, 2] <= axis.hi + axis.extent)
     for row in np.flatnonzero(over & near):
         shapes[row] = shapely.union_all(_pieces(shapes[row], space))
-        notes.setdefault(int(row), "cut: it reaches over the antimeridian")
+        notes.setdefault(int(row), gettext("cut: it reaches over the antimeridian"))
 
 
 def _pieces(shape, space):
@@ -155,10 +163,12 @@ def _check_inside(shapes, notes, space):
     with np.errstate(invalid="ignore"):
         beyond = (bounds[:, :2] < low).any(axis=1) | (bounds[:, 2:] > high).any(axis=1)
         outside = (bounds[:, :2] < low - EDGE).any(axis=1) | (bounds[:, 2:] > high + EDGE).any(axis=1)
-    names = " and ".join(f"{d.name} in [{d.lo:g}, {d.hi:g}]" for d in space.dimensions[:2])
+    names = " and ".join(
+        gettext("%(name)s in [%(lo)g, %(hi)g]") % {"name": d.name, "lo": d.lo, "hi": d.hi} for d in space.dimensions[:2]
+    )
     for row in np.flatnonzero(outside):
         box = ", ".join(f"{side:.6g}" for side in bounds[row])
-        notes[int(row)] = f"left out: it must lie in {names}; got {box}"
+        notes[int(row)] = gettext("left out: it must lie in %(names)s; got %(box)s") % {"names": names, "box": box}
     shapes[outside] = None
     for row in np.flatnonzero(beyond & ~outside):
         shapes[row] = shapely.transform(shapes[row], lambda c: np.clip(c, low, high))

@@ -12,6 +12,7 @@ import orjson
 import pyarrow as pa
 import pyogrio
 
+from streaming.language import gettext, thousands
 from streaming.layers.features import InvalidLayer
 from streaming.layers.job import Wanted
 from streaming.layers.unpack import SEQUENCE, Unpacked, count_in
@@ -87,7 +88,9 @@ def opened(file: Unpacked, wanted: Wanted):
         with pyogrio.open_arrow(path, datetime_as_string=True, **options) as (meta, reader):
             geometry = meta["geometry_name"] or "wkb_geometry"
             if geometry not in reader.schema.names:
-                raise InvalidLayer(f"a layer needs geometries; got the columns {', '.join(map(str, meta['fields']))}")
+                raise InvalidLayer(
+                    "a layer needs geometries; got the columns %(fields)s", fields=", ".join(map(str, meta["fields"]))
+                )
             read = _reader_of(reader.schema, meta["fid_column"] or "OGC_FID", geometry, wanted.key, file)
             crs = wanted.crs or meta["crs"] or ("OGC:CRS84" if path.suffix in GEOJSON_SUFFIXES else None)
             yield Source(crs, _total(path, table), map(read, reader))
@@ -100,13 +103,15 @@ def said_clearly(path: Path):
         yield
     except (pyogrio.errors.DataSourceError, pyogrio.errors.DataLayerError) as error:
         words = re.sub(f"'?{re.escape(str(path))}'?", "the file", str(error)).split("; It might help")[0]
-        raise InvalidLayer(f"a layer's file must be whole and of a known kind; got: {words}") from None
+        raise InvalidLayer("a layer's file must be whole and of a known kind; got: %(words)s", words=words) from None
     except (pyogrio.errors.FeatureError, pyogrio.errors.GeometryError, pyogrio.errors.FieldError) as error:
-        raise InvalidLayer(f"a layer's file must be whole; got: {error}") from None
+        raise InvalidLayer("a layer's file must be whole; got: %(error)s", error=error) from None
     except UnicodeDecodeError as error:
-        raise InvalidLayer(f"the texts of a layer's file must be UTF-8, or what the file says; got: {error}") from None
+        raise InvalidLayer(
+            "the texts of a layer's file must be UTF-8, or what the file says; got: %(error)s", error=error
+        ) from None
     except (pa.ArrowException, OSError) as error:
-        raise InvalidLayer(f"a layer's file must be whole; got: {error}") from None
+        raise InvalidLayer("a layer's file must be whole; got: %(error)s", error=error) from None
 
 
 def _table(path, wanted):
@@ -117,13 +122,19 @@ def _table(path, wanted):
     names = [str(name) for name, kind in tables if kind is not None]
     if wanted:
         if wanted not in names:
-            raise InvalidLayer(f"table must be one of {', '.join(names)[:300]}; got {wanted!r}")
+            raise InvalidLayer(
+                "table must be one of %(names)s; got %(wanted)s", names=", ".join(names)[:300], wanted=repr(wanted)
+            )
         return wanted
     if not names:
-        rule = "a layer needs geometries"
-        raise InvalidLayer(f"{rule}; got the tables {', '.join(str(name) for name, _ in tables)[:300] or '(none)'}")
+        raise InvalidLayer(
+            "a layer needs geometries; got the tables %(tables)s",
+            tables=", ".join(str(name) for name, _ in tables)[:300] or gettext("(none)"),
+        )
     if len(names) > 1:
-        raise InvalidLayer(f"the table must be named where a file has several; got {', '.join(names)[:300]}")
+        raise InvalidLayer(
+            "the table must be named where a file has several; got %(names)s", names=", ".join(names)[:300]
+        )
     return names[0]
 
 
@@ -145,8 +156,10 @@ def _check_system(path):
         if found is None:
             return
         told = re.search(rb'"href"\s*:\s*"([^"]*)"', found[0])
-    rule = "the reference system of GeoJSON must not be a link; name it, as crs, such as EPSG:4326"
-    raise InvalidLayer(f"{rule}; got {(told[1] if told else b'no address').decode(errors='replace'):.200}")
+    raise InvalidLayer(
+        "the reference system of GeoJSON must not be a link; name it, as crs, such as EPSG:4326; got %(told)s",
+        told=f"{(told[1] if told else b'no address').decode(errors='replace'):.200}",
+    )
 
 
 def _reader_of(schema, fid, geometry, key, file) -> Callable[[pa.RecordBatch], Rows]:
@@ -155,7 +168,9 @@ def _reader_of(schema, fid, geometry, key, file) -> Callable[[pa.RecordBatch], R
     columns = [name for name in schema.names if name not in dropped]
     if key and key not in columns:
         raise InvalidLayer(
-            f"key must be a property of the features: {', '.join(columns)[:300] or '(none)'}; got {key!r}"
+            "key must be a property of the features: %(columns)s; got %(key)s",
+            columns=", ".join(columns)[:300] or gettext("(none)"),
+            key=repr(key),
         )
     # GDAL gives a GeoJSON feature's id as a column of this name if it is text, and otherwise as the feature's number.
     named = key or ("id" if "id" in columns else "")
@@ -243,9 +258,16 @@ def check_sequence(path: Path, features: int) -> None:
         try:
             orjson.loads(text)
         except orjson.JSONDecodeError as error:
-            rule = f"line {number} must be a GeoJSON feature"
-            raise InvalidLayer(f"{rule}; got {text[:80].decode(errors='replace')!r}: {error}") from None
-    raise InvalidLayer(f"every line must be a GeoJSON feature; got {features:,} features in more lines")
+            raise InvalidLayer(
+                "line %(number)s must be a GeoJSON feature; got %(text)s: %(error)s",
+                number=number,
+                text=repr(text[:80].decode(errors="replace")),
+                error=error,
+            ) from None
+    raise InvalidLayer(
+        "every line must be a GeoJSON feature; got %(features)s features in more lines",
+        features=thousands(features),
+    )
 
 
 def _texts_of(path):

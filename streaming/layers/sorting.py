@@ -156,7 +156,7 @@ def _room():
     try:
         yield
     except OSError as error:
-        raise InvalidLayer(f"an import needs room for its features on the disk; got: {error}") from None
+        raise InvalidLayer("an import needs room for its features on the disk; got: %(error)s", error=error) from None
 
 
 def _writer(path, schema):

@@ -145,9 +145,19 @@ class LayerStore:
             manifest = Manifest.from_json((self.root / check_name(layer) / f"{version}.json").read_bytes())
         except FileNotFoundError:
             kept = ", ".join(map(str, self.versions(layer))) or "none"
-            raise InvalidLayer(f"the version of layer {layer!r} must be one of {kept}; got {version!r}") from None
+            raise InvalidLayer(
+                "the version of layer %(layer)s must be one of %(kept)s; got %(version)s",
+                layer=repr(layer),
+                kept=kept,
+                version=repr(version),
+            ) from None
         if space is not None and manifest.space != space.name:
-            raise InvalidLayer(f"layer {layer!r} must be of the space {space.name!r}; got {manifest.space!r}")
+            raise InvalidLayer(
+                "layer %(layer)s must be of the space %(name)s; got %(space)s",
+                layer=repr(layer),
+                name=repr(space.name),
+                space=repr(manifest.space),
+            )
         return manifest
 
     def read(self, layer: str, version: int, space: Space = EARTH) -> pa.Table:
@@ -171,7 +181,11 @@ class LayerStore:
             masks = _in_force(hashes, key_hashes(layer, manifest.removed)) if edited else [None]
             return read_parts(layer, paths, masks, space)
         except FileNotFoundError:  # the version was discarded or dropped after its manifest was read
-            raise InvalidLayer(f"the version of layer {layer!r} must be one that is kept; got {version!r}") from None
+            raise InvalidLayer(
+                "the version of layer %(layer)s must be one that is kept; got %(version)s",
+                layer=repr(layer),
+                version=repr(version),
+            ) from None
 
     def sample(self, layer: str, version: int, most: int) -> np.ndarray:
         """Return the boxes of some features of a version, and of some that were edited since its oldest part.
@@ -246,7 +260,10 @@ class LayerStore:
         """
         if base_version != (newest := self.newest(layer)):
             raise Conflict(
-                f"an edit of layer {layer!r} must be based on its newest version {newest}; got {base_version}"
+                "an edit of layer %(layer)s must be based on its newest version %(newest)s; got %(base_version)s",
+                layer=repr(layer),
+                newest=newest,
+                base_version=base_version,
             )
         base = self.manifest(layer, base_version, space)
         removed, added = set(removed_keys), set(upserts["key"].to_pylist())
@@ -331,7 +348,9 @@ class LayerStore:
             if version is None:
                 return self._publish(layer, parts, summary, space, title, removed)
             raise Conflict(
-                f"an edit of layer {layer!r} must be based on its newest version; got {version - 1}"
+                "an edit of layer %(layer)s must be based on its newest version; got %(version)s",
+                layer=repr(layer),
+                version=version - 1,
             ) from None
         return number
 
@@ -360,10 +379,12 @@ def _in_force(hashes: Sequence[np.ndarray], removed: np.ndarray) -> list[np.ndar
 
 def _check_removed(layer, removed, added, present):
     if both := removed & added:
-        raise InvalidLayer(f"an edit must either change or remove a feature; got both of {min(both)!r}")
+        raise InvalidLayer("an edit must either change or remove a feature; got both of %(both)s", both=repr(min(both)))
     keys = sorted(removed)
     if not (known := np.isin(key_hashes(layer, keys), present)).all():
-        raise InvalidLayer(f"an edit must remove features of its base version; got {keys[int(np.argmin(known))]!r}")
+        raise InvalidLayer(
+            "an edit must remove features of its base version; got %(keys)s", keys=repr(keys[int(np.argmin(known))])
+        )
 
 
 def _edited(base, paths, masks, upserts, space):

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import IO
 
+from streaming.language import gettext, gettext_noop, thousands
 from streaming.layers.features import InvalidLayer
 from streaming.layers.job import Limits
 
@@ -75,8 +76,12 @@ def suffixes_of(name: str) -> str:
     if last in SUFFIXES and last not in ZIPPED_ONLY:
         return last
     known = ", ".join(suffix for suffix in SUFFIXES if suffix not in ZIPPED_ONLY)
-    rule = f"a layer's file must end in one of {known}, each also with .gz or in a .zip, as a shapefile; or in .kmz"
-    raise InvalidLayer(f"{rule}; got {PurePosixPath(name).name!r:.100}")
+    raise InvalidLayer(
+        "a layer's file must end in one of %(known)s, each also with .gz or in a .zip, as a "
+        "shapefile; or in .kmz; got %(name)s",
+        known=known,
+        name=f"{PurePosixPath(name).name!r:.100}",
+    )
 
 
 def unpacked(path: Path, folder: Path, limits: Limits) -> list[Unpacked]:
@@ -99,14 +104,15 @@ def unpacked(path: Path, folder: Path, limits: Limits) -> list[Unpacked]:
             _copy(source, target, _Growing(_allowance(path, folder, limits), packed))
         return [Unpacked(target)]
     if path.stat().st_size > limits.unpacked_bytes:
-        raise InvalidLayer(f"{_MOST_BYTES.format(limits.unpacked_bytes)}; got {path.stat().st_size:,}")
+        raise InvalidLayer(_MOST_BYTES, total=thousands(limits.unpacked_bytes), told=thousands(path.stat().st_size))
     target = folder / f"layer{SUFFIXES[suffix]}"
     target.symlink_to(path.absolute())
     return [Unpacked(target)]
 
 
-_MOST_BYTES = "a layer's file must have at most {:,} bytes, unpacked"
-_RATIO = "{:,} bytes of an archive must unpack to {:,} at most"
+_MOST_BYTES = gettext_noop("a layer's file must have at most %(total)s bytes, unpacked; got %(told)s")
+_RATIO = gettext_noop("%(packed)s bytes of an archive must unpack to %(total)s at most; got %(told)s")
+_DISK = gettext_noop("half of the free disk, %(total)s bytes, must hold what is unpacked; got %(told)s")
 
 
 class Allowance:
@@ -116,32 +122,36 @@ class Allowance:
     ----------
     total : int
     rule : str
-        The rule that sets the number, for the error message.
+        The message of the error, with the placeholders `total`, `told` and `packed`.
+    packed : int
+        The number of bytes of the archive.
     """
 
-    def __init__(self, total: int, rule: str) -> None:
+    def __init__(self, total: int, rule: str, packed: int) -> None:
         self.left, self.rule = total, rule
+        self.values = {"total": thousands(total), "packed": thousands(packed)}
 
-    def take(self, count: int, told: str = "more") -> None:
+    def take(self, count: int, told: str = gettext_noop("more")) -> None:
         """Use up some bytes, or raise InvalidLayer if too few are left; `told` says in the error how many there are."""
         self.left -= count
         if self.left < 0:
-            raise InvalidLayer(f"{self.rule}; got {told}")
+            raise InvalidLayer(self.rule, told=told, **self.values)
 
 
 class _Growing(Allowance):
     """An allowance that grows with the bytes read of the archive, so that a decompression bomb is found early."""
 
     def __init__(self, whole: Allowance, packed: IO[bytes]) -> None:
-        super().__init__(whole.left, whole.rule)
+        super().__init__(whole.left, whole.rule, 0)
+        self.values = whole.values
         self.packed, self.taken = packed, 0
 
-    def take(self, count: int, told: str = "more") -> None:
+    def take(self, count: int, told: str = gettext_noop("more")) -> None:
         """Use up some bytes, or raise InvalidLayer if too few are left."""
         self.taken += count
         most = _most_of(self.packed.tell())
         if self.taken > most:
-            raise InvalidLayer(f"{_RATIO.format(self.packed.tell(), most)}; got {told}")
+            raise InvalidLayer(_RATIO, packed=thousands(self.packed.tell()), total=thousands(most), told=told)
         super().take(count, told)
 
 
@@ -154,11 +164,11 @@ def _allowance(path, folder, limits):
     size = path.stat().st_size
     rules = (
         (limits.unpacked_bytes, _MOST_BYTES),
-        (_most_of(size), _RATIO.format(size, _most_of(size))),
-        (shutil.disk_usage(folder).free // 2, "half of the free disk, {:,} bytes, must hold what is unpacked"),
+        (_most_of(size), _RATIO),
+        (shutil.disk_usage(folder).free // 2, _DISK),
     )
     total, rule = min(rules)
-    return Allowance(total, rule.format(total))
+    return Allowance(total, rule, size)
 
 
 def _copy(source: IO[bytes] | gzip.GzipFile, target: Path, allowance: Allowance) -> None:
@@ -174,7 +184,7 @@ def _whole():
     try:
         yield
     except (zipfile.BadZipFile, gzip.BadGzipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
-        raise InvalidLayer(f"an archive must be whole and without a password; got: {error}") from None
+        raise InvalidLayer("an archive must be whole and without a password; got: %(error)s", error=error) from None
 
 
 def _unzipped(path, folder, limits):
@@ -216,12 +226,18 @@ def _check_members(members: Iterable[zipfile.ZipInfo], limits: Limits) -> None:
     """Check the archive's table of contents before anything is unpacked."""
     members = list(members)
     if len(members) > limits.members:
-        raise InvalidLayer(f"an archive must have at most {limits.members:,} files; got {len(members):,}")
+        raise InvalidLayer(
+            "an archive must have at most %(members)s files; got %(count)s",
+            members=thousands(limits.members),
+            count=thousands(len(members)),
+        )
     for member in members:
         name = PurePosixPath(member.filename.replace("\\", "/"))
         linked = stat.S_ISLNK(member.external_attr >> 16)
         if linked or name.is_absolute() or ".." in name.parts or ":" in name.parts[0]:
-            raise InvalidLayer(f"the files of an archive must lie inside of it; got {member.filename!r:.100}")
+            raise InvalidLayer(
+                "the files of an archive must lie inside of it; got %(filename)s", filename=f"{member.filename!r:.100}"
+            )
 
 
 def _chosen(found: list[tuple[str, Path]], names: list[str]) -> list[Unpacked]:
@@ -231,8 +247,14 @@ def _chosen(found: list[tuple[str, Path]], names: list[str]) -> list[Unpacked]:
         known = path.with_suffix(SUFFIXES[path.suffix])
         return [Unpacked(path if known == path else path.rename(known))]
     if not found or {path.suffix for _, path in found} != set(ZIPPED_ONLY):
-        rule = f"an archive must hold one file that ends in one of {', '.join(SUFFIXES)}, or several that end in .shp"
-        raise InvalidLayer(f"{rule}; got {len(found)} in {', '.join(names)[:200] or 'an empty archive'}")
+        f"an archive must hold one file that ends in one of {', '.join(SUFFIXES)}, or several that end in .shp"
+        raise InvalidLayer(
+            "an archive must hold one file that ends in one of %(suffixes)s, or several that end "
+            "in .shp; got %(count)s in %(names)s",
+            suffixes=", ".join(SUFFIXES),
+            count=len(found),
+            names=", ".join(names)[:200] or gettext("an empty archive"),
+        )
     short = [PurePosixPath(name).stem for name, _ in found]
     told = short if len(set(short)) == len(short) else [_stem(name) for name, _ in found]
     return sorted((Unpacked(path, name) for (_, path), name in zip(found, told, strict=True)), key=lambda one: one.name)

@@ -32,7 +32,7 @@ def kd_tree(known: RegionMap, region: int, places: np.ndarray) -> RegionMap:
             low, high = np.quantile(values, [0.25, 0.75])
             spreads.append(((high - low) / dimension.extent, -axis, at))
     if not spreads:
-        raise InvalidMap(f"region {region} has no places between which it could be cut")
+        raise InvalidMap("region %(region)s has no places between which it could be cut", region=region)
     _, axis, at = max(spreads)
     return known.split(region, -axis, at)
 

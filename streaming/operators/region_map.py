@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from streaming.errors import LookoutError
+from streaming.language import gettext
 from streaming.spaces import Space
 
 # A part of a turn that is larger than the rounding error when a coordinate is moved by a turn.
@@ -75,11 +76,19 @@ class RegionMap:
     def __post_init__(self) -> None:
         leaves = sorted(_leaves(self.tree))
         if leaves != list(range(len(leaves))) or len(leaves) > MOST_REGIONS:
-            raise InvalidMap(f"regions must have the numbers from 0 to at most {MOST_REGIONS - 1}; got {leaves}")
+            raise InvalidMap(
+                "regions must have the numbers from 0 to at most %(most_regions)s; got %(leaves)s",
+                most_regions=MOST_REGIONS - 1,
+                leaves=leaves,
+            )
         if not self.places:
             object.__setattr__(self, "places", tuple(leaves))
         if len(self.places) != len(leaves) or min(self.places) < 0:
-            raise InvalidMap(f"each of the {len(leaves)} regions needs a place from 0 up; got {self.places}")
+            raise InvalidMap(
+                "each of the %(count)s regions needs a place from 0 up; got %(places)s",
+                count=len(leaves),
+                places=self.places,
+            )
         whole = [[axis.lo for axis in self.space.dimensions], [axis.hi for axis in self.space.dimensions]]
         _check(self.tree, whole, self.space)
 
@@ -198,7 +207,7 @@ class RegionMap:
         The number of `high` becomes free, and the last region gets it.
         """
         if (low, high) not in self.siblings:
-            raise InvalidMap(f"regions {low} and {high} are not the two sides of one cut")
+            raise InvalidMap("regions %(low)s and %(high)s are not the two sides of one cut", low=low, high=high)
         last = self.regions - 1
         number = {region: region for region in range(last) if region != high} | {last: high}
         if high == last:
@@ -220,11 +229,21 @@ class RegionMap:
     def differs(self, other: "RegionMap") -> str:
         """Return in words how this map differs from the one before it."""
         if self.regions > other.regions:
-            return f"split: {other.regions} regions become {self.regions}"
+            return gettext("split: %(before)s regions become %(after)s") % {
+                "before": other.regions,
+                "after": self.regions,
+            }
         if self.regions < other.regions:
-            return f"merged: {other.regions} regions become {self.regions}"
+            return gettext("merged: %(before)s regions become %(after)s") % {
+                "before": other.regions,
+                "after": self.regions,
+            }
         moved = [region for region in range(self.regions) if self.places[region] != other.places[region]]
-        return f"moved to other tasks: regions {moved}" if self.tree == other.tree else "cut anew"
+        return (
+            gettext("moved to other tasks: regions %(moved)s") % {"moved": moved}
+            if self.tree == other.tree
+            else gettext("cut anew")
+        )
 
     def document(self) -> dict[str, Any]:
         """Return the map as a JSON object; `of` reads it."""
@@ -243,7 +262,7 @@ class RegionMap:
             places = tuple(map(int, document["places"]))
             return cls(space, _read(document["tree"]), int(document["number"]), places, str(document.get("why", "")))
         except (KeyError, TypeError, ValueError) as error:
-            raise InvalidMap(f"this is no region map: {error!r}") from None
+            raise InvalidMap("this is no region map: %(error)s", error=repr(error)) from None
 
     @classmethod
     def grid(cls, space: Space, regions: int) -> "RegionMap":
@@ -256,7 +275,11 @@ class RegionMap:
         [0, 0.0, [1, 0.0, 0, 1], [1, 0.0, 2, 3]]
         """
         if not 1 <= regions <= MOST_REGIONS:
-            raise InvalidMap(f"there must be 1 to {MOST_REGIONS} regions; got {regions!r}")
+            raise InvalidMap(
+                "there must be 1 to %(most_regions)s regions; got %(regions)s",
+                most_regions=MOST_REGIONS,
+                regions=repr(regions),
+            )
         rows = max(d for d in range(1, int(regions**0.5) + 1) if regions % d == 0) if space.n > 1 else 1
         columns = regions // rows
 
@@ -326,11 +349,19 @@ def _check(tree, cell, space):
     if not isinstance(tree, Cut):
         return
     if not 0 <= tree.axis < space.n:
-        raise InvalidMap(f"a cut must be across one of the {space.n} dimensions; got {tree.axis!r}")
+        raise InvalidMap(
+            "a cut must be across one of the %(n)s dimensions; got %(axis)s", n=space.n, axis=repr(tree.axis)
+        )
     low, high = cell[0][tree.axis], cell[1][tree.axis]
     if not low < tree.at < high:
         name = space.dimensions[tree.axis].name
-        raise InvalidMap(f"a cut of {name} from {low} to {high} must lie between; got {tree.at!r}")
+        raise InvalidMap(
+            "a cut of %(name)s from %(low)s to %(high)s must lie between; got %(at)s",
+            name=name,
+            low=low,
+            high=high,
+            at=repr(tree.at),
+        )
     for side, bound in ((tree.low, 1), (tree.high, 0)):
         corners = [list(cell[0]), list(cell[1])]
         corners[bound][tree.axis] = tree.at

@@ -17,6 +17,7 @@ import numpy as np
 from streaming.elements import stream_number
 from streaming.kinds.join.plan import JoinPlan
 from streaming.kinds.registry import kind_of
+from streaming.language import gettext
 from streaming.operators.elements import Elements
 from streaming.operators.failures import Failures
 from streaming.operators.region_map import RegionMap
@@ -261,10 +262,15 @@ class IntervalJoin(TimeJoin):
 
 def too_late(join: TimeJoin, count: int, behind_us: int) -> str:
     """Return the warning of reports that came too late, up to so much behind the newest of their stream."""
-    return (
-        f"{count} reports came too late to be joined, up to {behind_us / MICROSECONDS:g} s behind the "
-        f"newest of their stream; lateness_s is {join.plan.lateness_s:g}, idle_s is {join.plan.idle_s:g}"
-    )
+    return gettext(
+        "%(count)s reports came too late to be joined, up to %(behind_s)g s behind the newest of "
+        "their stream; lateness_s is %(lateness_s)g, idle_s is %(idle_s)g"
+    ) % {
+        "count": count,
+        "behind_s": behind_us / MICROSECONDS,
+        "lateness_s": join.plan.lateness_s,
+        "idle_s": join.plan.idle_s,
+    }
 
 
 def by_place(plan: Any) -> JoinPlan:

@@ -39,7 +39,7 @@ def parse_plan(document: Any, space: Space = EARTH) -> Any:
     'vessels'
     """
     if not isinstance(document, dict):
-        raise InvalidPlan(f"a plan must be a JSON object; got {type(document).__name__}")
+        raise InvalidPlan("a plan must be a JSON object; got %(name)s", name=type(document).__name__)
     return claimed(document).parse(document, space)
 
 

@@ -36,7 +36,7 @@ def main() -> None:
             head = {"type": "replay.answers", "begins": page.begins, "from_us": page.from_us, "until_us": page.until_us}
             _say(frame(head | {"queries": question["queries"], "refused": question["refused"]}, page.rows))
         except LookoutError as error:
-            _say(orjson.dumps({"error": str(error)}))
+            _say(orjson.dumps({"error": error.document()}))
 
 
 def _pages(question):

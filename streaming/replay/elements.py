@@ -14,6 +14,7 @@ import pyarrow as pa
 from streaming.elements import bounds_array
 from streaming.history.errors import InvalidQuestion
 from streaming.history.reader import EVER, History, asked, reading
+from streaming.language import thousands
 from streaming.operators.boxes import intersects
 from streaming.results import ENTERED, LEFT, MOVED, SNAPSHOT, STAYED, result_schema
 from streaming.spaces import Space
@@ -119,8 +120,13 @@ def read_page(history: History, wanted: Wanted, limits: Limits = Limits()) -> Pa
 def _read(elements, space, wanted, limits):
     first = elements.filter(_between(wanted.from_us - wanted.life_us, wanted.from_us))
     if (scanned := first.select(pl.len()).collect().item()) > limits.scanned:
-        rule = f"a replay may look back over at most {limits.scanned:,} elements of a stream"
-        raise InvalidQuestion(f"{rule}; got {scanned:,} within a lifetime of {wanted.life_us / 1e6:g} s")
+        raise InvalidQuestion(
+            "a replay may look back over at most %(scanned)s elements of a stream; got "
+            "%(scanned_2)s within a lifetime of %(life_us)g s",
+            scanned=thousands(limits.scanned),
+            scanned_2=thousands(scanned),
+            life_us=wanted.life_us / 1e6,
+        )
     before = _newest(first, limits).with_columns(inside=_inside(space, wanted))
     until_us = _until(elements, wanted, limits.thinned if wanted.step_us else limits.read)
     page = elements.filter(_between(wanted.from_us + 1, until_us)).select(KEPT)
@@ -146,8 +152,10 @@ def _newest(elements, limits):
     found = elements.join(last, on=["key", "heard"], how="semi").select(KEPT)
     found = found.head(limits.objects + 1).collect(engine="streaming")
     if found.height > limits.objects:
-        rule = f"a replay may know at most {limits.objects:,} objects of a stream at a time"
-        raise InvalidQuestion(f"{rule}; got more")
+        raise InvalidQuestion(
+            "a replay may know at most %(objects)s objects of a stream at a time; got more",
+            objects=thousands(limits.objects),
+        )
     return _in_order(found)
 
 
@@ -186,8 +194,11 @@ def _until(elements, wanted, most):
         return wanted.to_us
     until_us = int(first.max()) - 1
     if int(first.min()) > until_us:
-        rule = f"a stream may be replayed that has at most {most:,} elements heard at one time"
-        raise InvalidQuestion(f"{rule}; got more at {np.datetime64(until_us + 1, 'us')}Z")
+        raise InvalidQuestion(
+            "a stream may be replayed that has at most %(most)s elements heard at one time; got more at %(np)sZ",
+            most=thousands(most),
+            np=np.datetime64(until_us + 1, "us"),
+        )
     return until_us
 
 

@@ -108,7 +108,7 @@ class Session:
             raise
         if answer[:1] == b"{":
             self.end()
-            raise InvalidReplay(orjson.loads(answer)["error"])
+            raise InvalidReplay.of_document(orjson.loads(answer)["error"])
         head, _ = read_frame(answer)
         self.until_us, self.used_s = head["until_us"], time.monotonic()
         return answer
@@ -147,7 +147,9 @@ class Session:
                     )
                 chunk = os.read(self._stdout.fileno(), size - len(found))
                 if not chunk:
-                    raise InvalidReplay(f"a replay must come to its end; this one ended with code {self._child.wait()}")
+                    raise InvalidReplay(
+                        "a replay must come to its end; this one ended with code %(child)s", child=self._child.wait()
+                    )
                 found += chunk
         return found
 

@@ -11,6 +11,7 @@ import shapely
 
 from streaming.kinds.area_documents import polygons_geometry
 from streaming.kinds.areas import LEAST_LATITUDE_M, POLE_DEG, AreaShape, CircleArea, PolygonArea
+from streaming.language import gettext, thousands
 from streaming.reports.errors import InvalidReport
 
 TURNS_DEG = (0.0, 360.0, -360.0)
@@ -126,8 +127,14 @@ def box_area(west: float, south: float, east: float, north: float) -> Area:
     """
     sound = -180 <= west <= 180 and west <= east <= west + 360 and -90 <= south <= north <= 90
     if not sound:
-        rule = "a box must be west,south,east,north in degrees, west from -180, east at most a turn further"
-        raise InvalidReport(f"{rule}; got {west:g},{south:g},{east:g},{north:g}")
+        raise InvalidReport(
+            "a box must be west,south,east,north in degrees, west from -180, east at most a turn "
+            "further; got %(west)g,%(south)g,%(east)g,%(north)g",
+            west=west,
+            south=south,
+            east=east,
+            north=north,
+        )
     if east - west >= 360:  # no segment then crosses its western or eastern side
         west, east = -540.0, 540.0
     return Area(shapely.box(west, south, east, north))
@@ -145,10 +152,10 @@ def polygon_area(document: str | bytes) -> Area:
         parsed = orjson.loads(document)
         kind = parsed.get("type") if isinstance(parsed, dict) else None
         if kind not in POLYGONAL:
-            raise InvalidReport(f"an area must be a GeoJSON Polygon or MultiPolygon; got {kind!r:.80}")
+            raise InvalidReport("an area must be a GeoJSON Polygon or MultiPolygon; got %(kind)s", kind=f"{kind!r:.80}")
         shape = shapely.from_geojson(orjson.dumps(parsed))
     except (orjson.JSONDecodeError, shapely.errors.GEOSException) as error:
-        raise InvalidReport(f"polygon must be GeoJSON; {error!s:.200}") from None
+        raise InvalidReport("polygon must be GeoJSON; %(error)s", error=f"{error!s:.200}") from None
     return shape_area(shape)
 
 
@@ -161,16 +168,34 @@ def shape_area(shape: Any) -> Area:
         When it is no polygon, breaks the rules of polygons, or has too many vertices.
     """
     if shape is None or shape.geom_type not in POLYGONAL or shape.is_empty:
-        got = "none" if shape is None else f"an empty {shape.geom_type}" if shape.is_empty else shape.geom_type
-        raise InvalidReport(f"an area must be a Polygon or MultiPolygon; got {got}")
+        got = (
+            "none"
+            if shape is None
+            else gettext("an empty %(geom_type)s") % {"geom_type": shape.geom_type}
+            if shape.is_empty
+            else shape.geom_type
+        )
+        raise InvalidReport("an area must be a Polygon or MultiPolygon; got %(got)s", got=got)
     if (vertices := shapely.get_num_coordinates(shape)) > MOST_VERTICES:
-        raise InvalidReport(f"an area may have at most {MOST_VERTICES:,} vertices; got {vertices:,}")
+        raise InvalidReport(
+            "an area may have at most %(most_vertices)s vertices; got %(vertices)s",
+            most_vertices=thousands(MOST_VERTICES),
+            vertices=thousands(vertices),
+        )
     if not shape.is_valid:
-        raise InvalidReport(f"a polygon must be valid; got one with: {shapely.is_valid_reason(shape):.200}")
+        raise InvalidReport(
+            "a polygon must be valid; got one with: %(shapely)s", shapely=f"{shapely.is_valid_reason(shape):.200}"
+        )
     west, south, east, north = shape.bounds
     if west < -360 or east > 540 or south < -90 or north > 90:
-        rule = "the longitudes of a polygon must lie within -360 and 540, its latitudes within -90 and 90"
-        raise InvalidReport(f"{rule}; got {west:g},{south:g} to {east:g},{north:g}")
+        raise InvalidReport(
+            "the longitudes of a polygon must lie within -360 and 540, its latitudes within -90 "
+            "and 90; got %(west)g,%(south)g to %(east)g,%(north)g",
+            west=west,
+            south=south,
+            east=east,
+            north=north,
+        )
     return Area(shapely.force_2d(shape))
 
 
@@ -197,7 +222,10 @@ def drawn_area(shape: AreaShape) -> Area:
     else:
         line, reach_m = shapely.segmentize(shapely.LineString(shape.line), SEGMENT_DEG), shape.width_m / 2
     if max(abs(line.bounds[1]), abs(line.bounds[3])) + reach_m / LEAST_LATITUDE_M > POLE_DEG:
-        raise InvalidReport(f"the area of a report must not contain a pole; got one that reaches {reach_m:,.0f} m far")
+        raise InvalidReport(
+            "the area of a report must not contain a pole; got one that reaches %(reach_m)s m far",
+            reach_m=f"{reach_m:,.0f}",
+        )
     middle = line.centroid
     metres = pyproj.Proj(proj="aeqd", lon_0=middle.x, lat_0=middle.y, ellps="WGS84")
     flat = shapely.transform(line, lambda places: np.stack(metres(*places.T), axis=1))

@@ -6,6 +6,7 @@ import numpy as np
 import polars as pl
 
 from streaming.history.reader import History, Span, asked, reading
+from streaming.language import gettext, thousands
 from streaming.reports.areas import TURNS_DEG, Area
 from streaming.reports.errors import InvalidReport
 
@@ -88,8 +89,12 @@ def read_fixes(
 
 def _read(elements, span, area, limits, key):
     if (scanned := elements.select(pl.len()).collect().item()) > limits.scanned:
-        rule = f"a report may read the files of at most {limits.scanned:,} elements: choose fewer days"
-        raise InvalidReport(f"{rule}; got {scanned:,} in the files of these days")
+        rule = gettext("a report may read the files of at most %(scanned)s elements: choose fewer days") % {
+            "scanned": thousands(limits.scanned)
+        }
+        raise InvalidReport(
+            "%(rule)s; got %(scanned)s in the files of these days", rule=rule, scanned=thousands(scanned)
+        )
     elements = _within(elements, span, key)
     if area is not None:
         elements = elements.join(elements.filter(_near(area)).select("key").unique(), on="key", how="semi")
@@ -97,8 +102,10 @@ def _read(elements, span, area, limits, key):
     found = elements.select(pl.col("key").cast(pl.Categorical), *columns).head(limits.elements + 1)
     found = found.collect(engine="streaming")
     if found.height > limits.elements:
-        rule = f"a report may have at most {limits.elements:,} elements: choose a shorter time or a smaller area"
-        raise InvalidReport(f"{rule}; got more")
+        rule = gettext("a report may have at most %(elements)s elements: choose a shorter time or a smaller area") % {
+            "elements": thousands(limits.elements)
+        }
+        raise InvalidReport("%(rule)s; got more", rule=rule)
     return in_order(found)
 
 

@@ -18,6 +18,7 @@ import orjson
 import pyarrow as pa
 
 from streaming.elements import bounds_of
+from streaming.language import gettext
 from streaming.spaces import EARTH, Space
 
 LEFT, STAYED, ENTERED = -1, 0, 1
@@ -305,7 +306,10 @@ def _objects(rows, name, key, unread):
         objects.append(found)
         if error:
             of = rows[key][row].as_py()
-            unread[row] = f"properties must be a JSON object; those of {of!r:.80} are told as empty: {error}"
+            unread[row] = gettext("properties must be a JSON object; those of %(of)s are told as empty: %(error)s") % {
+                "of": f"{of!r:.80}",
+                "error": error,
+            }
     return objects
 
 
@@ -315,7 +319,7 @@ def _object(text):
         found = orjson.loads(text)
     except orjson.JSONDecodeError as error:
         return {}, str(error)
-    return (found, None) if isinstance(found, dict) else ({}, f"got {text:.80}")
+    return (found, None) if isinstance(found, dict) else ({}, gettext("got %(text)s") % {"text": f"{text:.80}"})
 
 
 def _further(rows, unread):

@@ -46,7 +46,7 @@ def net(fragments: Sequence[Fragment], queries: Collection[int] | None = None) -
     failures = (failure for fragment in fragments for failure in fragment.failures if failure.get("lost"))
     for query, error in ((query, failure["error"]) for failure in failures for query, _ in failure["queries"]):
         if queries is not None and query in queries:
-            raise LostAnswer(f"it begins anew, since a part of it failed: {error}")
+            raise LostAnswer("it begins anew, since a part of it failed: %(error)s", error=error)
     table = fanned_out(*settled(fragments, queries))
     return table.take(pc.sort_indices(table, [("query", "ascending"), ("sign", "ascending")]))
 

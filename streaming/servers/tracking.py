@@ -17,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from streaming.elements import bounds_array, partition_of
+from streaming.language import gettext_noop, thousands
 from streaming.operators.failures import Failures
 from streaming.operators.runs import distinct, expand, find, first_of_runs, last_of_runs
 from streaming.operators.tracks import TrackQueries, passed_at, places_of
@@ -43,6 +44,13 @@ from streaming.servers.fixes import advanced, columns_of, elements_of, group_num
 from streaming.servers.sorted_runs import Column, SortedRuns
 from streaming.servers.track_events import SOURCE, Events, Pairs, event_rows, source_of
 from streaming.spaces import Space
+
+_ONE_DOUBTED = gettext_noop(
+    "%(count)s report was not believed: faster than %(fastest)g m/s since the last believed report"
+)
+_DOUBTED = gettext_noop(
+    "%(count)s reports were not believed: faster than %(fastest)g m/s since the last believed report"
+)
 
 
 @dataclass(frozen=True)
@@ -409,9 +417,9 @@ class _Step:
         group = self._queries.group
         for number in np.flatnonzero(advance.doubted).tolist():
             count, fastest = int(advance.doubted[number]), self._queries.groups[number][1]
-            what = f"{count:,} {'reports were' if count > 1 else 'report was'} not believed"
             queries = self._queries.ids[group == number]
-            self._failures.note(queries, f"{what}: faster than {fastest:g} m/s since the last believed report")
+            text = _ONE_DOUBTED if count == 1 else _DOUBTED
+            self._failures.note(queries, text % {"count": thousands(count), "fastest": fastest})
         return int(advance.doubted[group].sum()), int(advance.late[group].sum())
 
 

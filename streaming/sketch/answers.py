@@ -89,7 +89,7 @@ def deviations(confidence: float) -> float:
     1.96
     """
     if not 0 < confidence <= 1:
-        raise InvalidSketch(f"confidence must be above 0 and at most 1; got {confidence!r}")
+        raise InvalidSketch("confidence must be above 0 and at most 1; got %(confidence)s", confidence=repr(confidence))
     return math.inf if confidence == CERTAIN else NormalDist().inv_cdf((1 + confidence) / 2)
 
 

@@ -94,7 +94,10 @@ def _box_pieces(area, settings):
     """Return the boxes of an area, (4, B): those that reach beyond the end of a dimension that wraps are cut there."""
     numbers = np.array(area, dtype=np.float64)
     if numbers.shape != (4,) or np.isnan(numbers).any() or (numbers[:2] > numbers[2:]).any():
-        raise InvalidSketch(f"a box must be four numbers, x_lo <= x_hi and y_lo <= y_hi among them; got {area!r:.80}")
+        raise InvalidSketch(
+            "a box must be four numbers, x_lo <= x_hi and y_lo <= y_hi among them; got %(area)s",
+            area=f"{area!r:.80}",
+        )
     pieces = [numbers]
     for axis, number in enumerate(settings.axes):
         dimension = settings.space.dimensions[number]
@@ -108,7 +111,9 @@ def _box_pieces(area, settings):
 def _unwrapped(geometry, settings):
     """Return a geometry together with its parts beyond the end of a dimension that wraps, moved by a turn."""
     if geometry.is_empty or not geometry.is_valid:
-        raise InvalidSketch(f"an area must be a valid geometry that is not empty; got {geometry.wkt:.80}")
+        raise InvalidSketch(
+            "an area must be a valid geometry that is not empty; got %(wkt)s", wkt=f"{geometry.wkt:.80}"
+        )
     for axis, number in enumerate(settings.axes):
         dimension = settings.space.dimensions[number]
         low, high = geometry.bounds[axis], geometry.bounds[2 + axis]

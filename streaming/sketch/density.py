@@ -41,7 +41,7 @@ def integral(chosen: Chosen, feature: str, low: float, high: float, confidence: 
         Above 0; at 1 the bounds are certain.
     """
     if not low <= high:
-        raise InvalidSketch(f"low must not exceed high; got {low!r} and {high!r}")
+        raise InvalidSketch("low must not exceed high; got %(low)s and %(high)s", low=repr(low), high=repr(high))
     return _part(_seen(chosen, feature), low, high, confidence, basis_of(chosen))
 
 
@@ -57,7 +57,7 @@ def probability(
 ) -> Answer:
     """Return the probability that an element has a value of a feature, or is at most ``width / 2`` away from it."""
     if not width >= 0:
-        raise InvalidSketch(f"width must be at least 0; got {width!r}")
+        raise InvalidSketch("width must be at least 0; got %(width)s", width=repr(width))
     return integral(chosen, feature, value - width / 2, value + width / 2, confidence)
 
 
@@ -68,7 +68,10 @@ def outliers(chosen: Chosen, feature: str, deviations_: float = 3.0, confidence:
     deviation are only known within their own bounds.
     """
     if not deviations_ > 0:
-        raise InvalidSketch(f"outliers must be more than 0 standard deviations away; got {deviations_!r}")
+        raise InvalidSketch(
+            "outliers must be more than 0 standard deviations away; got %(deviations)s",
+            deviations=repr(deviations_),
+        )
     seen, basis = view(chosen.by_value(feature), feature), basis_of(chosen)
     centre, spread = mean(chosen, feature, confidence), std(chosen, feature, confidence)
     if math.isnan(centre.value):
@@ -98,7 +101,7 @@ def quantiles(
     """
     for part in parts:
         if not 0 < part < 1:
-            raise InvalidSketch(f"the part of a quantile must be between 0 and 1; got {part!r}")
+            raise InvalidSketch("the part of a quantile must be between 0 and 1; got %(part)s", part=repr(part))
     basis = basis_of(chosen)
     curve = chosen.once(("curve", feature, confidence), lambda: _curve_of(chosen, feature, confidence))
     if curve is None:

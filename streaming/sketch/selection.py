@@ -38,7 +38,12 @@ class FeatureRange:
 
     def __post_init__(self) -> None:
         if not self.low <= self.high:
-            raise InvalidSketch(f"{self.feature}: low must not exceed high; got {self.low!r} and {self.high!r}")
+            raise InvalidSketch(
+                "%(feature)s: low must not exceed high; got %(low)s and %(high)s",
+                feature=self.feature,
+                low=repr(self.low),
+                high=repr(self.high),
+            )
 
 
 @dataclass(frozen=True)
@@ -103,11 +108,15 @@ class Times:
         """
         count = (last - first).days + 1
         if not 1 <= count <= 36_525:
-            raise InvalidSketch(f"daily times must be of 1 to 36,525 days; got {first} to {last}")
+            raise InvalidSketch(
+                "daily times must be of 1 to 36,525 days; got %(first)s to %(last)s", first=first, last=last
+            )
         try:
             clock = ZoneInfo(zone)
         except (KeyError, ValueError) as error:
-            raise InvalidSketch(f"zone must be a name of the IANA time zone database; got {zone!r:.80}") from error
+            raise InvalidSketch(
+                "zone must be a name of the IANA time zone database; got %(zone)s", zone=f"{zone!r:.80}"
+            ) from error
         over = _DAY * (end <= start)
         days = [first + _DAY * number for number in range(count)]
         return cls.of([(_us(day, start, clock), _us(day + over, end, clock)) for day in days])

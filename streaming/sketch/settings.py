@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from streaming.errors import LookoutError
+from streaming.language import gettext
 from streaming.spaces import EARTH, Space
 
 HOUR_US = 3_600_000_000
@@ -136,7 +137,11 @@ class SketchSettings:
             If the feature is not sketched.
         """
         if feature not in self.features:
-            raise InvalidSketch(f"a feature must be one of {', '.join(self.features)}; got {feature!r:.80}")
+            raise InvalidSketch(
+                "a feature must be one of %(features)s; got %(feature)s",
+                features=", ".join(self.features),
+                feature=f"{feature!r:.80}",
+            )
         return self.features.index(feature)
 
 
@@ -165,7 +170,7 @@ def parse_settings(document: Any, space: Space = EARTH) -> SketchSettings:
     (Plane(feature='speed_mps', bins=None, error=0.005),)
     """
     known = {field.name for field in fields(SketchSettings)} - {"space"}
-    _check_document(document, known, "a sketch")
+    _check_document(document, known, gettext("a sketch"))
     if "features" not in document:
         raise InvalidSketch("a sketch must have features; got none")
     values: dict[str, Any] = dict(document)
@@ -176,32 +181,41 @@ def parse_settings(document: Any, space: Space = EARTH) -> SketchSettings:
 
 
 def _plane(document):
-    _check_document(document, {field.name for field in fields(Plane)}, "a plane")
+    _check_document(document, {field.name for field in fields(Plane)}, gettext("a plane"))
     return Plane(**document)
 
 
 def _list(document, name):
     if not isinstance(document[name], list | tuple):
-        raise InvalidSketch(f"{name} must be a list; got {document[name]!r:.80}")
+        raise InvalidSketch("%(name)s must be a list; got %(document)s", name=name, document=f"{document[name]!r:.80}")
     return document[name]
 
 
 def _check_document(document, known, what):
     if not isinstance(document, Mapping):
-        raise InvalidSketch(f"{what} must be an object; got {document!r:.80}")
+        raise InvalidSketch("%(what)s must be an object; got %(document)s", what=what, document=f"{document!r:.80}")
     if unknown := sorted(set(document) - known):
-        raise InvalidSketch(f"{what} has the keys {', '.join(sorted(known))}; got the unknown {', '.join(unknown):.80}")
+        raise InvalidSketch(
+            "%(what)s has the keys %(known)s; got the unknown %(unknown)s",
+            what=what,
+            known=", ".join(sorted(known)),
+            unknown=f"{', '.join(unknown):.80}",
+        )
 
 
 def _check_features(settings):
     for name in ("features", "comoments"):
         names = getattr(settings, name)
         if not isinstance(names, tuple) or not all(isinstance(one, str) and one for one in names):
-            raise InvalidSketch(f"{name} must be a list of names; got {names!r:.80}")
+            raise InvalidSketch("%(name)s must be a list of names; got %(names)s", name=name, names=f"{names!r:.80}")
         if len(set(names)) < len(names):
-            raise InvalidSketch(f"{name} must be distinct; got {', '.join(names):.200}")
+            raise InvalidSketch("%(name)s must be distinct; got %(names)s", name=name, names=f"{', '.join(names):.200}")
     if not 1 <= len(settings.features) <= MOST_FEATURES:
-        raise InvalidSketch(f"a sketch must have 1 to {MOST_FEATURES} features; got {len(settings.features)}")
+        raise InvalidSketch(
+            "a sketch must have 1 to %(most_features)s features; got %(count)s",
+            most_features=MOST_FEATURES,
+            count=len(settings.features),
+        )
     for name in settings.comoments:
         settings.position(name)
 
@@ -209,9 +223,13 @@ def _check_features(settings):
 def _check_planes(settings):
     planes = settings.planes
     if not isinstance(planes, tuple) or not all(isinstance(plane, Plane) for plane in planes):
-        raise InvalidSketch(f"planes must be a list of planes; got {planes!r:.80}")
+        raise InvalidSketch("planes must be a list of planes; got %(planes)s", planes=f"{planes!r:.80}")
     if len(planes) > MOST_PLANES:
-        raise InvalidSketch(f"a sketch must have at most {MOST_PLANES} planes; got {len(planes)}")
+        raise InvalidSketch(
+            "a sketch must have at most %(most_planes)s planes; got %(count)s",
+            most_planes=MOST_PLANES,
+            count=len(planes),
+        )
     if len({plane.feature for plane in planes}) < len(planes):
         raise InvalidSketch("planes must have distinct features")
     for plane in planes:
@@ -225,7 +243,9 @@ def _check_error(error):
     if error is None:
         return
     if not isinstance(error, int | float) or isinstance(error, bool) or not 0 < error <= 1:
-        raise InvalidSketch(f"the error of planes must be a number above 0 and at most 1; got {error!r:.80}")
+        raise InvalidSketch(
+            "the error of planes must be a number above 0 and at most 1; got %(error)s", error=f"{error!r:.80}"
+        )
 
 
 def _check_ranges(settings):
@@ -238,9 +258,17 @@ def _check_ranges(settings):
         _check_integer("study_us", settings.study_us, settings.time_bin_us, 2**60)
     axes, n = settings.axes, settings.space.n
     if not isinstance(axes, tuple) or len(axes) != 2 or len(set(axes)) != 2 or not all(a in range(n) for a in axes):
-        raise InvalidSketch(f"axes must be two of the dimensions 0 to {n - 1}; got {axes!r:.80}")
+        raise InvalidSketch(
+            "axes must be two of the dimensions 0 to %(n)s; got %(axes)s", n=n - 1, axes=f"{axes!r:.80}"
+        )
 
 
 def _check_integer(name, value, least, most):
     if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
-        raise InvalidSketch(f"{name} must be an integer from {least} to {most}; got {value!r:.80}")
+        raise InvalidSketch(
+            "%(name)s must be an integer from %(least)s to %(most)s; got %(value)s",
+            name=name,
+            least=least,
+            most=most,
+            value=f"{value!r:.80}",
+        )

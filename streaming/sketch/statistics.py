@@ -144,7 +144,9 @@ def correlation(chosen: Chosen, one: str, other: str, confidence: float = DEFAUL
     """
     first, second = sorted((chosen.settings.position(one), chosen.settings.position(other)))
     if (first, second) not in chosen.settings.pairs:
-        raise InvalidSketch(f"the sketch must keep co-moments of {one} and {other}; it has none")
+        raise InvalidSketch(
+            "the sketch must keep co-moments of %(one)s and %(other)s; it has none", one=one, other=other
+        )
     basis, z = basis_of(chosen), deviations(confidence)
     planes = chosen.column("planes").astype(np.int64)  # of no leaves, a column has no type
     weight = chosen.share * chosen.column("count") * ((planes & COMPLETE) != 0)

@@ -43,7 +43,7 @@ def parse_stream_sketch(document: Any, space: Space = EARTH) -> StreamSketch:
     ('key',)
     """
     if not isinstance(document, Mapping):
-        raise InvalidSketch(f"a sketch must be an object; got {document!r:.80}")
+        raise InvalidSketch("a sketch must be an object; got %(document)s", document=f"{document!r:.80}")
     own = {name: value for name, value in document.items() if name != "sets"}
     sets = document.get("sets")
     return StreamSketch(parse_settings(own, space), None if sets is None else _sets(sets))
@@ -52,8 +52,12 @@ def parse_stream_sketch(document: Any, space: Space = EARTH) -> StreamSketch:
 def _sets(document):
     known = {field.name for field in fields(SetSettings)}
     if not isinstance(document, Mapping) or not set(document) <= known:
-        raise InvalidSketch(f"sets must be an object with {', '.join(sorted(known))}; got {document!r:.200}")
+        raise InvalidSketch(
+            "sets must be an object with %(known)s; got %(document)s",
+            known=", ".join(sorted(known)),
+            document=f"{document!r:.200}",
+        )
     names = document.get("features")
     if not isinstance(names, list | tuple) or not all(isinstance(name, str) and name for name in names):
-        raise InvalidSketch(f"sets: features must be a list of names; got {names!r:.200}")
+        raise InvalidSketch("sets: features must be a list of names; got %(names)s", names=f"{names!r:.200}")
     return SetSettings(**{**document, "features": tuple(names)})

@@ -7,7 +7,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from streaming.errors import LookoutError
+from streaming.errors import InvalidFilter
 from streaming.property_columns import PropertyColumns, text_column
 
 # RFC 8259, section 6.
@@ -21,7 +21,7 @@ class KeyEquals:
     def filter_element(self, elements: pa.RecordBatch, argument: str) -> np.ndarray:
         """Tell which elements have the key."""
         if not argument:
-            raise LookoutError("argument must be a key; got an empty one")
+            raise InvalidFilter("argument must be a key; got an empty one")
         return pc.equal(elements["key"], argument).to_numpy(zero_copy_only=False)
 
     def filter_pair(self, elements: pa.RecordBatch, features: pa.RecordBatch, argument: str) -> np.ndarray:
@@ -57,7 +57,7 @@ def key_and_value(text: str) -> tuple[str, str]:
     """
     match = _KEY_AND_VALUE.fullmatch(text)
     if match is None:
-        raise LookoutError(f"argument must be of the form key:value; got {text!r:.200}")
+        raise InvalidFilter("argument must be of the form key:value; got %(text)s", text=f"{text!r:.200}")
     quoted, plain, value = match.groups()
     return quoted or plain, value
 

@@ -8,7 +8,8 @@ import numpy as np
 import pyarrow as pa
 
 from streaming.elements import element_schema
-from streaming.errors import LookoutError
+from streaming.errors import InvalidFilter, LookoutError
+from streaming.language import gettext
 from streaming.spaces import Space
 from streaming.udf.base import COLUMNS
 from streaming.udf.registry import filter_of
@@ -80,7 +81,7 @@ def check_filter(name: str, argument: str, space: Space, pairs: bool = False) ->
     none = pa.RecordBatch.from_pylist([], schema=columns)
     judged = evaluate_pair(name, none, none, argument) if pairs else evaluate_element(name, none, argument)
     if judged.error is not None:
-        raise LookoutError(judged.error)
+        raise InvalidFilter(judged.error)
 
 
 def _judged(name, method, argument, *batches):
@@ -92,7 +93,8 @@ def _judged(name, method, argument, *batches):
     # Filters are other people's code: a faulty one may cost its own queries their answer, but no other query.
     except Exception as error:
         reason = str(error) if isinstance(error, LookoutError) else f"{type(error).__name__}: {error}"
-        error = f"the filter {name} failed: {reason:.{MAX_REASON_CHARACTERS}}"
+        told = {"name": name, "reason": f"{reason:.{MAX_REASON_CHARACTERS}}"}
+        error = gettext("the filter %(name)s failed: %(reason)s") % told
         _log_once(error)
         return Judged(np.zeros(rows, dtype=bool), error)
 
@@ -107,5 +109,8 @@ def _check_answer(passes, rows):
     """Raise LookoutError unless a filter's answer is one bool for each row."""
     is_array = isinstance(passes, np.ndarray)
     if not is_array or passes.dtype != bool or passes.shape != (rows,):
-        got = f"an array of {passes.dtype} of shape {passes.shape}" if is_array else type(passes).__name__
-        raise LookoutError(f"a filter must return an array of bool of shape ({rows},); got {got}")
+        array = gettext("an array of %(dtype)s of shape %(shape)s")
+        got = array % {"dtype": passes.dtype, "shape": passes.shape} if is_array else type(passes).__name__
+        raise InvalidFilter(
+            "a filter must return an array of bool of shape (%(rows)s,); got %(got)s", rows=rows, got=got
+        )

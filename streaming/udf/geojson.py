@@ -13,7 +13,8 @@ import numpy as np
 import pyarrow as pa
 import shapely
 
-from streaming.errors import LookoutError
+from streaming.errors import InvalidFilter
+from streaming.language import gettext
 from streaming.operators.metres import closer_than, meets
 from streaming.udf.base import shapes_of
 from streaming.udf.equality import has_property, key_and_value
@@ -75,7 +76,10 @@ def property_and_distance(argument: str) -> tuple[str, float]:
     except ValueError:
         metres = math.nan
     if not 0 <= metres < math.inf:
-        raise LookoutError(f"distance must be a finite number of metres that is not negative; got {match[1]!r:.80}")
+        raise InvalidFilter(
+            "distance must be a finite number of metres that is not negative; got %(match)s",
+            match=f"{match[1]!r:.80}",
+        )
     return argument[: match.start()], metres
 
 
@@ -105,9 +109,11 @@ def _geometry(text):
     try:
         geometry = shapely.from_geojson(text)
     except shapely.errors.GEOSException as error:
-        raise LookoutError(f"argument must be a GeoJSON geometry; got {text!r:.200}: {error}") from None
+        raise InvalidFilter(
+            "argument must be a GeoJSON geometry; got %(text)s: %(error)s", text=f"{text!r:.200}", error=error
+        ) from None
     if geometry.is_empty or not geometry.is_valid:
-        reason = "an empty one" if geometry.is_empty else shapely.is_valid_reason(geometry)
-        raise LookoutError(f"argument must be a valid GeoJSON geometry; got {reason}")
+        reason = gettext("an empty one") if geometry.is_empty else shapely.is_valid_reason(geometry)
+        raise InvalidFilter("argument must be a valid GeoJSON geometry; got %(reason)s", reason=reason)
     shapely.prepare(geometry)
     return geometry

@@ -4,7 +4,7 @@ from functools import cache
 from importlib.metadata import EntryPoint
 
 from streaming.entry_points import known_kinds
-from streaming.errors import LookoutError
+from streaming.errors import InvalidFilter
 from streaming.udf.base import UserDefinedFilter
 
 GROUP = "lookout.filters"
@@ -47,9 +47,14 @@ def filter_of(name: str) -> UserDefinedFilter:
         If no such filter is installed, or it cannot be loaded.
     """
     if name not in _filters():
-        raise LookoutError(f"udf must be one of {', '.join(_filters())}; got {name!r}")
+        raise InvalidFilter("udf must be one of %(value)s; got %(name)s", value=", ".join(_filters()), name=repr(name))
     try:
         return _filters()[name].load()()
     # This runs another package's code, which may raise anything; its error is the reason in the message.
     except Exception as error:
-        raise LookoutError(f"udf must be a filter that loads; got {name!r}: {type(error).__name__}: {error}") from error
+        raise InvalidFilter(
+            "udf must be a filter that loads; got %(name)s: %(name_2)s: %(error)s",
+            name=repr(name),
+            name_2=type(error).__name__,
+            error=error,
+        ) from error

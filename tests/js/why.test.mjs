@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 
 import { chooseUnits } from "../../static/js/units.js";
-import { attemptText, borderText, deciding, deliveryText, inUnits, joinedText, lagRows, lineTo, markOf, verdict } from "../../static/js/why/words.js";
+import { attemptText, borderText, deciding, deliveryText, heading, inUnits, joinedText, lagRows, lineTo, markOf, verdict } from "../../static/js/why/words.js";
 
 const border = (distance_m, element, place) => ({ distance_m, element, place });
 const AREA = { asks: "in a circle of 5,000 m", holds: false, found: "22 km outside", border: border(22_300, [25, 60.2], [25, 60]), decides: true };
@@ -33,6 +33,10 @@ test("the verdict says whether the object is in the answer, or which event it wa
   assert.equal(verdict({ why: { holds: null } }), "It cannot be known whether it is in the answer");
   assert.equal(verdict({ why: WHY, event: { sign: "-" } }), "Why it left");
   assert.equal(verdict({ why: WHY, event: { sign: "+" }, incident: 7 }), "Why the incident was opened");
+  const alarm = { holds: true, found: "since 08:00:11 UTC" };
+  assert.equal(heading({ why: alarm, event: { sign: "+" }, incident: 7 }), "Why the incident was opened. Alarm since 08:00:11 UTC.");
+  assert.equal(heading({ why: alarm }), "In the answer, since 08:00:11 UTC");
+  assert.equal(heading({ why: { holds: true } }), "In the answer");
 });
 
 test("lengths of the server are shown in the chosen units, and nothing else is changed", () => {

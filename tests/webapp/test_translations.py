@@ -68,7 +68,7 @@ def extracted(domain):
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder) / "copy"
         copy.mkdir()
-        for name in ("webapp", "templates", "static", "manage.py"):
+        for name in ("webapp", "streaming", "templates", "static", "manage.py"):
             source = ROOT / name
             ignored = shutil.ignore_patterns("__pycache__", "locale", "bundle", "vendor", "land")
             shutil.copytree(source, copy / name, ignore=ignored) if source.is_dir() else shutil.copy(source, copy)

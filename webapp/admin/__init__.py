@@ -2,6 +2,7 @@
 
 from django.contrib import admin
 from django.contrib.auth import admin as accounts  # noqa: F401
+from django.utils.translation import gettext_lazy as _
 
 from webapp.admin import (  # noqa: F401  (they register themselves)
     audit,
@@ -22,4 +23,4 @@ from webapp.admin import (  # noqa: F401  (they register themselves)
 
 admin.site.site_header = "Lookout"
 admin.site.site_title = "Lookout"
-admin.site.index_title = "Administration"
+admin.site.index_title = _("Administration")

@@ -10,17 +10,19 @@ from django.contrib import admin
 from django.core.exceptions import PermissionDenied, ValidationError
 from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed, JsonResponse
 from django.urls import path
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from streaming.errors import InvalidOptions
-from webapp.admin.options import field_of
+from webapp.admin.options import field_of, help_of
 from webapp.delivery.channels import channel_class, channel_kinds, secrets_of
 from webapp.delivery.channels.base import NotDelivered
 from webapp.delivery.messages import message_of, trial_document
 from webapp.models import Channel, Delivery
 from webapp.models.delivery import new_key
+from webapp.summaries import first_line
 
-_KEPT = "Saved, and never shown. Leave it empty to keep it."
+_KEPT = _("Saved, and never shown. Leave it empty to keep it.")
 # Where a channel sends to: whoever changes that must know the secrets, since they would be sent there.
 _TARGETS = ("url", "host", "port", "security", "tls")
 _WIDTH = 60
@@ -44,9 +46,9 @@ class ChannelKindSelect(forms.Select):
 
 def _title(kind):
     try:
-        return f"{kind} – {(channel_class(kind).__doc__ or '').strip().splitlines()[0].rstrip('.')}"
+        return f"{kind} – {gettext(first_line(channel_class(kind)))}"
     except InvalidOptions:
-        return f"{kind} – not installed any more"
+        return gettext("%(kind)s – not installed any more") % {"kind": kind}
 
 
 def field_name(kind: str, option: str) -> str:
@@ -65,17 +67,15 @@ def option_fields() -> dict[str, forms.Field]:
 
 
 def _field(option):
-    field = field_of(option)
-    field.help_text = field.help_text.replace("; - for none", "")  # no option of a channel is a list with gaps
+    field = field_of(option, gaps=False)  # no option of a channel is a list with gaps
     if isinstance(field.widget, forms.TextInput) and not isinstance(field, forms.IntegerField):
         field.widget.attrs["size"] = _WIDTH
     return field
 
 
 def _secret_field(option):
-    words = f"{option.doc[:1].upper()}{option.doc[1:]}.{' Required.' if option.required else ''}"
     widget = forms.PasswordInput(attrs={"autocomplete": "new-password", "size": _WIDTH})
-    return forms.CharField(label=option.name, required=False, help_text=words, widget=widget)
+    return forms.CharField(label=option.name, required=False, help_text=help_of(option, ""), widget=widget)
 
 
 class ChannelForm(forms.ModelForm):
@@ -114,7 +114,10 @@ class ChannelForm(forms.ModelForm):
         options, entered = self._given(kind)
         moved = [name for name in _TARGETS if kind == was_kind and options.get(name) != before.get(name)]
         if self.instance.pk and moved and (unknown := [name for name in kept if name not in entered]):
-            rule = f"{moved[0]} has changed, so enter {unknown[0]} again, which would be sent there"
+            rule = gettext("%(moved)s has changed, so enter %(unknown)s again, which would be sent there") % {
+                "moved": moved[0],
+                "unknown": unknown[0],
+            }
             self.add_error(field_name(kind, unknown[0]), rule)
         self.instance.options, self.instance.secrets = options, kept | entered
         return cleaned
@@ -172,8 +175,8 @@ class ChannelAdmin(admin.ModelAdmin):
         source = ("kind", *option_fields(), *saved)
         return (
             (None, {"fields": ("name", "enabled")}),
-            ("Where to", {"fields": source, "classes": ("source",)}),
-            ("Who may use it", {"fields": ("owner", "team")}),
+            (gettext("Where to"), {"fields": source, "classes": ("source",)}),
+            (gettext("Who may use it"), {"fields": ("owner", "team")}),
         )
 
     def get_form(self, request, obj=None, change=False, **kwargs):
@@ -227,12 +230,15 @@ def answer_trial(model_admin: ChannelAdmin, request: HttpRequest) -> HttpRespons
 
     channel = form.instance
     if not _TRIALS.acquire(blocking=False):
-        return JsonResponse({"error": "two tests run already; try again in some seconds"})
+        return JsonResponse({"error": gettext("two tests run already; try again in some seconds")})
     try:
         status, took_s = send_now(channel, message_of(new_key(), trial_document(channel.name)))
     except NotDelivered as error:
         return JsonResponse({"error": str(error)})
     finally:
         _TRIALS.release()
-    accepted = f"with status {status}" if status else "it"
-    return JsonResponse({"sent": f"The receiver accepted {accepted} after {took_s * 1000:.0f} ms."})
+    took_ms = f"{took_s * 1000:.0f}"
+    if status:
+        text = gettext("The receiver accepted with status %(status)s after %(took)s ms.")
+        return JsonResponse({"sent": text % {"status": status, "took": took_ms}})
+    return JsonResponse({"sent": gettext("The receiver accepted it after %(took)s ms.") % {"took": took_ms}})

@@ -5,6 +5,7 @@ import json
 from django.contrib import admin, messages
 from django.db.models import OuterRef, Subquery
 from django.utils.html import format_html
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from webapp.delivery.messages import message_of
@@ -18,7 +19,7 @@ class Attempts(admin.TabularInline):
 
     model = DeliveryAttempt
     fields = readonly_fields = ("at", "outcome", "status", "took_ms", "error")
-    verbose_name_plural = "attempts"
+    verbose_name_plural = _("attempts")
     extra = 0
     can_delete = False
 
@@ -72,7 +73,9 @@ class DeliveryAdmin(admin.ModelAdmin):
         count = Delivery.objects.filter(pk__in=queryset.values("pk")).send_again()
         if count:
             tell_task(deliver)
-        words = f"{count} deliveries are sent again; those that are not dead stay as they are"
+        words = gettext("%(count)s deliveries are sent again; those that are not dead stay as they are") % {
+            "count": count
+        }
         self.message_user(request, words, messages.SUCCESS if count else messages.WARNING)
 
     @admin.display(description=_("message"))

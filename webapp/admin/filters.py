@@ -1,6 +1,7 @@
 """User-defined filters in the admin: which installed filters queries may use."""
 
 from django.contrib import admin
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from streaming.udf import filter_places
@@ -32,4 +33,4 @@ class EnabledFilterAdmin(admin.ModelAdmin):
     @admin.display(description=_("class"))
     def place(self, switch):
         """The class from which the filter is loaded."""
-        return filter_places().get(switch.name, "not installed")
+        return filter_places().get(switch.name, gettext("not installed"))

@@ -45,7 +45,7 @@ class ChangesOfIncident(ReadOnly, admin.TabularInline):
 
     model = IncidentChange
     fields = readonly_fields = ("at", "user", "what", "text")
-    verbose_name_plural = "audit log"
+    verbose_name_plural = _("audit log")
 
 
 @admin.register(Incident)

@@ -6,14 +6,16 @@ from django.utils.html import format_html_join
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
+from streaming.language import thousands
 from streaming.layers import Wanted
 from webapp.layers.imports import Label, begin_upload, cancel_import, check_label
 from webapp.layers.versions import layer_store, share_layer
 from webapp.models import Layer, RefusedImport, Space
 from webapp.models.spaces import EARTH
 from webapp.refusals import Refused
+from webapp.stored_words import retold
 
-WHERE_TOLD = "its page says why, or for a new layer the list of refused imports"
+WHERE_TOLD = _("its page says why, or for a new layer the list of refused imports")
 
 
 class LayerForm(forms.ModelForm):
@@ -159,16 +161,17 @@ class LayerAdmin(admin.ModelAdmin):
         """The stored versions, with their features and parts."""
         store = layer_store()
         manifests = [store.manifest(layer.name, number) for number in reversed(store.versions(layer.name))]
-        rows = [(m.version, f"{m.features:,}", len(m.parts)) for m in manifests]
-        return format_html_join("", "<p>{}: {} features in {} parts</p>", rows) or "none"
+        text = gettext("%(features)s features in %(parts)s parts")
+        rows = [(m.version, text % {"features": thousands(m.features), "parts": len(m.parts)}) for m in manifests]
+        return format_html_join("", "<p>{}: {}</p>", rows) or gettext("none")
 
     @admin.display(description=_("problems"))
     def problem_list(self, layer):
         """The first features that were left out, repaired or cut, with the reasons."""
-        rows = [(problem["row"], problem["reason"]) for problem in layer.problems]
+        rows = [(problem["row"], retold(problem["reason"])) for problem in layer.problems]
         if (more := layer.problem_count - len(rows)) > 0:
-            rows.append((f"{more:,} more", "not listed"))
-        return format_html_join("", "<p>{}: {}</p>", rows) or "none"
+            rows.append((gettext("%(more)s more") % {"more": thousands(more)}, gettext("not listed")))
+        return format_html_join("", "<p>{}: {}</p>", rows) or gettext("none")
 
 
 @admin.register(RefusedImport)

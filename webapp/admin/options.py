@@ -6,17 +6,22 @@ from typing import Any
 import orjson
 from django import forms
 from django.core.exceptions import ValidationError
+from django.utils.functional import lazy
+from django.utils.text import capfirst
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from streaming.decoders.options import OptionDescription
 
 _NUMBERS: dict[str, type[forms.IntegerField]] = {"int": forms.IntegerField, "float": forms.FloatField}
 _HINTS = {
-    "texts": "One a line: name = text.",
-    "targets": "One a line: name = property, or name = property [knots], or of another unit.",
-    "text_lists": "One a line: name = 511, n/a.",
-    "value_lists": "One a line: name = 511, n/a.",
-    "names": "With commas between; - for none.",
+    "texts": _("One a line: name = text."),
+    "targets": _("One a line: name = property, or name = property [knots], or of another unit."),
+    "text_lists": _("One a line: name = 511, n/a."),
+    "value_lists": _("One a line: name = 511, n/a."),
+    "names": _("With commas between; - for none."),
 }
+_WITHOUT_GAPS = _("With commas between.")
 _NONE = "-"
 
 
@@ -64,14 +69,30 @@ class PlainText(forms.CharField):
         return super().to_python(value).replace("\\t", "\t")
 
 
-def field_of(option: OptionDescription) -> forms.Field:
-    """Return the form field of an option; an empty field keeps the option's default."""
-    hint = _HINTS.get(option.shape, "") + (" Required." if option.required else "")
+def _help(option: OptionDescription, hint: str) -> str:
+    required = gettext("Required.") if option.required else ""
+    return " ".join(filter(None, [f"{capfirst(gettext(option.doc))}.", str(hint), required]))
+
+
+# The fields are made once, for all languages.
+help_of = lazy(_help, str)
+
+
+def field_of(option: OptionDescription, gaps: bool = True) -> forms.Field:
+    """Return the form field of an option; an empty field keeps the option's default.
+
+    Parameters
+    ----------
+    option : OptionDescription
+    gaps : bool
+        Whether a list of names may leave some out.
+    """
+    hint = _HINTS.get(option.shape, "") if gaps or option.shape != "names" else _WITHOUT_GAPS
     common: dict[str, Any] = {
         "label": option.name,
         "required": False,
         "initial": option.default,
-        "help_text": f"{option.doc[:1].upper()}{option.doc[1:]}. {hint}".strip(),
+        "help_text": help_of(option, hint),
     }
     if option.type == "bool":
         return forms.BooleanField(**common)
@@ -131,7 +152,7 @@ def parsed(text: str, shape: str) -> Any:
 def _pair(line):
     name, equals, value = line.partition("=")
     if not equals or not name.strip() or not value.strip():
-        raise ValueError(f"each line must be name = value; got {line.strip()!r}")
+        raise ValueError(gettext("each line must be name = value; got %(line)s") % {"line": repr(line.strip())})
     return name.strip(), value.strip()
 
 

@@ -56,7 +56,9 @@ class MergeForm(forms.Form):
     def __init__(self, known: Regions, data: Any = None, **options: Any) -> None:
         super().__init__(data, **options)
         pairs = known.region_map.siblings
-        self.fields["pair"].choices = [(f"{low} {high}", f"{low} and {high}") for low, high in pairs]
+        self.fields["pair"].choices = [
+            (f"{low} {high}", gettext("%(low)s and %(high)s") % {"low": low, "high": high}) for low, high in pairs
+        ]
 
     def run(self, space, who):
         """Send the change to the engine; return the map that is to follow."""

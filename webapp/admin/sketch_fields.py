@@ -10,6 +10,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from streaming.errors import LookoutError
+from streaming.language import thousands
 from streaming.sketch.settings import MOST_BINS, SketchSettings
 from streaming.sketch.stream import parse_stream_sketch
 from streaming.spaces import EARTH, Space
@@ -151,17 +152,24 @@ def given_sketch(cleaned: dict[str, Any], saved: dict[str, Any] | None) -> dict[
 def cost_in_words(document: dict[str, Any] | None, space: Space = EARTH) -> str:
     """Say how much memory a sketch takes at the most."""
     if document is None:
-        return "nothing: there is no sketch"
+        return gettext("nothing: there is no sketch")
     try:
         told = parse_stream_sketch(document, space)
     except LookoutError:
-        return "unknown: the settings are not valid"
+        return gettext("unknown: the settings are not valid")
     settings = told.sketch
     leaves, sets = settings.most_leaves * leaf_bytes(settings), told.sets.most_bytes if told.sets else 0
     return (
-        f"at most {(leaves + sets) / 1e6:,.0f} MB of memory in each region of the engine, and as much in its state: "
-        f"{settings.most_leaves:,} leaves of {leaf_bytes(settings)} bytes" + (", and sets" if sets else "")
-    )
+        gettext(
+            "at most %(leaves)s MB of memory in each region of the engine, and as much in its state: "
+            "%(most_leaves)s leaves of %(settings)s bytes"
+        )
+        % {
+            "leaves": f"{(leaves + sets) / 1e6:,.0f}",
+            "most_leaves": thousands(settings.most_leaves),
+            "settings": leaf_bytes(settings),
+        }
+    ) + (gettext(", and sets") if sets else "")
 
 
 def leaf_bytes(settings: SketchSettings) -> int:

@@ -4,6 +4,7 @@ import time
 
 from django.contrib import admin
 from django.urls import path
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from streaming.logs import LogNames
@@ -13,6 +14,7 @@ from webapp.hub.reports import engine_status, lives
 from webapp.models import Space
 from webapp.models.spaces import EARTH
 from webapp.redis import NOT_NOW, client
+from webapp.stored_words import retold
 
 UNKNOWN = "—"
 
@@ -34,7 +36,7 @@ def redis_share() -> str:
         share = share_of(client().info("memory"))
     except NOT_NOW:
         return UNKNOWN
-    return f"{share:.0%}" + (", so feeds wait" if share > LIVE_SHARE else "")
+    return f"{share:.0%}" + (gettext(", so feeds wait") if share > LIVE_SHARE else "")
 
 
 @admin.register(Space)
@@ -104,7 +106,7 @@ class SpaceAdmin(admin.ModelAdmin):
     @admin.display(description=_("problems of the state"))
     def state(self, space):
         """What was broken when the engine started last, or why it refuses to start."""
-        return engine_of(space.name).get("state") or "none"
+        return retold(engine_of(space.name).get("state") or gettext("none"))
 
 
 def _or_unknown(value):

@@ -6,6 +6,8 @@ from typing import Any
 
 from django import forms
 from django.core.exceptions import ValidationError
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from webapp.admin.options import field_of
 from webapp.admin.sketch_fields import given_sketch, initial_values, sketch_fields
@@ -13,7 +15,7 @@ from webapp.models import Stream
 from webapp.models.streams import kinds_of, options_of, summary_of
 
 PARTS = ("transport", "decoder")
-_HELP = {"transport": "How bytes arrive", "decoder": "How bytes are read"}
+_HELP = {"transport": _("How bytes arrive"), "decoder": _("How bytes are read")}
 _MODEL_FIELDS = ("name", "space", "title", "icon", "enabled", "ttl_s", "max_ahead_s", "stored", "retention_s")
 
 
@@ -32,8 +34,8 @@ class KindSelect(forms.Select):
 
 
 def _title(part, kind):
-    summary = summary_of(part, kind) if kind in kinds_of(part) else "not installed any more"
-    return f"{kind} – {summary}" if summary else kind
+    summary = summary_of(part, kind) if kind in kinds_of(part) else gettext("not installed any more")
+    return f"{kind} – {gettext(summary)}" if summary else kind
 
 
 def field_name(part: str, kind: str, option: str) -> str:

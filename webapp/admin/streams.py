@@ -6,7 +6,6 @@ from datetime import UTC, datetime
 from django.contrib import admin, messages
 from django.urls import path
 from django.utils.html import format_html, format_html_join
-from django.utils.safestring import mark_safe
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
@@ -18,9 +17,12 @@ from webapp.admin.trial import answer_trial
 from webapp.history import extent_in_words
 from webapp.models import Stream
 from webapp.redis import NOT_NOW, client
+from webapp.stored_words import retold
 
 UNKNOWN = "—"
-_SKETCH = "A summary of all elements, by place, time and values, that answers questions without keeping the elements."
+_SKETCH = _(
+    "A summary of all elements, by place, time and values, that answers questions without keeping the elements."
+)
 # A feed out of order has a few stale elements; a larger share comes from wrong times.
 STALE_SHARE = 0.01
 
@@ -39,7 +41,9 @@ def stale_hint(health: dict) -> str:
     stale, elements = health.get("stale", 0), health.get("elements", 0)
     if stale <= STALE_SHARE * elements:
         return ""
-    return f" ({min(stale / max(elements, 1), 1):.0%}): are its times right, and does only one feed name these objects?"
+    return gettext(" (%(share)s): are its times right, and does only one feed name these objects?") % {
+        "share": f"{min(stale / max(elements, 1), 1):.0%}"
+    }
 
 
 def _time(microseconds):
@@ -65,10 +69,10 @@ class StreamAdmin(admin.ModelAdmin):
         """Return the parts of the form. It has the options of all kinds; a script hides those of kinds not chosen."""
         return (
             (None, {"fields": ("name", "space", "title", "icon", "enabled", "ttl_s", "max_ahead_s")}),
-            ("Source", {"fields": source_fields(), "classes": ("source",)}),
-            ("History", {"fields": ("stored", "retention_s", "kept")}),
-            ("Sketch", {"fields": (*sketch_fields(), "sketch_cost"), "description": _SKETCH}),
-            *((("Health", {"fields": ("state", "hint", "counters", "malformed_input")}),) if obj else ()),
+            (gettext("Source"), {"fields": source_fields(), "classes": ("source",)}),
+            (gettext("History"), {"fields": ("stored", "retention_s", "kept")}),
+            (gettext("Sketch"), {"fields": (*sketch_fields(), "sketch_cost"), "description": _SKETCH}),
+            *(((gettext("Health"), {"fields": ("state", "hint", "counters", "malformed_input")}),) if obj else ()),
         )
 
     def get_form(self, request, obj=None, change=False, **kwargs):
@@ -111,13 +115,17 @@ class StreamAdmin(admin.ModelAdmin):
     def get_deleted_objects(self, objs, request):
         """Say on the confirmation page that the history of the streams is deleted, too."""
         deleted, *rest = super().get_deleted_objects(objs, request)
-        kept = [f"The history of {stream.name}: {words}" for stream in objs if (words := extent_in_words(stream))]
+        kept = [
+            gettext("The history of %(name)s: %(words)s") % {"name": stream.name, "words": words}
+            for stream in objs
+            if (words := extent_in_words(stream))
+        ]
         return [*deleted, *kept], *rest
 
     @admin.display(description=_("what is stored"))
     def kept(self, stream):
         """What the history stores of the stream on disk."""
-        return extent_in_words(stream) or "nothing yet"
+        return extent_in_words(stream) or gettext("nothing yet")
 
     @admin.display(description=_("what it costs"))
     def sketch_cost(self, stream):
@@ -129,12 +137,13 @@ class StreamAdmin(admin.ModelAdmin):
         """The state of the stream in the gateway, and its error."""
         health = health_of(stream.name)
         error = health.get("error")
-        return f"{health.get('state', UNKNOWN)}{f': {error}' if error else ''}"
+        state = retold(health.get("state", UNKNOWN))
+        return f"{state}: {retold(error)}" if error else state
 
     @admin.display(description=_("hint"))
     def hint(self, stream):
         """What is probably wrong with the stream's definition."""
-        return health_of(stream.name).get("hint") or UNKNOWN
+        return retold(health_of(stream.name).get("hint") or UNKNOWN)
 
     @admin.display(description=_("elements/s"))
     def rate(self, stream):
@@ -157,16 +166,16 @@ class StreamAdmin(admin.ModelAdmin):
         """The gateway's counters since its start."""
         health = health_of(stream.name)
         rows = [
-            ("elements", health.get("elements", UNKNOWN)),
-            ("elements/s", health.get("elements_per_s", UNKNOWN)),
-            ("bytes", health.get("bytes", UNKNOWN)),
-            ("lost (datagrams that came faster than they were taken)", health.get("lost", UNKNOWN)),
-            ("merged (replaced by newer ones under overload)", health.get("merged", UNKNOWN)),
+            (gettext("elements"), health.get("elements", UNKNOWN)),
+            (gettext("elements/s"), health.get("elements_per_s", UNKNOWN)),
+            (gettext("bytes"), health.get("bytes", UNKNOWN)),
+            (gettext("lost (datagrams that came faster than they were taken)"), health.get("lost", UNKNOWN)),
+            (gettext("merged (replaced by newer ones under overload)"), health.get("merged", UNKNOWN)),
             (
-                "stale (older than the newest known of their object)",
+                gettext("stale (older than the newest known of their object)"),
                 f"{health.get('stale', UNKNOWN)}{stale_hint(health)}",
             ),
-            ("last element", _time(health.get("last_us"))),
+            (gettext("last element"), _time(health.get("last_us"))),
         ]
         return format_html("<table>{}</table>", format_html_join("", "<tr><th>{}</th><td>{}</td></tr>", rows))
 
@@ -176,11 +185,12 @@ class StreamAdmin(admin.ModelAdmin):
         health = health_of(stream.name)
         last = health.get("last_malformed", {})
         rows = [
-            (reason, count, _time(last.get(reason, {}).get("at_us")), last.get(reason, {}).get("sample", ""))
+            (retold(reason), count, _time(last.get(reason, {}).get("at_us")), last.get(reason, {}).get("sample", ""))
             for reason, count in sorted(health.get("malformed", {}).items())
         ]
         if not rows:
-            return "none"
-        head = mark_safe("<tr><th>reason</th><th>count</th><th>last</th><th>last offending bytes</th></tr>")
+            return gettext("none")
+        names = [gettext("reason"), gettext("count"), gettext("last"), gettext("last offending bytes")]
+        head = format_html("<tr>{}</tr>", format_html_join("", "<th>{}</th>", ((name,) for name in names)))
         body = format_html_join("", "<tr><td>{}</td><td>{}</td><td>{}</td><td><code>{}</code></td></tr>", rows)
         return format_html("<table>{}{}</table>", head, body)

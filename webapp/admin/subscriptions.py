@@ -7,6 +7,7 @@ from django.contrib import admin
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
+from streaming.language import thousands
 from webapp.access import rights_of
 from webapp.delivery.schedule import DAYS
 from webapp.models import IncidentChange, Subscription
@@ -95,4 +96,9 @@ class SubscriptionAdmin(admin.ModelAdmin):
     @admin.display(description=_("limit"))
     def most(self, subscription):
         """The limit in words."""
-        return f"{subscription.limit} in {subscription.window_s:,} s" if subscription.limit else "none"
+        return (
+            gettext("%(limit)s in %(window_s)s s")
+            % {"limit": subscription.limit, "window_s": thousands(subscription.window_s)}
+            if subscription.limit
+            else gettext("none")
+        )

@@ -16,7 +16,7 @@ class Members(admin.TabularInline):
     model = Membership
     extra = 1
     autocomplete_fields = ("user",)
-    verbose_name = "member"
+    verbose_name = _("member")
 
 
 @admin.register(Team)

@@ -2,6 +2,7 @@
 
 from django.contrib import admin, messages
 from django.utils.html import format_html
+from django.utils.translation import gettext
 
 from webapp.models import ApiToken
 
@@ -26,5 +27,7 @@ class ApiTokenAdmin(admin.ModelAdmin):
         secret = None if change else obj.draw()
         super().save_model(request, obj, form, change)
         if secret is not None:
-            text = format_html("Copy the token now, it is not shown again: <code id='new-token'>{}</code>", secret)
+            text = format_html(
+                "{} <code id='new-token'>{}</code>", gettext("Copy the token now, it is not shown again:"), secret
+            )
             self.message_user(request, text, messages.WARNING)

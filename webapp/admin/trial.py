@@ -11,6 +11,7 @@ from typing import Any
 from django.conf import settings
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed, JsonResponse
+from django.utils.translation import gettext
 
 from streaming.spaces import space_document
 from webapp.models import Space, Stream
@@ -36,10 +37,10 @@ def answer_trial(model_admin, request: HttpRequest) -> HttpResponse:
         return JsonResponse({"errors": errors})
     space = Space.objects.filter(pk=request.POST.get("space") or EARTH).first()
     if space is None:
-        return JsonResponse({"errors": {"space": ["the space must be one that there is"]}})
+        return JsonResponse({"errors": {"space": [gettext("the space must be one that there is")]}})
     definition = form.instance.definition()
     if not _TRIALS.acquire(blocking=False):
-        return JsonResponse({"error": "two tests run already; try again in some seconds", "shown": []})
+        return JsonResponse({"error": gettext("two tests run already; try again in some seconds"), "shown": []})
     try:
         return JsonResponse(run_trial(definition["transport"], definition["decoder"], space))
     finally:
@@ -62,8 +63,11 @@ def run_trial(transport: Mapping[str, Any], decoder: Mapping[str, Any], space: S
     try:
         done = subprocess.run(command, input=json.dumps(job), cwd=_ROOT, capture_output=True, text=True, timeout=END_S)
     except subprocess.TimeoutExpired:
-        return {"error": f"a test must end within {END_S:g} s; this one did not", "shown": []}
+        return {
+            "error": gettext("a test must end within %(end_s)g s; this one did not") % {"end_s": END_S},
+            "shown": [],
+        }
     if done.returncode:
         words = done.stderr.strip().splitlines()[-1:]
-        return {"error": ": ".join(["a test must come to its end; this one did not", *words]), "shown": []}
+        return {"error": ": ".join([gettext("a test must come to its end; this one did not"), *words]), "shown": []}
     return json.loads(done.stdout)

@@ -127,5 +127,6 @@ UNWATCHED = {
     "Incident": "its changes are in a log of their own, IncidentChange",
     "IncidentChange": "it is the log of incidents",
     "LoginLink": "it changes nothing that others see, and is gone after an hour",
+    "UserLanguage": "it changes nothing that others see",
     "RefusedImport": "Lookout writes it, and it is gone after a week",
 }

@@ -8,13 +8,14 @@ from channels.security.websocket import WebsocketDenier
 from django.conf import settings
 from django.contrib.auth.models import AnonymousUser
 from django.http.request import split_domain_port, validate_host
+from django.utils.translation import gettext_lazy as _
 
 from webapp.consumers.guesses import Guesses
 from webapp.models import ApiToken
 
 SCHEME = b"token "
 PORTS = {"http": 80, "https": 443}
-TOO_MANY = 4429, "too many wrong tokens came from this address; try again in a minute"
+TOO_MANY = 4429, _("too many wrong tokens came from this address; try again in a minute")
 
 
 class Access:

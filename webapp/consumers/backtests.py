@@ -6,6 +6,7 @@ import logging
 from contextlib import aclosing
 
 from channels.db import database_sync_to_async
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from webapp import backtests
@@ -60,7 +61,7 @@ class Backtests:
             await self.close(FLOODED, str(error))
         except Exception:
             logger.exception("a back-test failed")
-            self._say_error(reference, "history", "the back-test could not be made; see the log")
+            self._say_error(reference, "history", gettext("the back-test could not be made; see the log"))
 
     def _say_error(self, reference, code, message):
         with contextlib.suppress(Unread):

@@ -5,7 +5,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from django.utils.functional import lazy
 from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from streaming.kinds.join.plan import PREDICATES
 from streaming.kinds.parts import MAX_WHERE_CHARACTERS
@@ -37,6 +39,11 @@ class Field:
     accepts: Callable[[Any], bool]
     required: bool = True
     default: Any = None
+
+
+def rule_of(text: str, **values: Any) -> str:
+    """Return a rule with values, which is translated where it is shown."""
+    return lazy(lambda: gettext(text) % values, str)()
 
 
 def _is_name(value):
@@ -190,71 +197,120 @@ def _is_instant(value):
         return False
 
 
-NAME = Field(f"a text of 1 to {MAX_NAME_CHARACTERS} characters", _is_name)
-QUERY = Field("the number of a query", _is_number)
+NAME = Field(
+    rule_of("a text of 1 to %(max_name_characters)s characters", max_name_characters=MAX_NAME_CHARACTERS), _is_name
+)
+QUERY = Field(_("the number of a query"), _is_number)
 ONE_QUERY = Field(QUERY.rule, _is_number, required=False)
-QUERIES = Field(f"a list of at most {MAX_QUERIES} numbers of queries", _is_numbers, required=False)
-PLAN = Field("a plan, a JSON object", _is_object)
-AREA = Field('an object of the form {"lo": [...], "hi": [...]}', _is_object)
-STREAMS = Field(f"a list of at most {MAX_STREAMS} names of streams", _is_names)
+QUERIES = Field(
+    rule_of("a list of at most %(max_queries)s numbers of queries", max_queries=MAX_QUERIES),
+    _is_numbers,
+    required=False,
+)
+PLAN = Field(_("a plan, a JSON object"), _is_object)
+AREA = Field(_('an object of the form {"lo": [...], "hi": [...]}'), _is_object)
+STREAMS = Field(rule_of("a list of at most %(max_streams)s names of streams", max_streams=MAX_STREAMS), _is_names)
 WHOLE = Field(STREAMS.rule, _is_names, required=False, default=[])
 WATCHED = Field(
-    f"an object of at most {MAX_STREAMS} lists of keys by the names of streams", _is_watched, required=False, default={}
+    rule_of("an object of at most %(max_streams)s lists of keys by the names of streams", max_streams=MAX_STREAMS),
+    _is_watched,
+    required=False,
+    default={},
 )
-FORMAT = Field(f"one of {', '.join(FORMATS)}", _is_format, required=False, default="json")
-JOINED = Field("true or false", _is_flag, required=False, default=False)
-HELD = Field('an object of the form {"epoch": text, "batch": number}', _is_held, required=False)
-SEARCH = Field(f"a text of at most {MAX_NAME_CHARACTERS} characters", _is_search, required=False, default="")
-SPACES = Field(f"a list of at most {MAX_STREAMS} names of spaces", _is_names, required=False)
-AFTER = Field('an object of the form {"mine": true or false, "query": number}', _is_position, required=False)
-PAGE_SIZE = Field(f"a whole number from 1 to {PAGE_QUERIES}", _is_page_size, required=False, default=PAGE_QUERIES)
+FORMAT = Field(rule_of("one of %(formats)s", formats=", ".join(FORMATS)), _is_format, required=False, default="json")
+JOINED = Field(_("true or false"), _is_flag, required=False, default=False)
+HELD = Field(_('an object of the form {"epoch": text, "batch": number}'), _is_held, required=False)
+SEARCH = Field(
+    rule_of("a text of at most %(max_name_characters)s characters", max_name_characters=MAX_NAME_CHARACTERS),
+    _is_search,
+    required=False,
+    default="",
+)
+SPACES = Field(
+    rule_of("a list of at most %(max_streams)s names of spaces", max_streams=MAX_STREAMS), _is_names, required=False
+)
+AFTER = Field(_('an object of the form {"mine": true or false, "query": number}'), _is_position, required=False)
+PAGE_SIZE = Field(
+    rule_of("a whole number from 1 to %(page_queries)s", page_queries=PAGE_QUERIES),
+    _is_page_size,
+    required=False,
+    default=PAGE_QUERIES,
+)
 # A field that is absent from an edit keeps its value, so these have no default.
-SHARED = Field("true or false", _is_flag, required=False)
-SPACE = Field(f"a text of at most {MAX_NAME_CHARACTERS} characters", _is_search, required=False)
-TEAM = Field("the number of a team, or null", _is_team, required=False)
-SHOWN = Field("true or false", _is_flag)
-PAUSED = Field("true or false", _is_flag, required=False)
+SHARED = Field(_("true or false"), _is_flag, required=False)
+SPACE = Field(
+    rule_of("a text of at most %(max_name_characters)s characters", max_name_characters=MAX_NAME_CHARACTERS),
+    _is_search,
+    required=False,
+)
+TEAM = Field(_("the number of a team, or null"), _is_team, required=False)
+SHOWN = Field(_("true or false"), _is_flag)
+PAUSED = Field(_("true or false"), _is_flag, required=False)
 NEW_NAME = Field(NAME.rule, _is_name, required=False)
 NEW_PLAN = Field(PLAN.rule, _is_object, required=False)
 
-TABLE = Field('a table, {"layer": name} or {"stored": stream}', _is_object)
-KEY = Field(f"a text of 1 to {MAX_KEY_CHARACTERS} characters", _is_key)
-ROWS = Field(f"a whole number from 1 to {MAX_ROWS}", _is_rows, required=False)
+TABLE = Field(_('a table, {"layer": name} or {"stored": stream}'), _is_object)
+KEY = Field(rule_of("a text of 1 to %(max_key_characters)s characters", max_key_characters=MAX_KEY_CHARACTERS), _is_key)
+ROWS = Field(rule_of("a whole number from 1 to %(max_rows)s", max_rows=MAX_ROWS), _is_rows, required=False)
 BOX = Field(AREA.rule, _is_object, required=False)
-SPAN = Field('an object of the form {"from": ..., "to": ...}', _is_object, required=False)
+SPAN = Field(_('an object of the form {"from": ..., "to": ...}'), _is_object, required=False)
 PAST = Field(SPAN.rule, _is_object)
-PREDICATE = Field(f"one of {', '.join(PREDICATES)}", _is_predicate, required=False)
-DISTANCE = Field("a finite number that is not negative", _is_amount, required=False)
+PREDICATE = Field(rule_of("one of %(predicates)s", predicates=", ".join(PREDICATES)), _is_predicate, required=False)
+DISTANCE = Field(_("a finite number that is not negative"), _is_amount, required=False)
 
 SEVERITIES = ", ".join(Severity.values)
-SEVERITY = Field(f'"" or one of {SEVERITIES}', _is_severity, required=False)
-ONE_SEVERITY = Field(f"one of {SEVERITIES}", _is_some_severity, required=False)
-STATE = Field(f"one of {', '.join(STATES)}", _is_state, required=False)
-MINE = Field("true or false", _is_flag, required=False, default=False)
-INCIDENT = Field("the number of an incident", _is_number)
+SEVERITY = Field(rule_of('"" or one of %(severities)s', severities=SEVERITIES), _is_severity, required=False)
+ONE_SEVERITY = Field(rule_of("one of %(severities)s", severities=SEVERITIES), _is_some_severity, required=False)
+STATE = Field(rule_of("one of %(states)s", states=", ".join(STATES)), _is_state, required=False)
+MINE = Field(_("true or false"), _is_flag, required=False, default=False)
+INCIDENT = Field(_("the number of an incident"), _is_number)
 OLDER = Field(INCIDENT.rule, _is_number, required=False)
-INCIDENTS = Field(f"a whole number from 1 to {PAGE_INCIDENTS}", _is_incidents, required=False, default=PAGE_INCIDENTS)
-PERSON = Field("the name of a user, or null", _is_person)
-COMMENT = Field(f"a text of 1 to {MAX_COMMENT_CHARACTERS} characters", _is_comment)
-INSTANT = Field("a time in ISO 8601 with its zone", _is_instant)
+INCIDENTS = Field(
+    rule_of("a whole number from 1 to %(page_incidents)s", page_incidents=PAGE_INCIDENTS),
+    _is_incidents,
+    required=False,
+    default=PAGE_INCIDENTS,
+)
+PERSON = Field(_("the name of a user, or null"), _is_person)
+COMMENT = Field(
+    rule_of("a text of 1 to %(max_comment_characters)s characters", max_comment_characters=MAX_COMMENT_CHARACTERS),
+    _is_comment,
+)
+INSTANT = Field(_("a time in ISO 8601 with its zone"), _is_instant)
 
-STREAM = Field("the name of a stream", _is_key)
-GROUP = Field(f"a text of at most {MAX_KEY_CHARACTERS} characters", _is_text)
-SIGN = Field("+ or -", _is_sign)
-TIME_US = Field("a whole number of microseconds since 1970 UTC", _is_time)
+STREAM = Field(_("the name of a stream"), _is_key)
+GROUP = Field(
+    rule_of("a text of at most %(max_key_characters)s characters", max_key_characters=MAX_KEY_CHARACTERS), _is_text
+)
+SIGN = Field(_("+ or -"), _is_sign)
+TIME_US = Field(_("a whole number of microseconds since 1970 UTC"), _is_time)
 PARTNER = Field(GROUP.rule, _is_text, required=False, default="")
-VIEW = Field("the number of a saved view", _is_number)
-ADDRESS = Field(f"a text of at most {MAX_ADDRESS_CHARACTERS} characters", _is_address)
+VIEW = Field(_("the number of a saved view"), _is_number)
+ADDRESS = Field(
+    rule_of("a text of at most %(max_address_characters)s characters", max_address_characters=MAX_ADDRESS_CHARACTERS),
+    _is_address,
+)
 NEW_ADDRESS = Field(ADDRESS.rule, _is_address, required=False)
-LAYERS = Field(f"a list of at most {MAX_QUERIES} names of layers", _is_layers, required=False)
-LINK = Field("the number of a share link", _is_number)
-SHOWN_QUERIES = Field(f"a list of 1 to {MOST_SHOWN} numbers of queries", _is_shown)
-HOURS = Field(f"a whole number from 1 to {MOST_HOURS}", _is_hours)
+LAYERS = Field(
+    rule_of("a list of at most %(max_queries)s names of layers", max_queries=MAX_QUERIES), _is_layers, required=False
+)
+LINK = Field(_("the number of a share link"), _is_number)
+SHOWN_QUERIES = Field(rule_of("a list of 1 to %(most_shown)s numbers of queries", most_shown=MOST_SHOWN), _is_shown)
+HOURS = Field(rule_of("a whole number from 1 to %(most_hours)s", most_hours=MOST_HOURS), _is_hours)
 
-QUESTION = Field(f"a text of at most {MAX_QUESTION_CHARACTERS} characters", _is_question, required=False)
-WHERE = Field(f"CQL2 text of at most {MAX_WHERE_CHARACTERS} characters", _is_where)
-PROPERTIES = Field(f"a list of at most {MAX_SAMPLE} names", _is_properties)
-OBJECTS = Field(f"a list of at most {MAX_SAMPLE} objects", _is_objects)
+QUESTION = Field(
+    rule_of(
+        "a text of at most %(max_question_characters)s characters", max_question_characters=MAX_QUESTION_CHARACTERS
+    ),
+    _is_question,
+    required=False,
+)
+WHERE = Field(
+    rule_of("CQL2 text of at most %(max_where_characters)s characters", max_where_characters=MAX_WHERE_CHARACTERS),
+    _is_where,
+)
+PROPERTIES = Field(rule_of("a list of at most %(max_sample)s names", max_sample=MAX_SAMPLE), _is_properties)
+OBJECTS = Field(rule_of("a list of at most %(max_sample)s objects", max_sample=MAX_SAMPLE), _is_objects)
 
 FIELDS: dict[str, dict[str, Field]] = {
     "filter.check": {"where": WHERE, "names": PROPERTIES, "objects": OBJECTS},
@@ -379,7 +435,7 @@ def read_fields(document: dict[str, Any]) -> tuple[str, dict[str, Any]]:
         )
     fields = FIELDS[kind]
     if unknown := sorted(set(document) - set(fields) - {"type", "id"}):
-        names = ", ".join(fields) or "(none)"
+        names = ", ".join(fields) or gettext("(none)")
         raise Refused(
             "fields",
             gettext("%(kind)s has the fields %(names)s; got the unknown %(unknown)s")

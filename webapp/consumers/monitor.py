@@ -40,6 +40,7 @@ from webapp.notify import DEFINITIONS_GROUP, LAYERS_GROUP, SHARED_GROUP, user_gr
 from webapp.queries import visible, visible_among
 from webapp.query_list import END, START, Position, page_of
 from webapp.refusals import Refused
+from webapp.stored_words import retold_in
 
 logger = logging.getLogger(__name__)
 
@@ -104,7 +105,7 @@ class Monitor(Backtests, Incidents, Why, Sharing, AsyncWebsocketConsumer):
         if user.is_authenticated:
             return user
         await self.accept()
-        await self.close(*self.scope.get("refusal", (UNAUTHENTICATED, "log in, or send a token")))
+        await self.close(*self.scope.get("refusal", (UNAUTHENTICATED, gettext("log in, or send a token"))))
         return None
 
     def groups_of_user(self) -> list[str]:
@@ -116,7 +117,11 @@ class Monitor(Backtests, Incidents, Why, Sharing, AsyncWebsocketConsumer):
         if not self.joined:
             return
         if len(bytes_data if text_data is None else text_data.encode()) > settings.MAX_MESSAGE_BYTES:
-            await self.close(TOO_BIG, f"a message may have {settings.MAX_MESSAGE_BYTES} bytes")
+            await self.close(
+                TOO_BIG,
+                gettext("a message may have %(max_message_bytes)s bytes")
+                % {"max_message_bytes": settings.MAX_MESSAGE_BYTES},
+            )
             return
         reference = None
         try:
@@ -135,7 +140,7 @@ class Monitor(Backtests, Incidents, Why, Sharing, AsyncWebsocketConsumer):
             with acting(self.user, AuditEntry.WEBSOCKET, address):
                 await getattr(self, f"on_{kind.replace('.', '_')}")(reference, **fields)
         except Refused as refused:
-            self.say({"type": "error", "id": reference, "code": refused.code, "message": refused.message})
+            self.say({"type": "error", "id": reference, **refused.document()})
         except Unread as error:
             await self.close(FLOODED, str(error))
 
@@ -218,7 +223,9 @@ class Monitor(Backtests, Incidents, Why, Sharing, AsyncWebsocketConsumer):
     async def layer_status(self, event: dict[str, Any]) -> None:
         """Send the status of a layer; it replaces a waiting one of the same layer."""
         layer = event["document"]
-        self.broadcast(f"layer.{layer['name']}", orjson.dumps({"type": "layer.status", "layer": layer}).decode())
+        self.broadcast(
+            f"layer.{layer['name']}", orjson.dumps(retold_in({"type": "layer.status", "layer": layer})).decode()
+        )
 
     # One method for each type of message.
 
@@ -350,12 +357,14 @@ class Monitor(Backtests, Incidents, Why, Sharing, AsyncWebsocketConsumer):
         """Queue a reply; leave out its id if that is None."""
         if message.get("id", "") is None:
             message = {key: value for key, value in message.items() if key != "id"}
-        self.outbox.reply(orjson.dumps(message).decode())
+        self.outbox.reply(orjson.dumps(retold_in(message)).decode())
 
     async def _ask(self, reference, kind, fields):
         """Start to answer a question to tables in a thread; the connection continues meanwhile."""
         if len(self.questions) >= settings.TABLE_QUESTIONS_AT_ONCE:
-            rule = f"a connection may ask {settings.TABLE_QUESTIONS_AT_ONCE} questions to tables at once"
+            rule = gettext("a connection may ask %(table_questions_at_once)s questions to tables at once") % {
+                "table_questions_at_once": settings.TABLE_QUESTIONS_AT_ONCE
+            }
             raise Refused("rate", gettext("%(rule)s; got one more") % {"rule": rule})
         asked = await database_sync_to_async(history.question)(self.user, kind, fields)
         task = asyncio.create_task(self._answer(reference, asked))
@@ -366,10 +375,14 @@ class Monitor(Backtests, Incidents, Why, Sharing, AsyncWebsocketConsumer):
         try:
             said = await asyncio.get_running_loop().run_in_executor(ANSWERING, history.answer, asked, self.ended)
         except Refused as refused:
-            said = {"type": "error", "code": refused.code, "message": refused.message}
+            said = {"type": "error", **refused.document()}
         except Exception:
             logger.exception("a question to tables failed")
-            said = {"type": "error", "code": "table", "message": "the question could not be answered; see the log"}
+            said = {
+                "type": "error",
+                "code": "table",
+                "message": gettext("the question could not be answered; see the log"),
+            }
         with contextlib.suppress(Unread):
             self.say({"id": reference, **said})
 
@@ -384,10 +397,12 @@ class Monitor(Backtests, Incidents, Why, Sharing, AsyncWebsocketConsumer):
             self.warned = False
             return True
         if not self.refusals.take(now):
-            await self.close(FLOODED, "too many messages")
+            await self.close(FLOODED, gettext("too many messages"))
         elif not self.warned:
             self.warned = True
-            rate = f"at most {settings.MESSAGES_PER_SECOND:g} messages a second are carried out; this one was not"
+            rate = gettext("at most %(messages_per_second)g messages a second are carried out; this one was not") % {
+                "messages_per_second": settings.MESSAGES_PER_SECOND
+            }
             raise Refused("rate", rate)
         return False
 
@@ -403,7 +418,7 @@ class Monitor(Backtests, Incidents, Why, Sharing, AsyncWebsocketConsumer):
         self.listing.learn(known)
         self.outbox.statuses(known)
         if refused:
-            self.say({"type": "error", "code": refused.code, "message": refused.message})
+            self.say({"type": "error", **refused.document()})
 
     def _greeting(self):
         hello = {"type": "hello", "user": self.user.get_username(), "space": EARTH.name}
@@ -490,11 +505,18 @@ def status_frame(document: dict[str, Any], mine: bool, seen: bool, examples: boo
     who does not see the `examples`.
     """
     if not seen:
-        hidden = {"name": "", "plan": {}, "error": "no longer shared", "warning": None, "owner": None, "team": None}
+        hidden = {
+            "name": "",
+            "plan": {},
+            "error": gettext("no longer shared"),
+            "warning": None,
+            "owner": None,
+            "team": None,
+        }
         document = document | hidden | {"status": Query.CANCELLED}
     elif document["example"] and not examples:
-        document = document | {"status": Query.CANCELLED, "error": "the examples were removed"}
-    return orjson.dumps({"type": "query.status", **document, "mine": mine}).decode()
+        document = document | {"status": Query.CANCELLED, "error": gettext("the examples were removed")}
+    return orjson.dumps(retold_in({"type": "query.status", **document, "mine": mine})).decode()
 
 
 def _one_or_several(kind, query, queries):

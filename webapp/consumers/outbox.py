@@ -7,6 +7,8 @@ from collections.abc import Awaitable, Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 
+from django.utils.translation import gettext
+
 from webapp.hub.encoding import left_out
 from webapp.hub.subscriptions import Subscription
 
@@ -96,7 +98,7 @@ class Outbox:
             When `MAX_REPLIES` replies wait already.
         """
         if self._replies >= MAX_REPLIES:
-            raise Unread(f"at most {MAX_REPLIES} replies may wait to be read")
+            raise Unread(gettext("at most %(max_replies)s replies may wait to be read") % {"max_replies": MAX_REPLIES})
         self._replies += 1
         self._append(Item(frame))
 

@@ -9,6 +9,8 @@ import redis
 from channels.db import database_sync_to_async
 from django.conf import settings
 from django.utils import timezone
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from streaming.kinds.registry import kind_of
 from streaming.logs import SHARE_KEY
@@ -38,7 +40,7 @@ class SharedMonitor(Monitor):
     and `webapp.access` which queries the link shows. The connection ends with its link.
     """
 
-    GONE = ENDED, "this link has expired or was revoked"
+    GONE = ENDED, _("this link has expired or was revoked")
 
     async def admitted(self):
         """Return the guest; refuse the connection and return None if the link does not work or is full."""
@@ -46,7 +48,11 @@ class SharedMonitor(Monitor):
         link = await database_sync_to_async(ShareLink.of)(secret)
         refusal = self.GONE if link is None else None
         if link is not None and not await database_sync_to_async(self._count)(link.pk):
-            refusal = (FULL, f"at most {settings.SHARE_CONNECTIONS} people may use this link at once; try again later")
+            refusal = (
+                FULL,
+                gettext("at most %(share_connections)s people may use this link at once; try again later")
+                % {"share_connections": settings.SHARE_CONNECTIONS},
+            )
         if refusal:
             await self.accept()
             await self.close(*refusal)
@@ -142,7 +148,7 @@ class SharedMonitor(Monitor):
         while (rest_s := ends_s - time.monotonic()) > 0:
             await asyncio.sleep(min(rest_s, COUNTED_S / 3))
             await database_sync_to_async(self._count)(link.pk, again=True)
-        await self.close(ENDED, "this link has expired")
+        await self.close(ENDED, gettext("this link has expired"))
 
     def _count(self, link, again=False):
         """Count this connection; return whether it is among the first `SHARE_CONNECTIONS` of the link."""

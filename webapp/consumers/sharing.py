@@ -4,6 +4,7 @@ from typing import Any
 
 import orjson
 from channels.db import database_sync_to_async
+from django.utils.translation import gettext_lazy as _
 
 from webapp.access import Rights, rights_of
 from webapp.models import Query
@@ -17,7 +18,7 @@ class Sharing:
     `GONE` is how the connection closes when its user has no rights any more.
     """
 
-    GONE: tuple[int, str] = 4401, "this user may not use Lookout any more"
+    GONE: tuple[int, str] = 4401, _("this user may not use Lookout any more")
 
     # Called by the channel layer.
 
@@ -34,7 +35,8 @@ class Sharing:
         self.listing.told.difference_update(gone)
         self.incidents_of.difference_update(gone)
         if not self.rights.active:
-            await self.close(*self.GONE)
+            code, reason = self.GONE
+            await self.close(code, str(reason))
             return
         teams = await database_sync_to_async(self.teams_of_user)()
         self.broadcast("team.list", orjson.dumps({"type": "team.list", "teams": teams}).decode())

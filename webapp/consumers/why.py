@@ -52,9 +52,9 @@ class Why:
         try:
             said = {"type": "why.told"} | await told
         except Refused as refused:
-            said = {"type": "error", "code": refused.code, "message": refused.message}
+            said = {"type": "error", **refused.document()}
         except Exception:
             logger.exception("an explanation failed")
-            said = {"type": "error", "code": "why", "message": "this could not be explained; see the log"}
+            said = {"type": "error", "code": "why", "message": gettext("this could not be explained; see the log")}
         with contextlib.suppress(Unread):
             self.say({"id": reference, **said})

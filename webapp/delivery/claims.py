@@ -79,7 +79,7 @@ def claim(
 
 
 def _oldest(due, most):
-    return locked(due.select_related("channel").order_by("next_attempt", "pk"))[: max(0, most)]
+    return locked(due.select_related("channel", "subscription").order_by("next_attempt", "pk"))[: max(0, most)]
 
 
 def _note_interruptions(rows, now):

@@ -6,9 +6,13 @@ from datetime import UTC, datetime
 from typing import Any
 
 from django.conf import settings
+from django.utils import translation
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from webapp.delivery.channels.base import Message
 from webapp.models import IncidentChange, Severity
+from webapp.templatetags.words import in_words
 
 SEVERITIES = list(map(str, Severity.values))
 # A digest describes its first incidents, and counts all.
@@ -16,7 +20,11 @@ LISTED = 100
 _LINES = 10
 _ZOOM = 12
 # What happened, where the name of the change does not say it.
-_WORDS = {"assigned": "assigned to {text}", "commented": "commented: {text}", "snoozed": "snoozed until {text}"}
+_WORDS = {
+    "assigned": _("assigned to %(text)s"),
+    "commented": _("commented: %(text)s"),
+    "snoozed": _("snoozed until %(text)s"),
+}
 
 
 def document_of(change: IncidentChange) -> dict[str, Any]:
@@ -88,70 +96,96 @@ def trial_document(channel: str) -> dict[str, Any]:
     return {"type": "test", "channel": channel, "at": _iso(datetime.now(UTC)), "url": _url(None, None)}
 
 
-def message_of(key: str, document: Mapping[str, Any]) -> Message:
-    """Return the message of a document, with words for people."""
-    subject, text = _WRITERS[document["type"]](document)
+def message_of(key: str, document: Mapping[str, Any], language: str = "") -> Message:
+    """Return the message of a document, with words for people in a language; by default, in the present one."""
+    with translation.override(language or translation.get_language()):
+        subject, text = _WRITERS[document["type"]](document)
     severity = document.get("severity") or document.get("incident", {}).get("severity")
     return Message(key, document, subject, text, urgent=severity == Severity.CRITICAL)
 
 
 def _incident_words(document):
     change, incident, query = document["change"], document["incident"], document["query"]
-    subject = f"[{incident['severity']}] {query['name']}: {_object(incident)} {_what(change)}"
+    subject = f"[{in_words(incident['severity'])}] {query['name']}: {_object(incident)} {_what(change)}"
     place = None if incident["lon"] is None else f"{incident['lat']:.5f}, {incident['lon']:.5f}"
+    what = _what(change)
+    if change["user"]:
+        what = gettext("%(what)s by %(user)s") % {"what": what, "user": change["user"]}
     lines = [
-        ("Object", _object(incident)),
-        ("Query", query["name"]),
-        ("Severity", incident["severity"]),
-        ("What", _what(change) + (f" by {change['user']}" if change["user"] else "")),
-        ("Entered", _time(incident["opened"])),
-        ("Left", _time(incident["closed"])),
-        ("Latitude, longitude", place),
+        (gettext("Object"), _object(incident)),
+        (gettext("Query"), query["name"]),
+        (gettext("Severity"), in_words(incident["severity"])),
+        (gettext("What"), what),
+        (gettext("Entered"), _time(incident["opened"])),
+        (gettext("Left"), _time(incident["closed"])),
+        (gettext("Latitude, longitude"), place),
         *((name, value) for name, value in sorted(incident["properties"].items()) if value is not None),
     ]
     told = [f"{name}: {value}" for name, value in lines if value not in (None, "")]
-    return subject, "\n".join([*told, "", f"Incident {incident['id']}: {document['url']}"])
+    where = gettext("Incident %(number)s: %(address)s") % {"number": incident["id"], "address": document["url"]}
+    return subject, "\n".join([*told, "", where])
 
 
 def _digest_words(document):
     opened_only = set(document["changes"]) == {IncidentChange.OPENED}
     queries = document["queries"]
-    where = queries[0]["name"] if len(queries) == 1 else f"{len(queries)} queries"
-    what = "incidents" if opened_only else "changes of incidents"
-    subject = f"[{document['severity']}] {document['count']} more {what} in {where} since {_time(document['since'])}"
-    counts = [f"{count} {what}" for what, count in document["changes"].items()]
+    where = queries[0]["name"]
+    if len(queries) > 1:
+        where = gettext("%(count)s queries") % {"count": len(queries)}
+    more = gettext("[%(severity)s] %(count)s more changes of incidents in %(where)s since %(time)s")
+    if opened_only:
+        more = gettext("[%(severity)s] %(count)s more incidents in %(where)s since %(time)s")
+    subject = more % {
+        "severity": in_words(document["severity"]),
+        "count": document["count"],
+        "where": where,
+        "time": _time(document["since"]),
+    }
+    counts = ", ".join(f"{count} {in_words(what)}" for what, count in document["changes"].items())
+    span = {"since": _time(document["since"]), "until": _time(document["until"]), "counts": counts}
     lines = [
-        f"From {_time(document['since'])} to {_time(document['until'])}: {', '.join(counts)}.",
-        "They waited for the limit of this subscription.",
+        gettext("From %(since)s to %(until)s: %(counts)s.") % span,
+        gettext("They waited for the limit of this subscription."),
         "",
         *(f"{query['name']}: {query['count']}" for query in queries[:_LINES]),
         "",
         *(_line(told) for told in document["incidents"][:_LINES]),
     ]
     rest = document["count"] - min(_LINES, len(document["incidents"]))
-    return subject, "\n".join([*lines, *([f"and {rest} more"] if rest else []), "", document["url"]])
+    left_out = [gettext("and %(count)s more") % {"count": rest}] if rest else []
+    return subject, "\n".join([*lines, *left_out, "", document["url"]])
 
 
 def _line(told):
     change, incident, query = told["change"], told["incident"], told["query"]["name"]
-    return f"{_time(change['at'])}  [{incident['severity']}] {query}: {_object(incident)} {_what(change)}"
+    severity = in_words(incident["severity"])
+    return f"{_time(change['at'])}  [{severity}] {query}: {_object(incident)} {_what(change)}"
 
 
 def _trial_words(document):
-    channel = document["channel"]
-    text = f"This is a test of the channel {channel}. No incident has happened.\n\n{document['url']}"
-    return f"[test] Lookout reaches you by {channel}", text
+    channel = {"channel": document["channel"]}
+    text = gettext("This is a test of the channel %(channel)s. No incident has happened.") % channel
+    subject = gettext("[test] Lookout reaches you by %(channel)s") % channel
+    return subject, f"{text}\n\n{document['url']}"
 
 
 _WRITERS = {"incident": _incident_words, "digest": _digest_words, "test": _trial_words}
 
 
 def _object(incident):
-    return f"{incident['key']} with {incident['partner']}" if incident["partner"] else incident["key"]
+    if not incident["partner"]:
+        return incident["key"]
+    return gettext("%(object)s with %(partner)s") % {"object": incident["key"], "partner": incident["partner"]}
 
 
 def _what(change):
-    return _WORDS.get(change["what"], change["what"]).format(text=change["text"]) if change["text"] else change["what"]
+    what, text = change["what"], change["text"]
+    if not text or what not in _WORDS:
+        return str(in_words(what))
+    # The text of an assignment is "to ..." or "to nobody", that of a snooze "until ..."; see `webapp.incidents`.
+    told = text if what == IncidentChange.COMMENTED else text.removeprefix("to ").removeprefix("until ")
+    nobody = what == IncidentChange.ASSIGNED and told == "nobody"
+    return str(_WORDS[what]) % {"text": gettext("nobody") if nobody else told}
 
 
 def _url(lon, lat):

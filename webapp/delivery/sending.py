@@ -22,6 +22,7 @@ from webapp.delivery.limits import release
 from webapp.delivery.messages import message_of
 from webapp.logs import without_secrets
 from webapp.models import Channel, Delivery
+from webapp.models.languages import language_of_user
 
 logger = logging.getLogger(__name__)
 
@@ -79,8 +80,9 @@ class Sender:
             async with asyncio.timeout(self.attempt_s):
                 return await made.send(message, self._session)
         except TimeoutError:
-            rule = f"an attempt must end within {self.attempt_s:g} s; this one did not"
-            raise NotDelivered(rule) from None
+            raise NotDelivered(
+                "an attempt must end within %(attempt_s)g s; this one did not", attempt_s=self.attempt_s
+            ) from None
         except Exception as error:  # whatever a channel of another package raises is a failed attempt
             expected = isinstance(error, LookoutError | OSError | aiohttp.ClientError)
             words = str(error) if expected and str(error) else f"{type(error).__name__}: {error}"
@@ -151,7 +153,7 @@ class _Run:
         busy = Counter(delivery.channel_id for delivery in under_way)
         numbers = [delivery.pk for delivery in under_way]
         for delivery in claim(now, self.token, self.pace, lambda channel: self.pace.at_once - busy[channel], numbers):
-            message = message_of(delivery.key, delivery.document)
+            message = message_of(delivery.key, delivery.document, language_of_user(delivery.subscription.user_id))
             flight = self.sender.send(delivery.channel, message)
             self.flights[flight] = delivery, now, time.monotonic()
             self.begun += 1
@@ -173,5 +175,5 @@ class _Run:
         error = flight.exception()
         if error is None:
             return Outcome(delivery, at, took_s, status=flight.result())
-        known = error if isinstance(error, NotDelivered) else NotDelivered(f"{type(error).__name__}: {error}")
+        known = error if isinstance(error, NotDelivered) else NotDelivered.of(error, type(error).__name__)
         return Outcome(delivery, at, took_s, str(known), known.status, known.final, known.retry_after_s)

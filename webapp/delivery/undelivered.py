@@ -5,6 +5,7 @@ from datetime import timedelta
 
 from django.db.models import Count
 from django.utils import timezone
+from django.utils.translation import gettext
 
 from webapp.models import Delivery, DeliveryAttempt
 
@@ -16,14 +17,20 @@ def undelivered() -> Iterator[tuple[str, str, str]]:
     """Yield for each channel with dead or late deliveries how bad that is, where, and what happened, in words."""
     dead = Delivery.objects.filter(state=Delivery.DEAD)
     for number, name, count in _by_channel(dead):
-        words = f"{count} could not be delivered; see Deliveries in the admin. {_last_error(number, Delivery.DEAD)}"
-        yield "bad", f"alarms by {name}", words.strip()
+        words = gettext("%(count)s could not be delivered; see Deliveries in the admin. %(dead)s") % {
+            "count": count,
+            "dead": _last_error(number, Delivery.DEAD),
+        }
+        yield "bad", gettext("alarms by %(name)s") % {"name": name}, words.strip()
     late = Delivery.objects.filter(
         state__in=Delivery.OPEN, released__isnull=False, created__lt=timezone.now() - LATE, channel__enabled=True
     )
     for number, name, count in _by_channel(late):
-        words = f"{count} are not delivered yet. {_last_error(number, Delivery.FAILED)}"
-        yield "warn", f"alarms by {name}", words.strip()
+        words = gettext("%(count)s are not delivered yet. %(failed)s") % {
+            "count": count,
+            "failed": _last_error(number, Delivery.FAILED),
+        }
+        yield "warn", gettext("alarms by %(name)s") % {"name": name}, words.strip()
 
 
 def _by_channel(deliveries):

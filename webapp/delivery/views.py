@@ -131,14 +131,18 @@ def trial(user, document):
     if not _TRIALS.acquire(blocking=False):
         raise Refused("alarms", _("two tests run already; try again in some seconds"))
     try:
-        _status, took_s = send_now(channel, message_of(new_key(), trial_document("notifications in this browser")))
+        _status, took_s = send_now(
+            channel, message_of(new_key(), trial_document(gettext("notifications in this browser")))
+        )
     except NotDelivered as error:
         # What a server answers is for staff: the address came from the user.
-        words = str(error) if user.is_staff else f"the push service refused it; status {error.status or 'unknown'}"
+        status = error.status or gettext("unknown")
+        refused = gettext("the push service refused it; status %(status)s") % {"status": status}
+        words = str(error) if user.is_staff else refused
         raise Refused("alarms", words) from None
     finally:
         _TRIALS.release()
-    return {"sent": f"The push service accepted it after {took_s * 1000:.0f} ms."}
+    return {"sent": gettext("The push service accepted it after %(took)s ms.") % {"took": f"{took_s * 1000:.0f}"}}
 
 
 def _subscription(document):
@@ -157,7 +161,8 @@ def _channels(user, document):
 
 
 def _name(user, endpoint):
-    return f"Browser {hashlib.sha256(endpoint.encode()).hexdigest()[:8]} of {user.get_username()}"[:80]
+    number = hashlib.sha256(endpoint.encode()).hexdigest()[:8]
+    return (gettext("Browser %(number)s of %(user)s") % {"number": number, "user": user.get_username()})[:80]
 
 
 def _public_key():

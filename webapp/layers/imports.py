@@ -13,8 +13,9 @@ from celery import shared_task
 from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
-from django.utils.translation import gettext
+from django.utils.translation import gettext, gettext_noop
 
+from streaming.language import thousands
 from streaming.layers import Imported, InvalidLayer, Job, Limits, Wanted, check_name, suffixes_of
 from streaming.layers.child import import_in_child
 from webapp.access import rights_of, team_of
@@ -40,7 +41,7 @@ TELL_S = 0.5
 DEAD_AFTER = timedelta(seconds=60)
 LOST_AFTER = timedelta(hours=1)
 LEAST_DIMENSIONS = 2
-DIED = "an import must come to its end; the worker ended before it did: import the file again"
+DIED = gettext_noop("an import must come to its end; the worker ended before it did: import the file again")
 
 
 @dataclass(frozen=True)
@@ -141,7 +142,7 @@ def begin_upload(user, upload, label: Label, wanted: Wanted) -> Layer:
         raise Refused(
             "size",
             gettext("a file may have at most %(layer_upload_bytes)s bytes; got %(size)s")
-            % {"layer_upload_bytes": f"{settings.LAYER_UPLOAD_BYTES:,}", "size": f"{upload.size:,}"},
+            % {"layer_upload_bytes": thousands(settings.LAYER_UPLOAD_BYTES), "size": thousands(upload.size)},
         )
     try:
         suffixes_of(upload.name)
@@ -152,7 +153,7 @@ def begin_upload(user, upload, label: Label, wanted: Wanted) -> Layer:
         path = keep_upload(layer, upload)
     except BaseException:
         shutil.rmtree(incoming(layer.run), ignore_errors=True)
-        _settle(layer, Layer.FAILED, "a file must arrive as a whole; this one did not")
+        _settle(layer, Layer.FAILED, gettext_noop("a file must arrive as a whole; this one did not"))
         raise
     options = {"crs": wanted.crs, "key": wanted.key, "table": wanted.table}
     transaction.on_commit(lambda: tell_task(import_layer, layer.pk, str(layer.run), str(path), options))
@@ -211,12 +212,17 @@ def run_import(
         if imported is not None:
             _adopt(layer, imported)
     except InvalidLayer as error:
-        _settle(layer, Layer.FAILED, str(error))
+        _settle(layer, Layer.FAILED, error.english)
     except KeyboardInterrupt:
         _settle(layer, Layer.CANCELLED, "")
         raise
     except BaseException as error:
-        _settle(layer, Layer.FAILED, f"an import must come to its end; got {type(error).__name__}: {error}")
+        _settle(
+            layer,
+            Layer.FAILED,
+            gettext_noop("an import must come to its end; got %(name)s: %(error)s")
+            % {"name": type(error).__name__, "error": error},
+        )
         raise
     finally:
         shutil.rmtree(incoming(layer.run), ignore_errors=True)
@@ -247,7 +253,7 @@ def check_label(label: Label) -> None:
             % {"known": ", ".join(known), "space": f"{label.space!r:.80}"},
         )
     if space.n < LEAST_DIMENSIONS:
-        rule = f"layers lie in spaces of {LEAST_DIMENSIONS} dimensions at least"
+        rule = gettext("layers lie in spaces of %(least)s dimensions at least") % {"least": LEAST_DIMENSIONS}
         raise Refused(
             "space",
             gettext("%(rule)s; got %(name)s, which has %(n)s")

@@ -199,7 +199,7 @@ def changeable(user, name: str) -> Layer:
 def check_editable(user, layer: Layer) -> None:
     """Raise Refused unless a user may change a layer."""
     if not rights_of(user).edits_layer(layer):
-        rule = "only its owner, an analyst of its team, or staff, may change a layer"
+        rule = gettext("only its owner, an analyst of its team, or staff, may change a layer")
         raise Refused(
             "owner", gettext("%(rule)s; %(name)s is somebody else's") % {"rule": rule, "name": f"{layer.name!r}"}
         )
@@ -230,7 +230,9 @@ def _key(document):
     if isinstance(key, int) and not isinstance(key, bool):
         key = str(key)
     if not isinstance(key, str) or not 0 < len(key) <= MAX_KEY_CHARACTERS:
-        rule = f"upsert must hold GeoJSON features with an id of 1 to {MAX_KEY_CHARACTERS} characters"
+        rule = gettext("upsert must hold GeoJSON features with an id of 1 to %(max_key_characters)s characters") % {
+            "max_key_characters": MAX_KEY_CHARACTERS
+        }
         raise Refused(
             "features", gettext("%(rule)s; got %(document)s") % {"rule": rule, "document": f"{document!r:.120}"}
         )

@@ -13,6 +13,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from django.views.decorators.cache import never_cache
 
+from streaming.language import thousands
 from streaming.layers import Wanted
 from webapp.access import rights_of
 from webapp.layers.drawing import draw, parse_box, parse_zoom
@@ -20,6 +21,7 @@ from webapp.layers.imports import Label, begin_upload, cancel_import, forget_ref
 from webapp.layers.versions import changeable, edit_features, share_layer
 from webapp.models import Layer, RefusedImport
 from webapp.refusals import Refused
+from webapp.stored_words import retold, retold_in
 from webapp.text import RULE, unsound_text
 
 STATUSES = {"layer": 404, "version": 404, "owner": 403, "conflict": 409, "size": 413}
@@ -32,15 +34,19 @@ def answering(**methods: Callable[..., HttpResponse]) -> Callable[..., HttpRespo
     @never_cache
     def view(request: HttpRequest, *arguments, **named):
         if not request.user.is_authenticated:
-            return _error(401, "log in first")
+            return _error(401, gettext("log in first"))
         if request.method not in methods:
-            return _error(405, f"method must be one of {', '.join(methods)}; got {request.method}")
+            return _error(
+                405,
+                gettext("method must be one of %(methods)s; got %(method)s")
+                % {"methods": ", ".join(methods), "method": request.method},
+            )
         try:
             return methods[request.method](request, *arguments, **named)
         except Refused as refused:
             return _error(STATUSES.get(refused.code, 400), refused.message)
         except MultiPartParserError as error:
-            return _error(400, f"a file must arrive as a whole; got: {error}")
+            return _error(400, gettext("a file must arrive as a whole; got: %(error)s") % {"error": error})
 
     return wraps(next(iter(methods.values())))(view)
 
@@ -52,7 +58,7 @@ def _error(status, message):
 def _layers(request):
     refused = [refusal.document() for refusal in RefusedImport.of(request.user)]
     seen = rights_of(request.user).layers()
-    return JsonResponse({"layers": [layer.document() for layer in seen], "refused": refused})
+    return JsonResponse(retold_in({"layers": [layer.document() for layer in seen], "refused": refused}))
 
 
 def _upload(request):
@@ -61,7 +67,7 @@ def _upload(request):
         raise Refused(
             "size",
             gettext("a file may have at most %(layer_upload_bytes)s bytes; got %(int)s")
-            % {"layer_upload_bytes": f"{settings.LAYER_UPLOAD_BYTES:,}", "int": f"{int(length):,}"},
+            % {"layer_upload_bytes": thousands(settings.LAYER_UPLOAD_BYTES), "int": thousands(int(length))},
         )
     upload = request.FILES.get("file")
     if upload is None:
@@ -79,7 +85,7 @@ def _cancel(request, name):
 
 
 def _one(request, name):
-    return JsonResponse({"layer": _known(name, request.user).document()})
+    return JsonResponse(retold_in({"layer": _known(name, request.user).document()}))
 
 
 def _drop(request, name):
@@ -170,7 +176,7 @@ def _known(name, user) -> Layer:
     layer = rights_of(user).layers().filter(name=name).first()
     if layer is None:
         refused = RefusedImport.objects.filter(owner=user, name=name).first()
-        why = f", whose import was refused: {refused.reason}" if refused else ""
+        why = gettext(", whose import was refused: %(reason)s") % {"reason": retold(refused.reason)} if refused else ""
         raise Refused(
             "layer",
             gettext("layer must be the name of a layer; got %(name)s%(why)s") % {"name": f"{name!r}", "why": why},

@@ -5,6 +5,7 @@ from webapp.models.delivery import Channel, Delivery, DeliveryAttempt, Subscript
 from webapp.models.events import Event, EventCursor
 from webapp.models.filters import EnabledFilter
 from webapp.models.incidents import Incident, IncidentChange
+from webapp.models.languages import UserLanguage
 from webapp.models.layers import Layer, RefusedImport
 from webapp.models.maps import BaseMap
 from webapp.models.queries import DeletedQuery, Query, RemovedExamples, Severity
@@ -40,4 +41,5 @@ __all__ = [
     "Stream",
     "Subscription",
     "Team",
+    "UserLanguage",
 ]

@@ -1,6 +1,7 @@
 """Events: entries to and exits from the answers of saved queries, and how far their log has been recorded."""
 
 from django.db import models
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from webapp.models.queries import Query
@@ -58,7 +59,7 @@ class Event(models.Model):
     @property
     def _crossing(self):
         value = self.properties.get("value")
-        now = "" if value is None else f" (now {value:.6g})"
+        now = "" if value is None else gettext(" (now %(value)s)") % {"value": f"{value:.6g}"}
         return f"{'' if self.sign == '+' else 'no longer '}{self.partner}{now}"
 
 

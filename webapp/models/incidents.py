@@ -112,7 +112,15 @@ class IncidentChange(models.Model):
 
     OPENED, CLOSED, ACKNOWLEDGED, ASSIGNED = "opened", "closed", "acknowledged", "assigned"
     COMMENTED, SNOOZED, WOKEN = "commented", "snoozed", "woken"
-    WHAT = [(what, what) for what in (OPENED, CLOSED, ACKNOWLEDGED, ASSIGNED, COMMENTED, SNOOZED, WOKEN)]
+    WHAT = [
+        (OPENED, _("opened")),
+        (CLOSED, _("closed")),
+        (ACKNOWLEDGED, _("acknowledged")),
+        (ASSIGNED, _("assigned")),
+        (COMMENTED, _("commented")),
+        (SNOOZED, _("snoozed")),
+        (WOKEN, _("woken")),
+    ]
 
     incident = models.ForeignKey(Incident, models.CASCADE, related_name="changes", verbose_name=_("incident"))
     at = models.DateTimeField(_("at"), auto_now_add=True)

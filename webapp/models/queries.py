@@ -6,6 +6,7 @@ from django.conf import settings
 from django.db import models
 from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import gettext_noop
 
 from webapp.models.audited import AuditedQuerySet
 from webapp.models.spaces import EARTH, Space
@@ -135,7 +136,8 @@ class Query(models.Model):
     def wait_for(self, layer: str) -> None:
         """Set status and warning while the layer does not exist. Nothing is saved."""
         self.status = self.WAITING
-        self.warning = f"waits for the layer {layer!r}, which is not there; it starts once the layer is imported"
+        waits = gettext_noop("waits for the layer %(layer)s, which is not there; it starts once the layer is imported")
+        self.warning = waits % {"layer": repr(layer)}
 
     def acknowledge(self, error: str, epoch: str) -> None:
         """Apply the engine's acknowledgement of the present revision; `error` is empty on success. Nothing is saved."""

@@ -64,9 +64,13 @@ class Space(models.Model):
             With the rule that the definition breaks, and the value.
         """
         if not isinstance(self.definition, dict):
-            raise InvalidSpace(f"a definition must be a JSON object; got {self.definition!r:.200}")
+            raise InvalidSpace(
+                "a definition must be a JSON object; got %(definition)s", definition=f"{self.definition!r:.200}"
+            )
         if "name" in self.definition:
-            raise InvalidSpace(f"the name has its own field; got {self.definition['name']!r:.80} in the definition")
+            raise InvalidSpace(
+                "the name has its own field; got %(name)s in the definition", name=f"{self.definition['name']!r:.80}"
+            )
         return spaces.parse_space({"name": self.name, **self.definition})
 
     def clean(self) -> None:
@@ -94,7 +98,7 @@ class Space(models.Model):
         counts = {
             "streams": self.streams.count(),
             "layers": self.layers.count(),
-            "queries, cancelled ones too": self.queries.count(),
+            gettext("queries, cancelled ones too"): self.queries.count(),
         }
         return " and ".join(f"{count} {what}" for what, count in counts.items() if count)
 

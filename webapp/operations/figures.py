@@ -11,6 +11,7 @@ from typing import Any
 import orjson
 import redis
 from django.conf import settings
+from django.utils.translation import gettext
 
 from streaming.logs import HEALTH_KEY, WEBS_KEY, Log, LogNames, figures_key, published_spaces
 from streaming.redis_memory import share_of
@@ -39,7 +40,7 @@ def collected() -> dict[str, Any]:
     try:
         found |= _of_redis(client(), found["at_us"])
     except NOT_NOW:
-        found["reasons"] = {"redis": "does not answer"} | found["reasons"]
+        found["reasons"] = {"redis": gettext("does not answer")} | found["reasons"]
     names = {f"engine-{name}" if name != "earth" else "engine" for name in found["spaces"]} | {"gateway"}
     found["programs"] = sorted({"database", "redis", "disk", *names, *found["reasons"]})
     return found

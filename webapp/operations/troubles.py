@@ -3,6 +3,7 @@
 from typing import Any
 
 from django.db.models import Q
+from django.utils.translation import gettext
 
 from webapp.delivery.undelivered import undelivered
 from webapp.models import Query
@@ -18,15 +19,23 @@ def troubles(figures: dict[str, Any]) -> list[dict[str, str]]:
     found = [_trouble("bad", part, words) for part, words in figures["reasons"].items()]
     for name, space in figures["spaces"].items():
         if space["problem"]:
-            found.append(_trouble("bad", f"state of {name}", space["problem"]))
+            found.append(_trouble("bad", gettext("state of %(name)s") % {"name": name}, space["problem"]))
     for name, stream in figures["streams"].items():
         if stream["error"] or stream["hint"]:
             level = "bad" if stream["state"] == "failed" else "warn"
-            found.append(_trouble(level, f"stream {name}", stream["error"] or stream["hint"]))
+            found.append(
+                _trouble(level, gettext("stream %(name)s") % {"name": name}, stream["error"] or stream["hint"])
+            )
     found += [_trouble(*told) for told in undelivered()]
     told = Query.objects.filter(~Q(warning="") | ~Q(error="")).order_by("-pk")[:MOST_QUERIES]
     for number, name, error, warning in told.values_list("pk", "name", "error", "warning"):
-        found.append(_trouble("bad" if error else "warn", f"query {number}, {name}", error or warning))
+        found.append(
+            _trouble(
+                "bad" if error else "warn",
+                gettext("query %(number)s, %(name)s") % {"number": number, "name": name},
+                error or warning,
+            )
+        )
     return found
 
 

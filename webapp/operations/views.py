@@ -4,6 +4,7 @@ from django.contrib.auth.decorators import login_required
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
+from django.utils.translation import gettext
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 from prometheus_client.exposition import choose_encoder
@@ -46,7 +47,10 @@ def figures(request: HttpRequest) -> JsonResponse:
     """Respond with the present figures, what is wrong, and the past since the time `since_us`."""
     since = request.GET.get("since_us", "0")
     if not since.isdigit():
-        return JsonResponse({"error": f"since_us must be microseconds since 1970; got {since!r:.80}"}, status=400)
+        return JsonResponse(
+            {"error": gettext("since_us must be microseconds since 1970; got %(since)s") % {"since": f"{since!r:.80}"}},
+            status=400,
+        )
     found = collected()
     try:
         entries = past(client(), int(since))

@@ -26,8 +26,9 @@ def replayed_stream(name: str) -> Stream:
     """Return a stream that can be replayed; raise Refused if there is none of this name."""
     streams = {stream.name: stream for stream in replayed_streams()}
     if name not in streams:
-        rule = f"a replay must be of a stream whose elements are stored: {', '.join(streams) or '(none yet)'}"
-        raise Refused("stream", gettext("%(rule)s; got %(name)s") % {"rule": rule, "name": f"{name!r:.80}"})
+        text = gettext("a replay must be of a stream whose elements are stored: %(streams)s; got %(name)s")
+        names = ", ".join(streams) or gettext("(none yet)")
+        raise Refused("stream", text % {"streams": names, "name": f"{name!r:.80}"})
     return streams[name]
 
 

@@ -39,13 +39,13 @@ def for_users(view: View) -> View:
     def guarded(request, *arguments, **named):
         user, busy = user_of(request)
         if busy:
-            return _error(429, TOO_MANY[1])
+            return _error(429, str(TOO_MANY[1]))
         if not user.is_authenticated:
-            response = _error(401, "log in first, or send an API token as `Authorization: Bearer <token>`")
+            response = _error(401, gettext("log in first, or send an API token as `Authorization: Bearer <token>`"))
             response.headers["WWW-Authenticate"] = "Bearer"
             return response
         if request.method not in ("GET", "HEAD"):
-            return _error(405, f"method must be GET; got {request.method}")
+            return _error(405, gettext("method must be GET; got %(method)s") % {"method": request.method})
         try:
             return view(request, user, *arguments, **named)
         except Refused as refused:
@@ -60,7 +60,9 @@ def for_users(view: View) -> View:
 def _turn() -> Iterator[None]:
     """Wait until few enough pages are being made; raise Refused after some seconds."""
     if not _TURNS.acquire(timeout=settings.REPLAY_WAIT_S):
-        rule = f"at most {settings.REPLAYS_AT_ONCE} pages of replays are made at once: try again in a moment"
+        rule = gettext("at most %(replays_at_once)s pages of replays are made at once: try again in a moment") % {
+            "replays_at_once": settings.REPLAYS_AT_ONCE
+        }
         raise Refused(
             "busy",
             gettext("%(rule)s; got one more for %(replay_wait_s)s s")

@@ -120,7 +120,7 @@ def question(user, name: str, given: Mapping[str, str]) -> Question:
 def _stream(name):
     stream = Stream.objects.select_related("space").filter(name=name).first()
     if stream is None or not (stream.stored or extent_in_words(stream)):
-        stored = ", ".join(Stream.objects.filter(stored=True).values_list("name", flat=True)) or "(none yet)"
+        stored = ", ".join(Stream.objects.filter(stored=True).values_list("name", flat=True)) or gettext("(none yet)")
         raise Refused(
             "stream",
             gettext("a report must be of a stream whose elements are stored: %(stored)s; got %(name)s")
@@ -149,11 +149,15 @@ def _choice(given, name, choices):
 def _span(given):
     for name in ("from", "to"):
         if not given.get(name):
-            raise InvalidReport(f"{name} must be a time in ISO 8601, or seconds since 1970 UTC; got none")
+            raise InvalidReport("%(name)s must be a time in ISO 8601, or seconds since 1970 UTC; got none", name=name)
     start, stop = parse_span({name: _seconds(given[name]) for name in ("from", "to")})
     if stop - start > (longest := settings.REPORT_DAYS * 86_400 * US):
         days = (stop - start) / 86_400 / US
-        raise InvalidReport(f"a report must span at most {longest // 86_400 // US} days; got {days:,.1f}")
+        raise InvalidReport(
+            "a report must span at most %(longest)s days; got %(days)s",
+            longest=longest // 86_400 // US,
+            days=f"{days:,.1f}",
+        )
     return start, stop
 
 
@@ -167,8 +171,10 @@ def _seconds(text):
 
 def _zone(name):
     if not is_time_zone(name):
-        rule = "zone must be the name of a time zone, as in the IANA database, such as Europe/Helsinki"
-        raise InvalidReport(f"{rule}; got {name!r:.80}")
+        raise InvalidReport(
+            "zone must be the name of a time zone, as in the IANA database, such as Europe/Helsinki; got %(name)s",
+            name=f"{name!r:.80}",
+        )
     return ZoneInfo(name)
 
 
@@ -179,7 +185,13 @@ def _number(given, name, default, least, most):
     except ValueError:
         value = math.nan
     if not least <= value <= most:
-        raise InvalidReport(f"{name} must be a number from {least:g} to {most:g}; got {text!r:.80}")
+        raise InvalidReport(
+            "%(name)s must be a number from %(least)g to %(most)g; got %(text)s",
+            name=name,
+            least=least,
+            most=most,
+            text=f"{text!r:.80}",
+        )
     return value
 
 

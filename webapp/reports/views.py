@@ -11,6 +11,7 @@ from django.utils.translation import gettext
 from django.views.decorators.cache import never_cache
 
 from streaming.history import History
+from streaming.language import thousands
 from streaming.reports import InvalidReport, Limits, Report, read_fixes
 from webapp.consumers.access import TOO_MANY
 from webapp.operations.access import user_of
@@ -27,13 +28,13 @@ def report(request: HttpRequest, name: str) -> HttpResponse:
     """Respond with a report of a stream's stored elements; see docs/reports.md."""
     user, busy = user_of(request)
     if busy:
-        return _error(429, TOO_MANY[1])
+        return _error(429, str(TOO_MANY[1]))
     if not user.is_authenticated:
-        response = _error(401, "log in first, or send an API token as `Authorization: Bearer <token>`")
+        response = _error(401, gettext("log in first, or send an API token as `Authorization: Bearer <token>`"))
         response.headers["WWW-Authenticate"] = "Bearer"
         return response
     if request.method not in ("GET", "HEAD"):
-        return _error(405, f"method must be GET; got {request.method}")
+        return _error(405, gettext("method must be GET; got %(method)s") % {"method": request.method})
     try:
         asked = question(user, name, request.GET.dict())
         with _turn():
@@ -48,7 +49,9 @@ def report(request: HttpRequest, name: str) -> HttpResponse:
 def _turn() -> Iterator[None]:
     """Wait until few enough reports are being made; raise Refused after some seconds."""
     if not _TURNS.acquire(timeout=settings.REPORT_WAIT_S):
-        rule = f"at most {settings.REPORTS_AT_ONCE} reports are made at once: try again in a moment"
+        rule = gettext("at most %(reports_at_once)s reports are made at once: try again in a moment") % {
+            "reports_at_once": settings.REPORTS_AT_ONCE
+        }
         raise Refused(
             "busy",
             gettext("%(rule)s; got one more for %(report_wait_s)s s")
@@ -96,8 +99,10 @@ def _answer(asked: Question) -> HttpResponse:
 
 def _csv(asked, table):
     if table.height > settings.REPORT_CSV_ROWS:
-        rule = f"a CSV file may have at most {settings.REPORT_CSV_ROWS:,} rows: choose a shorter time or a smaller area"
-        raise Refused("fields", gettext("%(rule)s; got %(height)s") % {"rule": rule, "height": f"{table.height:,}"})
+        rule = gettext(
+            "a CSV file may have at most %(report_csv_rows)s rows: choose a shorter time or a smaller area"
+        ) % {"report_csv_rows": thousands(settings.REPORT_CSV_ROWS)}
+        raise Refused("fields", gettext("%(rule)s; got %(height)s") % {"rule": rule, "height": thousands(table.height)})
     response = HttpResponse(csv_of(table), content_type="text/csv; charset=utf-8")
     response.headers["Content-Disposition"] = f'attachment; filename="{asked.stream.name}-{asked.report}.csv"'
     return response

@@ -49,7 +49,7 @@ def make(user, name: str, queries: list[int], hours: int, address: str = "") -> 
     if not (team is not None and rights.manages(team)):
         team = None
         if any(query.owner_id != user.pk for query in found):
-            rule = "a link shows your own queries, or queries of one team whose admin you are"
+            rule = gettext("a link shows your own queries, or queries of one team whose admin you are")
             raise Refused(
                 "owner",
                 gettext("%(rule)s; got %(value)s")

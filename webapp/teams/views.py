@@ -91,7 +91,7 @@ def _editable(rights, number):
             gettext("view must be the number of a saved view that you may see; got %(number)s") % {"number": number},
         )
     if not rights.edits_view(view):
-        rule = "only its owner, or an analyst of its team, may change a view"
+        rule = gettext("only its owner, or an analyst of its team, may change a view")
         raise Refused(
             "owner",
             gettext("%(rule)s; %(number)s belongs to %(get_username)s")

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from channels.db import database_sync_to_async
 from django.conf import settings
+from django.utils.translation import gettext
 
 from streaming.explaining import Known, Partner, Subject, Term, explain
 from streaming.explaining.closest import MOST_LOOKED_AT
@@ -184,10 +185,17 @@ def _rule_then(asked, event, known):
     for query in named:
         last = before.filter(query=query).last()
         holds = None if last is None else last.sign == "+"
-        what = "no event of it is stored"
+        what = gettext("no event of it is stored")
         if last is not None:
-            what = f"{'entered' if holds else 'left'} at {last.time:%Y-%m-%d %H:%M:%S} UTC"
-        answers[query.pk] = Term(f"in {query.name}", holds, "", "told", (Term("its last event before", holds, what),))
+            text = gettext("entered at %(time)s UTC") if holds else gettext("left at %(time)s UTC")
+            what = text % {"time": f"{last.time:%Y-%m-%d %H:%M:%S}"}
+        answers[query.pk] = Term(
+            gettext("in %(name)s") % {"name": query.name},
+            holds,
+            "",
+            "told",
+            (Term(gettext("its last event before"), holds, what),),
+        )
         members += [query.pk] if holds else []
     known = replace(known, answers=answers, names={query.pk: query.name for query in named})
     return replace(known, clock=_clock_then(asked.plan, asked.query.pk, event, members))

@@ -7,6 +7,7 @@ from typing import Any
 from channels.db import database_sync_to_async
 from django.utils import timezone
 from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from streaming.explaining import Subject, Term, explain
 from streaming.explaining.moving import threshold_term
@@ -20,6 +21,7 @@ from webapp.hub import Hub
 from webapp.models import Delivery, Event, Query, Stream
 from webapp.queries import visible
 from webapp.refusals import Refused
+from webapp.stored_words import retold
 from webapp.why.facts import Asked, element_of, known_now, known_then
 from webapp.why.fixes import fix_document, microseconds, stored_subject, subject_of_event
 
@@ -27,10 +29,10 @@ from webapp.why.fixes import fix_document, microseconds, stored_subject, subject
 MOST_EVENTS = 200
 MOST_DELIVERIES = 50
 MISSING = {
-    Query.PAUSED: "it is paused",
-    Query.PENDING: "the engine has not taken it yet",
-    Query.FAILED: "it failed: {}",
-    Query.WAITING: "{}",
+    Query.PAUSED: _("it is paused"),
+    Query.PENDING: _("the engine has not taken it yet"),
+    Query.FAILED: _("it failed: %(reason)s"),
+    Query.WAITING: "%(reason)s",
 }
 
 
@@ -59,10 +61,10 @@ async def of_object(user: Any, hub_of: Any, query: int, stream: str, key: str) -
         subject, source = await database_sync_to_async(_last_known)(user, of, key)
         terms.append(_gone(of, subject))
     if subject is None:
-        return _told(asked.query, every("in the answer", terms), None, "", [])
+        return _told(asked.query, every(gettext("in the answer"), terms), None, "", [])
     known = await known_now(asked, hub, subject)
     why = await asyncio.to_thread(explain, asked.plan, subject, known)
-    whole = every("in the answer", [*terms, *why.parts], why.found) if terms else why
+    whole = every(gettext("in the answer"), [*terms, *why.parts], why.found) if terms else why
     return _told(asked.query, whole, subject, source, _notes(asked, subject))
 
 
@@ -82,7 +84,13 @@ def _standing(query):
     """Return the term that a query runs, unless it does."""
     if query.status not in MISSING:
         return []
-    return [Term("the query runs", False, MISSING[query.status].format(query.error or query.warning))]
+    return [
+        Term(
+            gettext("the query runs"),
+            False,
+            str(MISSING[query.status]) % {"reason": retold(query.error or query.warning)},
+        )
+    ]
 
 
 def _last_known(user, stream, key):
@@ -99,14 +107,20 @@ def _last_known(user, stream, key):
 
 def _gone(stream, subject):
     """Return the term that an object is known, which it is not."""
-    asks = f"{stream.name} has reported the object lately"
+    asks = gettext("%(name)s has reported the object lately") % {"name": stream.name}
     if subject is None:
-        return Term(asks, False, "nothing is known of it")
+        return Term(asks, False, gettext("nothing is known of it"))
     heard_us = subject.table["time_us"][0].as_py()
     now_us = microseconds(timezone.now())
-    ago = f"last heard {span((now_us - heard_us) / 1e6)} ago, at {clock(heard_us, now_us)}"
+    ago = gettext("last heard %(span)s ago, at %(time)s") % {
+        "span": span((now_us - heard_us) / 1e6),
+        "time": clock(heard_us, now_us),
+    }
     if stream.ttl_s:
-        ago += f"; objects of {stream.name} are forgotten {span(stream.ttl_s)} after their last report"
+        ago += gettext("; objects of %(name)s are forgotten %(ttl_s)s after their last report") % {
+            "name": stream.name,
+            "ttl_s": span(stream.ttl_s),
+        }
     return Term(asks, False, ago)
 
 
@@ -115,7 +129,11 @@ def _notes(asked, subject):
     extent = subject.bounds[0][: subject.space.n] != subject.bounds[0][subject.space.n :]
     if subject.elements.has_geometries or not extent[:2].any():
         return []
-    return ["The object has an extent, and is explained by its box. The engine compares its geometry, if it has one."]
+    return [
+        gettext(
+            "The object has an extent, and is explained by its box. The engine compares its geometry, if it has one."
+        )
+    ]
 
 
 async def of_event(user: Any, query: int, key: str, sign: str, time_us: int, partner: str) -> dict[str, Any]:
@@ -136,7 +154,9 @@ def _of_event(user, number, key, sign, time_us, partner):
     )
     found = min(events[:MOST_EVENTS], key=lambda event: abs(microseconds(event.time) - time_us), default=None)
     if found is None:
-        rule = "events are stored some seconds after they are told, and the newest 1,000 of each query are kept"
+        rule = gettext(
+            "events are stored some seconds after they are told, and the newest 1,000 of each query are kept"
+        )
         raise Refused("event", gettext("%(rule)s; none of %(key)s is there") % {"rule": rule, "key": f"{key!r:.80}"})
     return event_document(user, found)
 
@@ -157,9 +177,11 @@ def event_document(user: Any, event: Event) -> dict[str, Any]:
         why = explain(asked.plan, subject, known_then(asked, event, subject))
         notes = _notes(asked, subject)
     if query.revision > 1 and event.recorded and query.updated > event.recorded + timedelta(seconds=1):
-        notes.append("The query may have changed since then. The event is explained with the query as it is now.")
+        notes.append(
+            gettext("The query may have changed since then. The event is explained with the query as it is now.")
+        )
     if event.reason == "expired":
-        notes.append("It left because it had not reported for as long as its stream allows, wherever it was.")
+        notes.append(gettext("It left because it had not reported for as long as its stream allows, wherever it was."))
     told = _told(query, why, subject, "event", notes)
     about = {"sign": event.sign, "reason": event.reason, "key": event.key, "partner": event.partner or None}
     return told | {"event": about | {"time": event.time.isoformat()}, "lag": _lag(event)}
@@ -169,7 +191,9 @@ def _threshold(plan, event):
     """Return the term of the threshold that an event of an aggregate is about."""
     value = event.properties.get("value")
     terms = [threshold_term(one, value, True) for one in plan.aggregate.thresholds if one.name == event.partner]
-    return every(f"the {plan.aggregate.function}{event.key and ' of ' + event.key}", terms)
+    values = {"function": plan.aggregate.function, "group": event.key}
+    asks = gettext("the %(function)s of %(group)s") if event.key else gettext("the %(function)s")
+    return every(asks % values, terms)
 
 
 def _lag(event):
@@ -215,10 +239,10 @@ def _without_event(user, incident):
         **{name: getattr(incident, name) for name in ("key", "partner", "lon", "lat", "properties")},
     )
     if not event.bounds and "aggregate" not in event.query.plan:
-        why = Term("in the answer", None, "the event that opened it is not stored any more")
+        why = Term(gettext("in the answer"), None, gettext("the event that opened it is not stored any more"))
         return _told(event.query, why, None, "", [])
     told = event_document(user, event)
-    told["notes"].append("The event that opened the incident is not stored any more: only its place is known.")
+    told["notes"].append(gettext("The event that opened the incident is not stored any more: only its place is known."))
     return told
 
 

@@ -2,7 +2,7 @@
 
 import { count, length, place, utcTime } from "../format.js";
 import { instantOf, spanOf } from "../history.js";
-import { filled, gettext, ngettext, pgettext } from "../i18n.js";
+import { filled, gettext, LOCALE, ngettext, pgettext } from "../i18n.js";
 
 /** The reports by name: what the form calls them, how many rows there are, and that there are objects but no row. */
 export const REPORTS = {
@@ -127,7 +127,7 @@ export function wayOf(parameters, row) {
 
 /** Return rows in the order of a column; equal ones keep their order. */
 export function sorted(rows, column, descending) {
-  const compare = ([a], [b]) => (typeof a === "number" && typeof b === "number" ? a - b : String(a).localeCompare(String(b), "en", { numeric: true }));
+  const compare = ([a], [b]) => (typeof a === "number" && typeof b === "number" ? a - b : String(a).localeCompare(String(b), LOCALE, { numeric: true }));
   const pairs = rows.map((row) => [row[column], row]).sort((a, b) => (descending ? compare(b, a) : compare(a, b)));
   return pairs.map(([, row]) => row);
 }

@@ -1,5 +1,6 @@
 // Figures with their bounds, and what they are based on, as text. Pure except for the chosen units.
 
+import { inSentence } from "../field-words.js";
 import { count, label, utcSpan, utcTime, value } from "../format.js";
 import { filled, gettext, LOCALE, ngettext, number } from "../i18n.js";
 import { units } from "../units.js";
@@ -84,7 +85,7 @@ export function spanText(fromMs, toMs) {
 
 /** Return what an answer is about: "Mean of temp", or "Elements" for a count of everything. */
 export function titleOf(statistic, of) {
-  const names = [of].flat().filter(Boolean).map((name) => label(name).toLowerCase());
+  const names = [of].flat().filter(Boolean).map((name) => inSentence(label(name)));
   if (names.length === 0) return statistic === "count" ? gettext("Elements") : statisticTitle(statistic);
   return ofFeatures(statisticTitle(statistic), joinedNames(names));
 }

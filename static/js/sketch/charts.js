@@ -1,5 +1,6 @@
 // The charts of answers: of a series of times with its forecast, and of a histogram with its deciles.
 
+import { inSentence } from "../field-words.js";
 import { count, label } from "../format.js";
 import { filled, gettext, number } from "../i18n.js";
 import { bounded, figure } from "./bounds.js";
@@ -41,7 +42,7 @@ export function seriesChart(answer, feature, bars, stepText) {
     ...baseAxis(timeLabels(from[0], to.at(-1)).map(([ms, text]) => [x(ms), text]), base),
   ];
   const words = (i) => seriesWords(columns, feature, i, stepText(from[i]));
-  const title = filled(gettext("Climate of %(feature)s: a point for each step; the arrow keys go through them"), { feature: label(feature).toLowerCase() });
+  const title = filled(gettext("Climate of %(feature)s: a point for each step; the arrow keys go through them"), { feature: inSentence(label(feature)) });
   return createChart({ title, height: base + AXIS, marks: mark, places: middles, words });
 }
 
@@ -73,7 +74,7 @@ export function forecastChart(answer, feature, stepText) {
     i < pastMs.length
       ? filled(gettext("%(when)s: mean %(value)s"), { when: stepText(times[i]), value: told(past, i) })
       : filled(gettext("%(when)s: expected %(value)s"), { when: stepText(times[i]), value: told(answer, i - pastMs.length) });
-  const title = filled(gettext("Trend and forecast of %(feature)s; the arrow keys go through its points"), { feature: label(feature).toLowerCase() });
+  const title = filled(gettext("Trend and forecast of %(feature)s; the arrow keys go through its points"), { feature: inSentence(label(feature)) });
   return createChart({ title, height: LINES + AXIS, marks: mark, places: times.map(x), words });
 }
 
@@ -99,7 +100,7 @@ export function histogramChart(answer, feature, deciles) {
     const about = { from: text(lo), to: text(hi), share: percent(value), low: percent(low), high: percent(high), count: count(value * answer.basis.elements) };
     return filled(high > low ? range : exact, about);
   };
-  const title = filled(gettext("Histogram of %(feature)s; the arrow keys go through its bins"), { feature: label(feature).toLowerCase() });
+  const title = filled(gettext("Histogram of %(feature)s; the arrow keys go through its bins"), { feature: inSentence(label(feature)) });
   return createChart({ title, height: LINES + AXIS, marks, places: bins.map(({ lo, hi }) => x((lo + hi) / 2)), words, first: bins.length >> 1 });
 }
 

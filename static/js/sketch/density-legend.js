@@ -1,6 +1,7 @@
 // The legend of a density: what it shows, its colours, what it is based on, and the slider over its times.
 
 import { $, h, offer, setText } from "../dom.js";
+import { inSentence } from "../field-words.js";
 import { label } from "../format.js";
 import { filled, gettext } from "../i18n.js";
 import { basisText } from "./bounds.js";
@@ -27,7 +28,7 @@ export function createDensityLegend(on) {
       box.hidden = !stream;
       if (!stream) return;
       setText($("density-title"), stream.title ?? stream.name);
-      const features = stream.sketch.features.map((name) => [label(name), STATISTICS.map(([key, words]) => [`${key}:${name}`, ofFeatures(words, label(name).toLowerCase())])]);
+      const features = stream.sketch.features.map((name) => [label(name), STATISTICS.map(([key, words]) => [`${key}:${name}`, ofFeatures(words, inSentence(label(name)))])]);
       offer(of, [["", [["count", gettext("Count of elements")]]], ...features], chosen.of);
       contours.checked = chosen.contours;
     },

@@ -1,6 +1,7 @@
 // Shows the answers to the questions of a plan: a chart or a table for each, with what it is based on.
 
 import { h } from "../dom.js";
+import { inSentence } from "../field-words.js";
 import { label, localTime } from "../format.js";
 import { filled, gettext } from "../i18n.js";
 import { basisText, bounded } from "./bounds.js";
@@ -58,13 +59,13 @@ export class Results {
     const [feature] = answer.features;
     const name = feature ? label(feature) : "";
     const { question } = answer;
-    const of = (text) => filled(text, { feature: name.toLowerCase() });
+    const of = (text) => filled(text, { feature: inSentence(name) });
     if (question === "series") return this.#series(answer, name, ask, plan);
     if (question === "histogram") return [head(of(gettext("Histogram of %(feature)s"))), histogramChart(answer, feature, deciles), hint(deciles ? gettext("Dotted lines are the deciles, the full one is the median.") : "")];
     if (question === "correlation" && answer.features.length > 2) return this.#matrix(answer);
     if (question === "forecast") return [head(of(gettext("Trend and forecast of %(feature)s"))), forecastChart(answer, feature, stepNames(plan, everyOf(answer.every_s))), hint(trendText(answer.trend, feature))];
     if (question === "contrast") return contrastOf(answer, ask);
-    if (question === "regression") return [head(filled(gettext("%(feature)s by %(others)s"), { feature: name, others: ask.by.map((other) => label(other).toLowerCase()).join(", ") })), regressionTable(answer)];
+    if (question === "regression") return [head(filled(gettext("%(feature)s by %(others)s"), { feature: name, others: ask.by.map((other) => inSentence(label(other))).join(", ") })), regressionTable(answer)];
     if (question === "cells") return [head(gettext("Cells")), hint(filled(gettext("%(count)s cells have elements. Density, under Layers, draws them."), { count: answer.cells.cell.length }))];
     return [head(question === "select" ? name || gettext("All features") : question === "count" ? gettext("Count") : statisticTitle(question)), figuresTable(answer)];
   }
@@ -78,7 +79,7 @@ export class Results {
     const draw = () => place.replaceChildren(...answer.features.flatMap(chart));
     bars.addEventListener("change", draw);
     draw();
-    return [h("header", {}, h("h2", {}, several ? gettext("Climate") : filled(gettext("Climate of %(feature)s"), { feature: name.toLowerCase() })), bars), place, hint(gettext("Line: mean; band: least to largest; bars below."))];
+    return [h("header", {}, h("h2", {}, several ? gettext("Climate") : filled(gettext("Climate of %(feature)s"), { feature: inSentence(name) })), bars), place, hint(gettext("Line: mean; band: least to largest; bars below."))];
   }
 
   #matrix(answer) {

@@ -1,6 +1,7 @@
 // The answers that are tables: figures of a feature, correlations as a matrix, the contrast of two places or times, regressions.
 
 import { h } from "../dom.js";
+import { inSentence } from "../field-words.js";
 import { count, label } from "../format.js";
 import { filled, gettext } from "../i18n.js";
 import { bounded, figure, membership, titleOf } from "./bounds.js";
@@ -59,7 +60,7 @@ export function contrastTable(answer, statistic) {
 /** Make the table of a regression: its coefficients, how much it explains, and what it predicts. */
 export function regressionTable({ intercept, coefficients, r2, n, prediction, features: [feature] }) {
   const line = (name, entry) => h("tr", {}, h("th", { scope: "row" }, name), h("td", {}, bounded("regression", "", entry)));
-  const rows = [line(gettext("Constant"), intercept), ...coefficients.map((entry) => line(filled(gettext("Times %(feature)s"), { feature: label(entry.of).toLowerCase() }), entry))];
+  const rows = [line(gettext("Constant"), intercept), ...coefficients.map((entry) => line(filled(gettext("Times %(feature)s"), { feature: inSentence(label(entry.of)) }), entry))];
   rows.push(line(gettext("Explained share"), { value: r2 }), h("tr", {}, h("th", { scope: "row" }, gettext("Elements")), h("td", {}, count(n))));
   if (prediction) rows.push(h("tr", {}, h("th", { scope: "row" }, gettext("Predicted")), h("td", {}, bounded("mean", feature, prediction))));
   return h("table", { class: "sketch-figures" }, h("tbody", {}, ...rows));

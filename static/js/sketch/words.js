@@ -1,5 +1,6 @@
 // What a query of a sketch asks, in words. Pure.
 
+import { inSentence } from "../field-words.js";
 import { label } from "../format.js";
 import { filled, gettext, ngettext, number } from "../i18n.js";
 import { ofFeatures, statisticText } from "./statistics.js";
@@ -15,14 +16,14 @@ export function sketchText(plan) {
 }
 
 function askText({ question, features = [], statistic, every, by = [] }) {
-  const names = features.map((name) => label(name).toLowerCase());
+  const names = features.map((name) => inSentence(label(name)));
   const of = names.length > 3 ? filled(gettext("%(count)s features"), { count: names.length }) : names.join(", ");
   const what = (words) => (of ? ofFeatures(words, of) : words);
   if (question === "select") return of ? ofFeatures(gettext("statistics"), of) : gettext("statistics of all features");
   if (question === "series") return filled(gettext("%(what)s by %(every)s"), { what: what(gettext("course")), every: EVERY[every] ?? every });
   if (question === "cells") return filled(gettext("%(what)s by cell"), { what: what(statisticText(statistic)) });
   if (question === "contrast") return filled(gettext("contrast of the %(what)s"), { what: what(statisticText(statistic)) });
-  if (question === "regression") return filled(gettext("%(feature)s by %(others)s"), { feature: names[0], others: by.map((name) => label(name).toLowerCase()).join(", ") });
+  if (question === "regression") return filled(gettext("%(feature)s by %(others)s"), { feature: names[0], others: by.map((name) => inSentence(label(name))).join(", ") });
   return of ? what(statisticText(question)) : filled(gettext("%(what)s of elements"), { what: statisticText(question) });
 }
 

@@ -2,7 +2,7 @@
 
 import { vocabularyOf } from "../filter-words.js";
 import { age, label } from "../format.js";
-import { filled, gettext, number } from "../i18n.js";
+import { filled, gettext, LOCALE, number } from "../i18n.js";
 import { KINDS } from "../objects.js";
 import { reader } from "../property-text.js";
 import { bordersOf, categoriesOf, OTHER, rangeOf, UNKNOWN } from "./classes.js";
@@ -38,7 +38,7 @@ export function isChoice(by) {
 export function choicesOf(objects) {
   const { names } = vocabularyOf([...objects.byStream.keys()].flatMap((stream) => objects.textsOf(stream).slice(0, OF_A_STREAM)));
   const properties = [...names.keys()].filter((name) => !Object.values(NAMES).includes(name)).map((name) => [PROPERTY + name, label(name)]);
-  return [["", Object.entries(BUILT_IN)], [gettext("Properties"), properties.sort(([, a], [, b]) => a.localeCompare(b))]];
+  return [["", Object.entries(BUILT_IN)], [gettext("Properties"), properties.sort(([, a], [, b]) => a.localeCompare(b, LOCALE))]];
 }
 
 export class ColourBy {

@@ -1,11 +1,13 @@
 // The order of texts by collation, kept from one sort to the next: comparing texts is what makes a sort slow. Pure.
 
+import { LOCALE } from "../i18n.js";
+
 const SLACK = 1000; // texts that no row has any more, and that may stay all the same
 
 /** Ranks of texts. Texts that collate as equal, such as "a" and "A" in some languages, have ranks of their own, one after the other. */
 export class Ranks {
   /** @param {Intl.Collator} collator */
-  constructor(collator = new Intl.Collator()) {
+  constructor(collator = new Intl.Collator(LOCALE)) {
     this.compare = collator.compare;
     this.sorted = [];
     this.ranks = new Map();

@@ -4,7 +4,7 @@ import { $, h, setText } from "../dom.js";
 import { place, properties, utcTime } from "../format.js";
 import { filled, gettext } from "../i18n.js";
 import { fill } from "../object-panel.js";
-import { attemptText, deciding, deliveryText, inUnits, joinedText, lagRows, markOf, subjectText, verdict } from "./words.js";
+import { attemptText, deciding, deliveryText, inUnits, joinedText, lagRows, markOf, subjectText, heading } from "./words.js";
 
 const SOURCES = { engine: gettext("as the engine knows it now"), event: gettext("as the event has it"), history: gettext("the last stored one") };
 
@@ -62,7 +62,7 @@ export class WhyPanel {
     $("why-refresh").hidden = Boolean(told.event || told.incident);
     const { why } = told;
     $("why-verdict").dataset.holds = String(why.holds);
-    $("why-verdict").replaceChildren(mark(why), h("span", {}, [verdict(told), why.found].filter(Boolean).join(", ")));
+    $("why-verdict").replaceChildren(mark(why), h("span", {}, heading(told)));
     const decide = deciding(why);
     $("why-deciding").hidden = decide.length === 0;
     $("why-deciding").replaceChildren(...decide.map((term) => h("li", {}, decidingText(term))));

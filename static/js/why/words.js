@@ -1,7 +1,7 @@
 // Explanations in the words of the page. Pure.
 
 import { age, length, title, utcClock, utcTime } from "../format.js";
-import { filled, gettext, number } from "../i18n.js";
+import { filled, gettext, LOCALE, number } from "../i18n.js";
 import { unitsName } from "../units.js";
 
 /** How a term stands: a sign, and what it says to those who do not see it. */
@@ -22,7 +22,8 @@ const STATES = {
   dead: gettext("given up"),
   digested: gettext("sent within a digest"),
 };
-const METRIC = /(\d[\d,]*(?:\.\d+)?) (km|m)\b(?!\/)/g;
+const METRIC = /(\d(?:[\d.,]*\d)?) (km|m)\b(?!\/)/g;
+const DECIMAL = (1.1).toLocaleString(LOCALE).charAt(1);
 
 /** The sign of a term, and its words: `[sign, words]`. */
 export function markOf({ holds }) {
@@ -47,7 +48,13 @@ export function termText({ asks, found }) {
 /** Return a text of the server, whose lengths are metric, with lengths in the chosen units. */
 export function inUnits(text) {
   if (unitsName() === "metric") return text;
-  return text.replace(METRIC, (_, figure, unit) => length(Number(figure.replaceAll(",", "")) * (unit === "km" ? 1000 : 1)));
+  return text.replace(METRIC, (_, figure, unit) => length(figureOf(figure) * (unit === "km" ? 1000 : 1)));
+}
+
+/** The number that the language of the page writes so, such as "1,234.5", or "1.234,5" in German. */
+function figureOf(text) {
+  const [whole, decimals = ""] = text.split(DECIMAL);
+  return Number(`${whole.replace(/\D/g, "")}.${decimals}`);
 }
 
 /** Say in a few words whether an object is in the answer, or why there was an event. */
@@ -56,6 +63,14 @@ export function verdict({ event, incident, why, found }) {
   if (why.holds === null) return gettext("It cannot be known whether it is in the answer");
   if (!why.holds) return gettext("Not in the answer");
   return found ? filled(gettext("In the answer, %(found)s"), { found }) : gettext("In the answer");
+}
+
+/** The heading of an explanation: the verdict, and what was found about the whole. */
+export function heading(told) {
+  const { found } = told.why;
+  if (!found) return verdict(told);
+  // Of events, only those of rules have it: since when the alarm lasts.
+  return told.event || told.incident ? `${verdict(told)}. ${filled(gettext("Alarm %(since)s."), { since: found })}` : `${verdict(told)}, ${found}`;
 }
 
 /** The title of an explanation: the object, by its name if it has one. */

@@ -47,7 +47,11 @@ def transport_class(kind: str) -> type[Transport]:
     """
     kinds = _kinds()
     if not isinstance(kind, str) or kind not in kinds:
-        raise InvalidOptions(f"a transport's kind must be one of {', '.join(sorted(kinds))}; got {kind!r}")
+        raise InvalidOptions(
+            "a transport's kind must be one of %(kinds)s; got %(kind)s",
+            kinds=", ".join(sorted(kinds)),
+            kind=repr(kind),
+        )
     return kinds[kind].load()
 
 
@@ -78,7 +82,9 @@ def make_transport(definition: Mapping[str, Any], access: FeedAccess | None = No
     True
     """
     if not isinstance(definition, Mapping):
-        raise InvalidOptions(f"a transport must be an object with a kind; got {definition!r}")
+        raise InvalidOptions(
+            "a transport must be an object with a kind; got %(definition)s", definition=repr(definition)
+        )
     transport = transport_class(definition.get("kind"))(definition)
     if isinstance(transport, Restricted):
         transport.restrict(access or FeedAccess.from_environ())

@@ -144,7 +144,7 @@ class Restricted:
         try:
             return self.access.file(path)
         except InvalidOptions as error:
-            raise TransportError(str(error)) from None
+            raise TransportError.of(error) from None
 
 
 class LiveTransport:
@@ -174,29 +174,43 @@ def parse_options(options: type[Options], document: Mapping[str, Any]) -> Option
     unknown = sorted(set(given) - set(known))
     if unknown:
         allowed = ", ".join(known) or "none"
-        raise InvalidOptions(f"options of the transport {document.get('kind')} are {allowed}; got {', '.join(unknown)}")
+        raise InvalidOptions(
+            "options of the transport %(kind)s are %(allowed)s; got %(unknown)s",
+            kind=document.get("kind"),
+            allowed=allowed,
+            unknown=", ".join(unknown),
+        )
     for name, field in known.items():
         if name in given:
             _check_type(name, given[name], field.type)
         elif field.default is MISSING and field.default_factory is MISSING:
-            raise InvalidOptions(f"the transport {document.get('kind')} needs the option {name}; got {sorted(given)}")
+            raise InvalidOptions(
+                "the transport %(kind)s needs the option %(name)s; got %(given)s",
+                kind=document.get("kind"),
+                name=name,
+                given=sorted(given),
+            )
     return options(**given)
 
 
 def _check_type(name, value, kind):
     accepted = isinstance(value, _KINDS[kind]) and (kind is bool or not isinstance(value, bool))
     if not accepted:
-        raise InvalidOptions(f"{name} must be of type {kind.__name__}; got {value!r}")
+        raise InvalidOptions(
+            "%(name)s must be of type %(name_2)s; got %(value)s", name=name, name_2=kind.__name__, value=repr(value)
+        )
     if kind is float and not math.isfinite(value):
-        raise InvalidOptions(f"{name} must be finite; got {value!r}")
+        raise InvalidOptions("%(name)s must be finite; got %(value)s", name=name, value=repr(value))
 
 
 def check_port(port: int, lowest: int = 1) -> None:
     """Raise InvalidOptions unless `port` is a port number; `lowest` 0 also allows 0, any free port."""
-    check(lowest <= port <= 65_535, f"port must lie in [{lowest}, 65535]; got {port!r}")
+    check(
+        lowest <= port <= 65_535, "port must lie in [%(lowest)s, 65535]; got %(port)s", lowest=lowest, port=repr(port)
+    )
 
 
-def check(rule: bool, message: str) -> None:
-    """Raise InvalidOptions with `message` unless `rule` holds."""
+def check(rule: bool, text: str, /, **values: Any) -> None:
+    """Raise InvalidOptions with a text and its values unless `rule` holds."""
     if not rule:
-        raise InvalidOptions(message)
+        raise InvalidOptions(text, **values)

@@ -24,6 +24,7 @@ from streaming.gateway.transports.base import (
     check,
     parse_options,
 )
+from streaming.language import thousands
 
 _UNPACKERS = {".gz": gzip.open, ".bz2": bz2.open}
 _FAST_READ_BYTES = 1 << 20
@@ -42,8 +43,8 @@ class FileOptions:
     restamp: bool = option(False, "elements bear the time at which they are replayed instead of the recorded one")
 
     def __post_init__(self) -> None:
-        check(bool(self.path), f"path must name a file; got {self.path!r}")
-        check(0 <= self.speed <= 1e6, f"speed must lie in [0, 1000000]; got {self.speed!r}")
+        check(bool(self.path), "path must name a file; got %(path)s", path=repr(self.path))
+        check(0 <= self.speed <= 1e6, "speed must lie in [0, 1000000]; got %(speed)s", speed=repr(self.speed))
 
 
 class FileTransport(Restricted):
@@ -72,7 +73,9 @@ class FileTransport(Restricted):
                 yield Chunk(mark=Mark.DOCUMENT_END)
                 return
             if not found:
-                raise TransportError(f"a file must hold something to be looped; {self.options.path!r} is empty")
+                raise TransportError(
+                    "a file must hold something to be looped; %(path)s is empty", path=repr(self.options.path)
+                )
             yield Chunk(mark=Mark.LAP_END)
 
     async def _lap(self):
@@ -111,12 +114,18 @@ class Recording:
         try:
             payload = self._unpacked.read(size)
         except (EOFError, zlib.error, gzip.BadGzipFile) as error:  # cut short or damaged
-            raise TransportError(f"a recording must be whole; {self._path}: {error}") from None
+            raise TransportError(
+                "a recording must be whole; %(path)s: %(error)s", path=self._path, error=error
+            ) from None
         self._bytes += len(payload)
         if self._bytes > max(_UNPACKED_FREELY_BYTES, _MOST_UNPACKED * self._file.tell()):
             raise TransportError(
-                f"a recording must not unpack to more than {_MOST_UNPACKED} times its size; "
-                f"{self._path} gives {self._bytes:,} bytes of its first {self._file.tell():,}"
+                "a recording must not unpack to more than %(most_unpacked)s times its size; %(path)s "
+                "gives %(bytes)s bytes of its first %(file)s",
+                most_unpacked=_MOST_UNPACKED,
+                path=self._path,
+                bytes=thousands(self._bytes),
+                file=thousands(self._file.tell()),
             )
         return payload
 
@@ -133,5 +142,5 @@ def open_recording(path: Path) -> Iterator[Recording]:
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW)  # opening a pipe could block for ever
     with os.fdopen(descriptor, "rb") as file:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise TransportError(f"path must name a file; got {str(path)!r}")
+            raise TransportError("path must name a file; got %(path)s", path=repr(str(path)))
         yield Recording(file, path)

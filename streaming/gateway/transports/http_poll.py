@@ -38,10 +38,18 @@ class HttpPollOptions:
     headers: Mapping = option({}, "request headers, for instance an API key", shape="texts")
 
     def __post_init__(self) -> None:
-        check(is_http(self.url), f"url must begin with http:// or https:// and name a host; got {self.url!r}")
-        check(0 < self.interval_s <= 86_400, f"interval_s must lie in (0, 86400]; got {self.interval_s!r}")
+        check(
+            is_http(self.url),
+            "url must begin with http:// or https:// and name a host; got %(url)s",
+            url=repr(self.url),
+        )
+        check(
+            0 < self.interval_s <= 86_400,
+            "interval_s must lie in (0, 86400]; got %(interval_s)s",
+            interval_s=repr(self.interval_s),
+        )
         texts = all(isinstance(text, str) for item in self.headers.items() for text in item)
-        check(texts, f"headers must be texts by name; got {self.headers!r}")
+        check(texts, "headers must be texts by name; got %(headers)s", headers=repr(self.headers))
 
 
 class HttpPoll(Restricted, LiveTransport):
@@ -77,9 +85,13 @@ class HttpPoll(Restricted, LiveTransport):
                 return Chunk(payload=body, mark=Mark.DOCUMENT_END)
         except aiohttp.ClientResponseError as error:
             answer = f"{error.status} {error.message}"
-            raise TransportError(f"{self.options.url} must answer 200 or 304; got {answer}") from None
+            raise TransportError(
+                "%(url)s must answer 200 or 304; got %(answer)s", url=self.options.url, answer=answer
+            ) from None
         except aiohttp.ClientError as error:
-            raise TransportError(f"{self.options.url}: {error or type(error).__name__}") from None
+            raise TransportError(
+                "%(url)s: %(error)s", url=self.options.url, error=error or type(error).__name__
+            ) from None
 
 
 async def _body(response):
@@ -87,5 +99,9 @@ async def _body(response):
     async for part in response.content.iter_chunked(READ_BYTES):
         body += part
         if len(body) > _BODY_BYTES:
-            raise TransportError(f"a document must not exceed {_BODY_BYTES} bytes; {response.url} sends more")
+            raise TransportError(
+                "a document must not exceed %(body_bytes)s bytes; %(url)s sends more",
+                body_bytes=_BODY_BYTES,
+                url=response.url,
+            )
     return bytes(body)

@@ -29,7 +29,7 @@ class PipeOptions:
     live: bool = option(True, "off: the writer waits while the engine is busy, instead of the feed being conflated")
 
     def __post_init__(self) -> None:
-        check(bool(self.path), f"path must name a pipe; got {self.path!r}")
+        check(bool(self.path), "path must name a pipe; got %(path)s", path=repr(self.path))
 
 
 class Pipe(Restricted):
@@ -76,7 +76,7 @@ def open_descriptor(path: Path) -> int:
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW)
     if not stat.S_ISFIFO(os.fstat(descriptor).st_mode):
         os.close(descriptor)
-        raise TransportError(f"path must name a pipe (made by mkfifo); got {str(path)!r}")
+        raise TransportError("path must name a pipe (made by mkfifo); got %(path)s", path=repr(str(path)))
     return descriptor
 
 

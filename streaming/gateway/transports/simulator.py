@@ -26,11 +26,26 @@ class SimulatorOptions:
     pace: float = option(1.0, "how much faster than the clock the objects live, up to 1000")
 
     def __post_init__(self) -> None:
-        check(self.fleet in FLEETS, f"fleet must be one of {', '.join(FLEETS)}; got {self.fleet!r}")
-        check(1 <= self.count <= _MOST_OBJECTS, f"count must lie in [1, {_MOST_OBJECTS}]; got {self.count!r}")
-        check(self.seed >= 0, f"seed must not be negative; got {self.seed!r}")
-        check(0.01 <= self.step_s <= 3600, f"step_s must lie in [0.01, 3600]; got {self.step_s!r}")
-        check(0 < self.pace <= _FASTEST, f"pace must lie in (0, {_FASTEST}]; got {self.pace!r}")
+        check(
+            self.fleet in FLEETS,
+            "fleet must be one of %(options)s; got %(fleet)s",
+            options=", ".join(FLEETS),
+            fleet=repr(self.fleet),
+        )
+        check(
+            1 <= self.count <= _MOST_OBJECTS,
+            "count must lie in [1, %(most_objects)s]; got %(count)s",
+            most_objects=_MOST_OBJECTS,
+            count=repr(self.count),
+        )
+        check(self.seed >= 0, "seed must not be negative; got %(seed)s", seed=repr(self.seed))
+        check(0.01 <= self.step_s <= 3600, "step_s must lie in [0.01, 3600]; got %(step_s)s", step_s=repr(self.step_s))
+        check(
+            0 < self.pace <= _FASTEST,
+            "pace must lie in (0, %(fastest)s]; got %(pace)s",
+            fastest=_FASTEST,
+            pace=repr(self.pace),
+        )
 
 
 class Simulator(LiveTransport):

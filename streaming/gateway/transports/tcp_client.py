@@ -33,9 +33,9 @@ class TcpClientOptions:
     idle_s: float = option(300.0, "longest silence before the connection is made anew; 0 for any", minimum=0)
 
     def __post_init__(self) -> None:
-        check(bool(self.host), f"host must be a name or an address; got {self.host!r}")
+        check(bool(self.host), "host must be a name or an address; got %(host)s", host=repr(self.host))
         check_port(self.port)
-        check(self.idle_s >= 0, f"idle_s must not be negative; got {self.idle_s!r}")
+        check(self.idle_s >= 0, "idle_s must not be negative; got %(idle_s)s", idle_s=repr(self.idle_s))
 
 
 class TcpClient(Restricted, LiveTransport):
@@ -63,7 +63,7 @@ class TcpClient(Restricted, LiveTransport):
             yield Chunk(mark=Mark.DOCUMENT_END)
         finally:
             writer.close()
-        raise TransportError(f"a live feed must not end; {host}:{port} closed the connection")
+        raise TransportError("a live feed must not end; %(host)s:%(port)s closed the connection", host=host, port=port)
 
     async def _connect(self, host, port):
         """Connect to the first address in reach that answers.
@@ -75,7 +75,7 @@ class TcpClient(Restricted, LiveTransport):
         addresses = dict.fromkeys(address[0] for *_, address in found)
         allowed = [address for address in addresses if self.access.reaches(host, address, local=True)]
         if not allowed:
-            raise TransportError(self.access.unreachable(host, local=True))
+            raise TransportError.of(self.access.unreachable(host, local=True))
         for address in allowed[:-1]:
             with contextlib.suppress(OSError):
                 return await asyncio.open_connection(address, port)
@@ -86,4 +86,4 @@ class TcpClient(Restricted, LiveTransport):
             async with asyncio.timeout(self.options.idle_s or None):
                 return await reader.read(READ_BYTES)
         except TimeoutError:
-            raise TransportError(f"a feed must not be silent for {self.options.idle_s:g} s") from None
+            raise TransportError("a feed must not be silent for %(idle_s)g s", idle_s=self.options.idle_s) from None

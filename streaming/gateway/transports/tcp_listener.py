@@ -36,8 +36,8 @@ class TcpListenerOptions:
 
     def __post_init__(self) -> None:
         check_port(self.port, lowest=0)
-        check(self.clients >= 1, f"clients must be at least 1; got {self.clients!r}")
-        check(self.idle_s >= 0, f"idle_s must not be negative; got {self.idle_s!r}")
+        check(self.clients >= 1, "clients must be at least 1; got %(clients)s", clients=repr(self.clients))
+        check(self.idle_s >= 0, "idle_s must not be negative; got %(idle_s)s", idle_s=repr(self.idle_s))
 
 
 class TcpListener(LiveTransport):

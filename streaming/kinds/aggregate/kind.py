@@ -20,9 +20,16 @@ from streaming.kinds.fields import check_kept
 from streaming.kinds.moving_range.kind import MovingRangeKind
 from streaming.kinds.parts import Box, UserFilter, check_keys, given, parse_choice, parse_number, parse_text
 from streaming.kinds.range.kind import RangeKind
+from streaming.language import gettext, gettext_noop
 from streaming.spaces import Space
 
-_WORDS = {"count": "count", "min": "smallest", "max": "largest", "sum": "sum of", "avg": "average"}
+_WORDS = {
+    "count": gettext_noop("count"),
+    "min": gettext_noop("smallest"),
+    "max": gettext_noop("largest"),
+    "sum": gettext_noop("sum of"),
+    "avg": gettext_noop("average"),
+}
 # The kinds whose answers can be aggregated; the first that claims a document reads it.
 _RANGES: tuple[Kind[Any], ...] = (MovingRangeKind(), RangeKind())
 
@@ -38,7 +45,7 @@ class AggregateKind(Kind[AggregatePlan]):
     def parse(self, document: dict[str, Any], space: Space) -> AggregatePlan:
         of = next((kind for kind in _RANGES if kind.claims(document)), None)
         if of is None:
-            raise InvalidPlan(f"aggregate belongs to the kind range; got {document['kind']}")
+            raise InvalidPlan("aggregate belongs to the kind range; got %(kind)s", kind=document["kind"])
         plan = of.parse(document, space)
         check_kept(plan.emit)
         return AggregatePlan(plan, parse_aggregate(document["aggregate"], space))
@@ -50,9 +57,9 @@ class AggregateKind(Kind[AggregatePlan]):
         aggregate = document["aggregate"]
         of = aggregate.get("property") or aggregate.get("dimension")
         members = next(kind for kind in _RANGES if kind.claims(document)).words(document, unit)
-        groups = f", by {aggregate['group_by']}" if aggregate.get("group_by") else ""
+        groups = gettext(", by %(group_by)s") % {"group_by": aggregate["group_by"]} if aggregate.get("group_by") else ""
         thresholds = ", ".join(Threshold(**threshold).name for threshold in aggregate.get("thresholds", ()))
-        words = " ".join(filter(None, [_WORDS[aggregate["function"]], of, members]))
+        words = " ".join(filter(None, [gettext(_WORDS[aggregate["function"]]), of, members]))
         return words + groups + (thresholds and f"; {thresholds}")
 
     def definition(self) -> dict[str, Any]:
@@ -91,22 +98,28 @@ def _of(plan):
 def parse_aggregate(document: Any, space: Space) -> Aggregate:
     """Return the aggregate that a JSON object describes."""
     if not isinstance(document, dict):
-        raise InvalidPlan(f"aggregate must be an object with a function; got {document!r:.200}")
+        raise InvalidPlan(
+            "aggregate must be an object with a function; got %(document)s", document=f"{document!r:.200}"
+        )
     check_keys(document, AGGREGATE_KEYS, "aggregate")
     if "function" not in document:
-        raise InvalidPlan(f"aggregate needs a function, one of {', '.join(FUNCTIONS)}; got none")
+        raise InvalidPlan("aggregate needs a function, one of %(functions)s; got none", functions=", ".join(FUNCTIONS))
     function = parse_choice(document, "function", FUNCTIONS)
     named = given(document, ("property", "dimension"))
     if function == "count" and named:
-        raise InvalidPlan(f"aggregate: count has neither property nor dimension; got {', '.join(named)}")
+        raise InvalidPlan("aggregate: count has neither property nor dimension; got %(named)s", named=", ".join(named))
     if function != "count" and len(named) != 1:
         got = ", ".join(named) or "none"
-        raise InvalidPlan(f"aggregate: {function} must have one of property, dimension; got {got}")
+        raise InvalidPlan(
+            "aggregate: %(function)s must have one of property, dimension; got %(got)s", function=function, got=got
+        )
     texts = {name: _text(document, name) for name in ("property", "dimension", "group_by")}
     dimensions = [dimension.name for dimension in space.dimensions]
     if texts["dimension"] and texts["dimension"] not in dimensions:
         raise InvalidPlan(
-            f"aggregate: dimension must be one of {', '.join(dimensions)}; got {texts['dimension']!r:.200}"
+            "aggregate: dimension must be one of %(dimensions)s; got %(dimension)s",
+            dimensions=", ".join(dimensions),
+            dimension=f"{texts['dimension']!r:.200}",
         )
     return Aggregate(function, thresholds=_thresholds(document.get("thresholds", [])), **texts)
 
@@ -117,24 +130,32 @@ def _text(document, name):
 
 def _thresholds(documents):
     if not isinstance(documents, list) or len(documents) > MAX_THRESHOLDS:
-        raise InvalidPlan(f"thresholds must be a list of at most {MAX_THRESHOLDS} objects; got {documents!r:.200}")
+        raise InvalidPlan(
+            "thresholds must be a list of at most %(max_thresholds)s objects; got %(documents)s",
+            max_thresholds=MAX_THRESHOLDS,
+            documents=f"{documents!r:.200}",
+        )
     thresholds = tuple(map(_threshold, documents))
     if len(set(thresholds)) < len(thresholds):
         names = ", ".join(threshold.name for threshold in thresholds)
-        raise InvalidPlan(f"thresholds must differ from each other; got {names}")
+        raise InvalidPlan("thresholds must differ from each other; got %(names)s", names=names)
     return thresholds
 
 
 def _threshold(document):
     if not isinstance(document, dict):
-        raise InvalidPlan(f"a threshold must be an object with above or below; got {document!r:.200}")
-    check_keys(document, THRESHOLD_KEYS, "a threshold")
+        raise InvalidPlan(
+            "a threshold must be an object with above or below; got %(document)s", document=f"{document!r:.200}"
+        )
+    check_keys(document, THRESHOLD_KEYS, gettext("a threshold"))
     named = given(document, ("above", "below"))
     if len(named) != 1:
-        raise InvalidPlan(f"a threshold must have one of above, below; got {', '.join(named) or 'none'}")
-    limit = {named[0]: parse_number(document[named[0]], f"a threshold: {named[0]}")}
+        raise InvalidPlan(
+            "a threshold must have one of above, below; got %(named)s", named=", ".join(named) or gettext("none")
+        )
+    limit = {named[0]: parse_number(document[named[0]], gettext("a threshold: %(named)s") % {"named": named[0]})}
     return Threshold(
-        **limit, for_s=parse_number(document.get("for_s", 0.0), "a threshold: for_s", lo=0.0, hi=MAX_FOR_S)
+        **limit, for_s=parse_number(document.get("for_s", 0.0), gettext("a threshold: for_s"), lo=0.0, hi=MAX_FOR_S)
     )
 
 

@@ -12,6 +12,7 @@ from streaming.kinds.base import Evaluation, Kind
 from streaming.kinds.fields import common, emitted, opening
 from streaming.kinds.parts import Box, box_document, check_keys, parse_number
 from streaming.kinds.schema import of_kind
+from streaming.language import gettext
 from streaming.spaces import Space
 
 
@@ -22,9 +23,11 @@ class ApproachKind(Kind[ApproachPlan]):
     refinement = "streaming.operators.approaches:Approaches"
 
     def parse(self, document: dict[str, Any], space: Space) -> ApproachPlan:
-        check_keys(document, APPROACH_KEYS, "a predicted entry")
+        check_keys(document, APPROACH_KEYS, gettext("a predicted entry"))
         if not space.geographic:
-            raise InvalidPlan(f"a predicted entry needs a space with longitude and latitude; got {space.name!r}")
+            raise InvalidPlan(
+                "a predicted entry needs a space with longitude and latitude; got %(name)s", name=repr(space.name)
+            )
         target, filters = parse_area_value(document.get("target"), "target", space)
         if target is None:
             raise InvalidPlan("target must be the area that objects will enter; got none")
@@ -39,8 +42,11 @@ class ApproachKind(Kind[ApproachPlan]):
 
     def words(self, document: dict[str, Any], unit: str) -> str:
         target = document["target"]
-        place = f"in {words.box(target)}" if "lo" in target else words.shape(target, unit)
-        return f"will be {place} within {words.number(document['within_s'])} s"
+        place = gettext("in %(words)s") % {"words": words.box(target)} if "lo" in target else words.shape(target, unit)
+        return gettext("will be %(place)s within %(words)s s") % {
+            "place": place,
+            "words": words.number(document["within_s"]),
+        }
 
     def definition(self) -> dict[str, Any]:
         return definition()

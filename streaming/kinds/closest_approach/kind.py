@@ -14,6 +14,7 @@ from streaming.kinds.join.plan import Partners
 from streaming.kinds.parts import UserFilter, check_keys, parse_number
 from streaming.kinds.schema import of_kind
 from streaming.kinds.words import number, within
+from streaming.language import gettext
 from streaming.spaces import Space
 
 
@@ -23,14 +24,16 @@ class ClosestApproachKind(Kind[ClosestApproachPlan]):
     name, written, plan_class = "closest_approach", "closest_approach", ClosestApproachPlan
 
     def parse(self, document: dict[str, Any], space: Space) -> ClosestApproachPlan:
-        check_keys(document, KEYS, "a closest approach")
+        check_keys(document, KEYS, gettext("a closest approach"))
         if not space.geographic:
-            raise InvalidPlan(f"a closest approach needs a space with longitude and latitude; got {space.name!r}")
+            raise InvalidPlan(
+                "a closest approach needs a space with longitude and latitude; got %(name)s", name=repr(space.name)
+            )
         fields = located(document, space)
         check_kept(fields["emit"])
         mirrored = document.get("mirrored", False)
         if not isinstance(mirrored, bool):
-            raise InvalidPlan(f"mirrored must be true or false; got {mirrored!r:.200}")
+            raise InvalidPlan("mirrored must be true or false; got %(mirrored)s", mirrored=f"{mirrored!r:.200}")
         return ClosestApproachPlan(
             partners=_partners(document.get("join"), fields["stream"], space),
             within_m=parse_number(document.get("within_m"), "within_m", above=0.0, hi=MOST_WITHIN_M),
@@ -47,8 +50,16 @@ class ClosestApproachKind(Kind[ClosestApproachPlan]):
         return opening(plan) | {"join": partners} | own | emitted(plan, space) | area_of(plan, space, whole(space))
 
     def words(self, document: dict[str, Any], unit: str) -> str:
-        near = f"will come within {number(document['within_m'])}{unit} of {document['join']['stream']}"
-        return f"{near} in {duration(document['within_s'])}{within(document, unit)}"
+        near = gettext("will come within %(within_m)s%(unit)s of %(stream)s") % {
+            "within_m": number(document["within_m"]),
+            "unit": unit,
+            "stream": document["join"]["stream"],
+        }
+        return gettext("%(near)s in %(within_s)s%(unit)s") % {
+            "near": near,
+            "within_s": duration(document["within_s"]),
+            "unit": within(document, unit),
+        }
 
     def definition(self) -> dict[str, Any]:
         return definition()
@@ -76,7 +87,7 @@ def _partners(document: Any, stream: str, space: Space) -> Partners:
     """Return the partners that the key `join` describes; without it, all objects of the query's own stream."""
     document = {"stream": stream} if document is None else document
     if not isinstance(document, dict):
-        raise InvalidPlan(f"join must be an object with stream; got {document!r:.200}")
-    check_keys(document, PARTNER_KEYS, "join of a closest approach")
+        raise InvalidPlan("join must be an object with stream; got %(document)s", document=f"{document!r:.200}")
+    check_keys(document, PARTNER_KEYS, gettext("join of a closest approach"))
     # The boxes that are compared are those of the ways.
     return parse_partners({**document, "predicate": "boxes"}, space, ("stream",))

@@ -10,6 +10,7 @@ from streaming.kinds.join import times
 from streaming.kinds.join.time_kind import TimeJoinKind
 from streaming.kinds.parts import Enlargement, check_keys, parse_amount, parse_text
 from streaming.kinds.words import number, within
+from streaming.language import gettext
 from streaming.spaces import Space
 
 
@@ -20,7 +21,7 @@ class EncounterKind(TimeJoinKind[EncounterPlan]):
     operator = "streaming.operators.encounters:Encounter"
 
     def parse(self, document: dict[str, Any], space: Space) -> EncounterPlan:
-        fields = times.parsed(document, space, KEYS, "an encounter", kept=True)
+        fields = times.parsed(document, space, KEYS, gettext("an encounter"), kept=True)
         return EncounterPlan(
             for_s=times.seconds(document, "for_s", lo=0.0),
             gap_s=times.seconds(document, "gap_s", GAP_S, above=0.0),
@@ -35,9 +36,16 @@ class EncounterKind(TimeJoinKind[EncounterPlan]):
         return times.written(plan, space, own)
 
     def words(self, document: dict[str, Any], unit: str) -> str:
-        near = f"{times.near_words(document['join'], unit)} for at least {duration(document['for_s'])}"
+        near = gettext("%(times)s for at least %(for_s)s") % {
+            "times": times.near_words(document["join"], unit),
+            "for_s": duration(document["for_s"]),
+        }
         if away := document.get("away_from"):
-            near += f", more than {number(away['distance'])}{unit} from {away['layer']}"
+            near += gettext(", more than %(distance)s%(unit)s from %(layer)s") % {
+                "distance": number(away["distance"]),
+                "unit": unit,
+                "layer": away["layer"],
+            }
         return near + within(document, unit)
 
     def definition(self) -> dict[str, Any]:
@@ -62,7 +70,11 @@ class EncounterKind(TimeJoinKind[EncounterPlan]):
 
 def duration(seconds: float) -> str:
     """Return a number of seconds in words, in minutes if they are whole: for instance "30 min"."""
-    return f"{number(seconds / 60)} min" if seconds and seconds % 60 == 0 else f"{number(seconds)} s"
+    return (
+        gettext("%(seconds)s min") % {"seconds": number(seconds / 60)}
+        if seconds and seconds % 60 == 0
+        else f"{number(seconds)} s"
+    )
 
 
 def _away_from(document):
@@ -70,7 +82,9 @@ def _away_from(document):
     if document is None:
         return None
     if not isinstance(document, dict):
-        raise InvalidPlan(f"away_from must be an object with layer and distance; got {document!r:.200}")
+        raise InvalidPlan(
+            "away_from must be an object with layer and distance; got %(document)s", document=f"{document!r:.200}"
+        )
     check_keys(document, ("layer", "distance"), "away_from")
     layer = parse_text(document.get("layer"), "away_from: layer")
     return AwayFrom(layer, parse_amount(document.get("distance"), "away_from: distance"))

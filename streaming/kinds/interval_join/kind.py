@@ -8,6 +8,7 @@ from streaming.kinds.interval_join.schema import definition
 from streaming.kinds.join import times
 from streaming.kinds.join.time_kind import TimeJoinKind
 from streaming.kinds.words import number, within
+from streaming.language import gettext
 from streaming.spaces import Space
 
 # By default a bin is as long as the interval, but at least this long.
@@ -21,10 +22,12 @@ class IntervalJoinKind(TimeJoinKind[IntervalJoinPlan]):
     operator = "streaming.operators.time_joins:IntervalJoin"
 
     def parse(self, document: dict[str, Any], space: Space) -> IntervalJoinPlan:
-        fields = times.parsed(document, space, KEYS, "an interval join")
+        fields = times.parsed(document, space, KEYS, gettext("an interval join"))
         lower_s, upper_s = (times.seconds(document, name, lo=-times.MOST_S) for name in ("lower_s", "upper_s"))
         if lower_s > upper_s:
-            raise InvalidPlan(f"lower_s must be at most upper_s; got {lower_s:g} and {upper_s:g}")
+            raise InvalidPlan(
+                "lower_s must be at most upper_s; got %(lower_s)g and %(upper_s)g", lower_s=lower_s, upper_s=upper_s
+            )
         bin_s = times.seconds(document, "bin_s", max(upper_s - lower_s, LEAST_BIN_S), above=0.0)
         return IntervalJoinPlan(lower_s=lower_s, upper_s=upper_s, bin_s=bin_s, **fields)
 
@@ -33,7 +36,12 @@ class IntervalJoinKind(TimeJoinKind[IntervalJoinPlan]):
 
     def words(self, document: dict[str, Any], unit: str) -> str:
         lower, upper = (number(document[name]) for name in ("lower_s", "upper_s"))
-        return f"{times.near_words(document['join'], unit)}, {lower} to {upper} s later{within(document, unit)}"
+        return gettext("%(times)s, %(lower)s to %(upper)s s later%(unit)s") % {
+            "times": times.near_words(document["join"], unit),
+            "lower": lower,
+            "upper": upper,
+            "unit": within(document, unit),
+        }
 
     def definition(self) -> dict[str, Any]:
         return definition()

@@ -11,6 +11,7 @@ from streaming.kinds.join.schema import definition, definitions
 from streaming.kinds.parts import Enlargement, UserFilter, check_keys, transform_document
 from streaming.kinds.schema import of_kind
 from streaming.kinds.words import number, within
+from streaming.language import gettext
 from streaming.spaces import Space
 
 
@@ -22,7 +23,7 @@ class JoinKind(Kind[JoinPlan]):
     refinement = "streaming.operators.spatial_join:SpatialJoins"
 
     def parse(self, document: dict[str, Any], space: Space) -> JoinPlan:
-        check_keys(document, JOIN_KEYS, "a join")
+        check_keys(document, JOIN_KEYS, gettext("a join"))
         return JoinPlan(partners=parse_partners(document.get("join"), space), **compared(document, space))
 
     def document(self, plan: JoinPlan, space: Space) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from streaming.kinds.parts import (
     parse_text,
     parse_where,
 )
+from streaming.language import gettext
 from streaming.spaces import Space
 
 
@@ -33,16 +34,27 @@ def parse_partners(document: Any, space: Space, sources: tuple[str, ...] = SOURC
         If the value breaks a rule. The message says the rule and the value.
     """
     if not isinstance(document, dict):
-        raise InvalidPlan(f"join must be an object with one of {', '.join(sources)}; got {document!r:.200}")
+        raise InvalidPlan(
+            "join must be an object with one of %(sources)s; got %(document)s",
+            sources=", ".join(sources),
+            document=f"{document!r:.200}",
+        )
     check_keys(document, (*sources, *PARTNERS_KEYS[len(SOURCES) :]), "join")
     named = [source for source in sources if document.get(source) is not None]
     if len(named) != 1:
-        raise InvalidPlan(f"join must have one of {', '.join(sources)}; got {', '.join(named) or 'none'}")
+        raise InvalidPlan(
+            "join must have one of %(sources)s; got %(named)s",
+            sources=", ".join(sources),
+            named=", ".join(named) or gettext("none"),
+        )
     predicate = parse_choice(document, "predicate", PREDICATES)
     if predicate == "disjoint" and named == ["stream"]:
         raise InvalidPlan("the partners of disjoint must be a layer, or stored; got a stream")
     if (predicate == "dwithin") != ("distance" in document):
-        raise InvalidPlan(f"distance belongs to the predicate dwithin, which needs it; got {document!r:.200}")
+        raise InvalidPlan(
+            "distance belongs to the predicate dwithin, which needs it; got %(document)s",
+            document=f"{document!r:.200}",
+        )
     return Partners(
         source=named[0],
         name=parse_text(document[named[0]], f"join: {named[0]}"),

@@ -16,6 +16,7 @@ from streaming.kinds.join.partners import parse_partners, partners_document
 from streaming.kinds.parts import check_keys, parse_number, parse_transform, transform_document
 from streaming.kinds.schema import Schema, allow_null, given_as, object_schema, ref
 from streaming.kinds.words import number
+from streaming.language import gettext
 from streaming.spaces import Space
 
 # Reports wait in memory for as long, and a month of any feed is more than a machine has.
@@ -45,12 +46,13 @@ def parsed(
     check_keys(document, tuple(keys), what)
     mirrored = document.get("mirrored", False)
     if not isinstance(mirrored, bool):
-        raise InvalidPlan(f"mirrored must be true or false; got {mirrored!r:.200}")
+        raise InvalidPlan("mirrored must be true or false; got %(mirrored)s", mirrored=f"{mirrored!r:.200}")
     if kept:
         check_kept(document.get("emit", "changes"))
     elif document.get("emit", "all") != "all":
         raise InvalidPlan(
-            f"emit must be all: each pair is told once, and no answer is kept; got {document['emit']!r:.80}"
+            "emit must be all: each pair is told once, and no answer is kept; got %(emit)s",
+            emit=f"{document['emit']!r:.80}",
         )
     return located(document if kept else {"emit": "all"} | document, space) | {
         "partners": parse_partners(document.get("join"), space, ("stream",)),
@@ -110,5 +112,9 @@ def amount(**limits: float) -> Schema:
 def near_words(join: dict[str, Any], unit: str) -> str:
     """Say in words what a pair must satisfy, given the key `join`: for instance "within 500 m of buses"."""
     if join["predicate"] == "dwithin":
-        return f"within {number(join['distance'])}{unit} of {join['stream']}"
+        return gettext("within %(distance)s%(unit)s of %(stream)s") % {
+            "distance": number(join["distance"]),
+            "unit": unit,
+            "stream": join["stream"],
+        }
     return f"{join['predicate']} {join['stream']}"

@@ -12,6 +12,7 @@ from streaming.kinds.knn.plan import MAX_ALPHA, MAX_K, NEAREST_KEYS, NearestPlan
 from streaming.kinds.knn.schema import definition
 from streaming.kinds.parts import check_keys, parse_number
 from streaming.kinds.schema import of_kind
+from streaming.language import gettext, thousands
 from streaming.spaces import Space
 
 
@@ -22,11 +23,11 @@ class NearestKind(Kind[NearestPlan]):
     boxes = ("area",)
 
     def parse(self, document: dict[str, Any], space: Space) -> NearestPlan:
-        check_keys(document, NEAREST_KEYS, "a query for nearest neighbours")
+        check_keys(document, NEAREST_KEYS, gettext("a query for nearest neighbours"))
         around, shared = document.get("around"), located(document, space)
         check_kept(shared["emit"])
         focus = parse_focus(around, shared["stream"], space)
-        check_keys(around or {}, FOCUS_KEYS, "around, of a query for nearest neighbours,")
+        check_keys(around or {}, FOCUS_KEYS, gettext("around, of a query for nearest neighbours,"))
         limit = document.get("max_distance")
         return NearestPlan(
             focus=focus,
@@ -43,8 +44,14 @@ class NearestKind(Kind[NearestPlan]):
 
     def words(self, document: dict[str, Any], unit: str) -> str:
         limit = document.get("max_distance")
-        farthest = f", at most {words.number(limit)}{unit} away" if limit else ""
-        nearest = f"the {document['k']:,} nearest to {words.focus(document['around'])}{farthest}"
+        farthest = (
+            gettext(", at most %(words)s%(unit)s away") % {"words": words.number(limit), "unit": unit} if limit else ""
+        )
+        nearest = gettext("the %(k)s nearest to %(words)s%(farthest)s") % {
+            "k": thousands(document["k"]),
+            "words": words.focus(document["around"]),
+            "farthest": farthest,
+        }
         return nearest + words.within(document, unit)
 
     def definition(self) -> dict[str, Any]:
@@ -65,7 +72,12 @@ class NearestKind(Kind[NearestPlan]):
 
 def _whole_number(value, name, most):
     if isinstance(value, bool) or not isinstance(value, int | float) or value not in range(1, most + 1):
-        raise InvalidPlan(f"{name} must be a whole number of 1 to {most:,}; got {value!r:.200}")
+        raise InvalidPlan(
+            "%(name)s must be a whole number of 1 to %(most)s; got %(value)s",
+            name=name,
+            most=thousands(most),
+            value=f"{value!r:.200}",
+        )
     return int(value)
 
     def reach(self, plan: NearestPlan) -> float:

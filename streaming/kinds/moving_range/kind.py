@@ -20,6 +20,7 @@ from streaming.kinds.moving_range.plan import MOVING_KEYS, MovingRangePlan
 from streaming.kinds.moving_range.schema import definition
 from streaming.kinds.parts import check_keys
 from streaming.kinds.schema import given_as
+from streaming.language import gettext
 from streaming.spaces import Space
 
 
@@ -35,8 +36,10 @@ class MovingRangeKind(Kind[MovingRangePlan]):
     def parse(self, document: dict[str, Any], space: Space) -> MovingRangePlan:
         fixed = [name for name in ("compare", "report", "transform") if name in document]
         if fixed:
-            raise InvalidPlan(f"a plan has around, or compare, report and transform; got around and {', '.join(fixed)}")
-        check_keys(document, MOVING_KEYS, "a range query with around")
+            raise InvalidPlan(
+                "a plan has around, or compare, report and transform; got around and %(fixed)s", fixed=", ".join(fixed)
+            )
+        check_keys(document, MOVING_KEYS, gettext("a range query with around"))
         around, shared = document["around"], located(document, space)
         check_kept(shared["emit"])
         focus = parse_focus(around, shared["stream"], space)
@@ -73,9 +76,16 @@ def _about(around, unit):
     """Return the range about a focus as text."""
     focus = words.focus(around)
     if "radius" in around:
-        return f"within {words.number(around['radius'])}{unit} of {focus}"
+        return gettext("within %(words)s%(unit)s of %(focus)s") % {
+            "words": words.number(around["radius"]),
+            "unit": unit,
+            "focus": focus,
+        }
     if "polygon" in around:
-        return f"in a polygon of {len(around['polygon'])} corners around {focus}"
+        return gettext("in a polygon of %(count)s corners around %(focus)s") % {
+            "count": len(around["polygon"]),
+            "focus": focus,
+        }
     halves = [*around["half_widths"], None][:2]
     sides = " × ".join("any" if half is None else f"{words.number(2 * half)}{unit}" for half in halves)
-    return f"in {sides} around {focus}"
+    return gettext("in %(sides)s around %(focus)s") % {"sides": sides, "focus": focus}

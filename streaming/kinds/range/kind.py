@@ -12,6 +12,7 @@ from streaming.kinds.fields import area_of, compared, emitted, opening, whole
 from streaming.kinds.parts import Box, box_document, check_keys, parse_box, parse_choice, transform_document
 from streaming.kinds.range.plan import RANGE_KEYS, REPORTS, RangePlan
 from streaming.kinds.range.schema import definition
+from streaming.language import gettext
 from streaming.spaces import Space
 
 
@@ -22,7 +23,9 @@ class RangeKind(Kind[RangePlan]):
     boxes = ("area", "compare")
 
     def parse(self, document: dict[str, Any], space: Space) -> RangePlan:
-        check_keys({name: value for name, value in document.items() if name != "around"}, RANGE_KEYS, "a range query")
+        check_keys(
+            {name: value for name, value in document.items() if name != "around"}, RANGE_KEYS, gettext("a range query")
+        )
         if document.get("area") is None and document.get("compare") is None:
             raise InvalidPlan("a plan needs an area or a compare box, or around; got none of them")
         report = parse_choice(document, "report", REPORTS)
@@ -53,7 +56,8 @@ class RangeKind(Kind[RangePlan]):
         compare, area = document.get("compare"), words.within(document, unit)
         if compare is None and area:
             return area.strip()
-        return f"{document.get('report', 'inside')} {words.box(compare or document['area'])}{area}"
+        text = gettext("outside %(box)s") if document.get("report") == "outside" else gettext("inside %(box)s")
+        return text % {"box": words.box(compare or document["area"])} + area
 
     def definition(self) -> dict[str, Any]:
         return definition()

@@ -18,6 +18,7 @@ import numpy as np
 
 from streaming.errors import InvalidPlan
 from streaming.kinds.parts import check_keys, given, parse_number, parse_text
+from streaming.language import gettext
 
 MOST_QUERIES = 8
 MOST_DEPTH = 8
@@ -90,9 +91,16 @@ class Condition:
 def parse_condition(document: Any, name: str, depth: int = 0) -> Condition:
     """Return the condition that a JSON object with one key describes; raise `InvalidPlan` if it breaks a rule."""
     if not isinstance(document, dict) or len(document) != 1 or next(iter(document)) not in OPERATORS:
-        raise InvalidPlan(f"{name} must be an object with one of {', '.join(OPERATORS)}; got {document!r:.200}")
+        raise InvalidPlan(
+            "%(name)s must be an object with one of %(operators)s; got %(document)s",
+            name=name,
+            operators=", ".join(OPERATORS),
+            document=f"{document!r:.200}",
+        )
     if depth > MOST_DEPTH:
-        raise InvalidPlan(f"{name} must have at most {MOST_DEPTH} levels; got more")
+        raise InvalidPlan(
+            "%(name)s must have at most %(most_depth)s levels; got more", name=name, most_depth=MOST_DEPTH
+        )
     ((operator, value),) = document.items()
     if operator == "query":
         return Condition("query", query=_parse_query(value, name))
@@ -101,7 +109,13 @@ def parse_condition(document: Any, name: str, depth: int = 0) -> Condition:
     if operator == "not":
         return Condition("not", (parse_condition(value, f"{name}: not", depth + 1),))
     if not isinstance(value, list) or not 1 <= len(value) <= MOST_QUERIES:
-        raise InvalidPlan(f"{name}: {operator} must be a list of 1 to {MOST_QUERIES} conditions; got {value!r:.200}")
+        raise InvalidPlan(
+            "%(name)s: %(operator)s must be a list of 1 to %(most_queries)s conditions; got %(value)s",
+            name=name,
+            operator=operator,
+            most_queries=MOST_QUERIES,
+            value=f"{value!r:.200}",
+        )
     return Condition(operator, tuple(parse_condition(part, f"{name}: {operator}", depth + 1) for part in value))
 
 
@@ -120,31 +134,55 @@ def in_words(document: dict[str, Any]) -> str:
     """Describe a condition in words, given its JSON object."""
     ((operator, value),) = document.items()
     if operator == "query":
-        return f"in query {value}"
+        return gettext("in query %(value)s") % {"value": value}
     if operator in NUMBERS:
-        side = "below" if value.get("below") is not None else "above"
-        group = f" for {value['group']}" if value.get("group") else ""
-        return f"{operator} of query {value['query']}{group} {side} {value[side]:.15g}"
+        told = {"query": value["query"], "limit": limit_in_words(value.get("below"), value.get("above"))}
+        if operator == "count":
+            return gettext("count of query %(query)s %(limit)s") % told
+        if value.get("group"):
+            return gettext("value of query %(query)s for %(group)s %(limit)s") % (told | {"group": value["group"]})
+        return gettext("value of query %(query)s %(limit)s") % told
     if operator == "not":
-        return f"not ({in_words(value)})" if "query" not in value else f"not {in_words(value)}"
-    joined = (" and " if operator == "all" else " or ").join(map(in_words, value))
+        return (
+            gettext("not (%(value)s)") % {"value": in_words(value)}
+            if "query" not in value
+            else gettext("not %(value)s") % {"value": in_words(value)}
+        )
+    joined = (gettext(" and ") if operator == "all" else gettext(" or ")).join(map(in_words, value))
     return joined if len(value) == 1 else f"({joined})"
+
+
+def limit_in_words(below: float | None, above: float | None) -> str:
+    """Return the limit of a count, or of a value, in words."""
+    if below is None:
+        return gettext("above %(above)s") % {"above": f"{above:.15g}"}
+    return gettext("below %(below)s") % {"below": f"{below:.15g}"}
 
 
 def _parse_query(value, name):
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise InvalidPlan(f"{name}: query must be the number of a query; got {value!r:.80}")
+        raise InvalidPlan(
+            "%(name)s: query must be the number of a query; got %(value)s", name=name, value=f"{value!r:.80}"
+        )
     return value
 
 
 def _parse_number(operator, document, name):
     """Return the term about a number of a whole answer."""
     if not isinstance(document, dict):
-        raise InvalidPlan(f"{name} must be an object with query, and below or above; got {document!r:.200}")
+        raise InvalidPlan(
+            "%(name)s must be an object with query, and below or above; got %(document)s",
+            name=name,
+            document=f"{document!r:.200}",
+        )
     check_keys(document, COUNT_KEYS if operator == "count" else VALUE_KEYS, name)
     named = given(document, ("below", "above"))
     if len(named) != 1:
-        raise InvalidPlan(f"{name} must have one of below, above; got {', '.join(named) or 'none'}")
+        raise InvalidPlan(
+            "%(name)s must have one of below, above; got %(named)s",
+            name=name,
+            named=", ".join(named) or gettext("none"),
+        )
     bounds = {"lo": 0, "hi": MOST_OBJECTS} if operator == "count" else {}
     limit = parse_number(document[named[0]], f"{name}: {named[0]}", **bounds)
     group = document.get("group")

@@ -14,6 +14,7 @@ from streaming.kinds.rule.plan import KEYS, Rate, RulePlan
 from streaming.kinds.rule.schedule import parse_schedule, schedule_document
 from streaming.kinds.rule.schema import definition, definitions
 from streaming.kinds.schema import of_kind
+from streaming.language import gettext
 from streaming.spaces import Space
 
 MOST_OFTEN = 1_000
@@ -25,7 +26,7 @@ class RuleKind(Kind[RulePlan]):
     name, written, plan_class = "rule", "rule", RulePlan
 
     def parse(self, document: dict[str, Any], space: Space) -> RulePlan:
-        check_keys(document, KEYS, "a rule")
+        check_keys(document, KEYS, gettext("a rule"))
         until = document.get("until")
         plan = RulePlan(
             stream=parse_stream(document),
@@ -39,15 +40,19 @@ class RuleKind(Kind[RulePlan]):
         )
         if len(plan.terms) > MOST_QUERIES:
             raise InvalidPlan(
-                f"a rule must name at most {MOST_QUERIES} queries, counts or values; got {len(plan.terms)}"
+                "a rule must name at most %(most_queries)s queries, counts or values; got %(count)s",
+                most_queries=MOST_QUERIES,
+                count=len(plan.terms),
             )
         if plan.whole and any(term.operator == "query" for term in plan.terms):
             raise InvalidPlan("a rule must be about objects (query) or about whole answers (count, value); got both")
         for name, holds in zip(("when", "until"), plan.holds_of_none, strict=True):
             if holds and not plan.whole:
                 raise InvalidPlan(
-                    f"{name} must not hold for objects that are in none of the answers; combine not with a query "
-                    f"that they are in; got {condition_document(plan.until or plan.when)!r:.200}"
+                    "%(name)s must not hold for objects that are in none of the answers; combine not with "
+                    "a query that they are in; got %(until)s",
+                    name=name,
+                    until=f"{condition_document(plan.until or plan.when)!r:.200}",
                 )
         if plan.rate and (plan.for_s or plan.until):
             raise InvalidPlan("rate must be without for_s and until; got both")
@@ -65,15 +70,18 @@ class RuleKind(Kind[RulePlan]):
         return document
 
     def words(self, document: dict[str, Any], unit: str) -> str:
-        told = f"alarm when {conditions.in_words(document['when'])}"
+        told = gettext("alarm when %(conditions)s") % {"conditions": conditions.in_words(document["when"])}
         if rate := document.get("rate"):
-            told += f" more than {rate['more_than']} times in {duration(rate['within_s'])}"
+            told += gettext(" more than %(more_than)s times in %(within_s)s") % {
+                "more_than": rate["more_than"],
+                "within_s": duration(rate["within_s"]),
+            }
         elif document["for_s"]:
-            told += f" for {duration(document['for_s'])}"
+            told += gettext(" for %(for_s)s") % {"for_s": duration(document["for_s"])}
         if until := document.get("until"):
-            told += f", while {conditions.in_words(until)}"
+            told += gettext(", while %(conditions)s") % {"conditions": conditions.in_words(until)}
         if document["rearm_s"]:
-            told += f", not again for {duration(document['rearm_s'])}"
+            told += gettext(", not again for %(rearm_s)s") % {"rearm_s": duration(document["rearm_s"])}
         if document.get("schedule"):
             told += f", {schedule.in_words(document['schedule'])}"
         return told
@@ -98,9 +106,11 @@ def _rate(document):
     if document is None:
         return None
     if not isinstance(document, dict):
-        raise InvalidPlan(f"rate must be an object with more_than and within_s; got {document!r:.200}")
+        raise InvalidPlan(
+            "rate must be an object with more_than and within_s; got %(document)s", document=f"{document!r:.200}"
+        )
     check_keys(document, ("more_than", "within_s"), "rate")
     more_than = parse_number(document.get("more_than"), "rate: more_than", lo=1, hi=MOST_OFTEN)
     if more_than != int(more_than):
-        raise InvalidPlan(f"rate: more_than must be a whole number; got {more_than!r}")
+        raise InvalidPlan("rate: more_than must be a whole number; got %(more_than)s", more_than=repr(more_than))
     return Rate(int(more_than), times.seconds(document, "within_s", above=0.0))

@@ -8,6 +8,7 @@ from zoneinfo import ZoneInfo
 
 from streaming.errors import InvalidPlan
 from streaming.kinds.parts import check_keys
+from streaming.language import gettext
 from streaming.time_zones import is_time_zone
 
 DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
@@ -71,17 +72,28 @@ def parse_schedule(document: Any) -> Schedule | None:
     if document is None:
         return None
     if not isinstance(document, dict):
-        raise InvalidPlan(f"schedule must be an object with {', '.join(KEYS)}; got {document!r:.200}")
+        raise InvalidPlan(
+            "schedule must be an object with %(keys)s; got %(document)s",
+            keys=", ".join(KEYS),
+            document=f"{document!r:.200}",
+        )
     check_keys(document, KEYS, "schedule")
     days = document.get("days", list(DAYS))
     if not isinstance(days, list) or not days or not all(isinstance(day, str) and day in DAYS for day in days):
-        raise InvalidPlan(f"schedule: days must be a list of {', '.join(DAYS)}; got {days!r:.200}")
+        raise InvalidPlan(
+            "schedule: days must be a list of %(days)s; got %(days_2)s", days=", ".join(DAYS), days_2=f"{days!r:.200}"
+        )
     begin, end = (_minutes(document.get(key), key) for key in ("from", "to"))
     if begin in (end, MINUTES_A_DAY):
-        raise InvalidPlan(f"schedule: from must be before 24:00, and not to; got {document['from']!r}")
+        raise InvalidPlan(
+            "schedule: from must be before 24:00, and not to; got %(value)s", value=repr(document["from"])
+        )
     time_zone = document.get("time_zone", "UTC")
     if not is_time_zone(time_zone):
-        raise InvalidPlan(f"schedule: time_zone must be a name such as Europe/Berlin; got {time_zone!r:.80}")
+        raise InvalidPlan(
+            "schedule: time_zone must be a name such as Europe/Berlin; got %(time_zone)s",
+            time_zone=f"{time_zone!r:.80}",
+        )
     return Schedule(tuple(sorted({DAYS.index(day) for day in days})), begin, end, time_zone)
 
 
@@ -95,7 +107,12 @@ def schedule_document(schedule: Schedule) -> dict[str, Any]:
 def in_words(document: dict[str, Any]) -> str:
     """Describe a schedule in words, given its JSON object."""
     days = "" if len(document["days"]) == len(DAYS) else f"{', '.join(document['days'])} "
-    return f"{days}{document['from']} to {document['to']} {document['time_zone']}"
+    return gettext("%(days)s%(from)s to %(to)s %(time_zone)s") % {
+        "days": days,
+        "from": document["from"],
+        "to": document["to"],
+        "time_zone": document["time_zone"],
+    }
 
 
 def _minutes(value, key):
@@ -104,4 +121,8 @@ def _minutes(value, key):
         hours, minutes = map(int, parts)
         if minutes < 60 and 60 * hours + minutes <= MINUTES_A_DAY:
             return 60 * hours + minutes
-    raise InvalidPlan(f"schedule: {key} must be a time of day from 00:00 to 24:00; got {value!r:.80}")
+    raise InvalidPlan(
+        "schedule: %(key)s must be a time of day from 00:00 to 24:00; got %(value)s",
+        key=key,
+        value=f"{value!r:.80}",
+    )

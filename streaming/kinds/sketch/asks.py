@@ -13,6 +13,7 @@ from typing import Any
 
 from streaming.errors import InvalidPlan
 from streaming.kinds.parts import check_keys, given, parse_choice, parse_number, parse_text
+from streaming.language import gettext
 
 # The name under which sets know the key of an element, which is none of its features.
 KEY = "key"
@@ -274,7 +275,12 @@ class Form:
 def _integer(most):
     def parse(value, name):
         if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= most:
-            raise InvalidPlan(f"{name} must be an integer from 1 to {most}; got {value!r:.200}")
+            raise InvalidPlan(
+                "%(name)s must be an integer from 1 to %(most)s; got %(value)s",
+                name=name,
+                most=most,
+                value=f"{value!r:.200}",
+            )
         return value
 
     return parse
@@ -282,19 +288,34 @@ def _integer(most):
 
 def _names(value, name, least=1, most=MAX_FEATURES):
     """Return the names of features in a list, each of which may be there only once."""
-    rule = f"exactly {least}" if least == most else f"{least} to {most}"
+    rule = (
+        gettext("exactly %(least)s") % {"least": least}
+        if least == most
+        else gettext("%(least)s to %(most)s") % {"least": least, "most": most}
+    )
     if not isinstance(value, list) or not least <= len(value) <= most:
-        raise InvalidPlan(f"{name} must be a list of {rule} names of features; got {value!r:.200}")
+        raise InvalidPlan(
+            "%(name)s must be a list of %(rule)s names of features; got %(value)s",
+            name=name,
+            rule=rule,
+            value=f"{value!r:.200}",
+        )
     names = tuple(parse_text(entry, name) for entry in value)
     if len(set(names)) < len(names):
-        raise InvalidPlan(f"{name} must differ from each other; got {', '.join(names):.200}")
+        raise InvalidPlan(
+            "%(name)s must differ from each other; got %(names)s", name=name, names=f"{', '.join(names):.200}"
+        )
     return names
 
 
 def _values(value, name):
     """Return the numbers of a list."""
     if not isinstance(value, list) or len(value) > MAX_FEATURES:
-        raise InvalidPlan(f"{name} must be a list with a number for each feature of by; got {value!r:.200}")
+        raise InvalidPlan(
+            "%(name)s must be a list with a number for each feature of by; got %(value)s",
+            name=name,
+            value=f"{value!r:.200}",
+        )
     return tuple(parse_number(number, name) for number in value)
 
 
@@ -336,20 +357,26 @@ ASK_KEYS = ("question", "features", *dict.fromkeys(key for form in FORMS.values(
 def parse_asks(value: Any) -> tuple[Ask, ...]:
     """Return the questions of a JSON list."""
     if not isinstance(value, list) or not 1 <= len(value) <= MAX_ASKS:
-        raise InvalidPlan(f"ask must be a list of 1 to {MAX_ASKS} questions; got {value!r:.200}")
+        raise InvalidPlan(
+            "ask must be a list of 1 to %(max_asks)s questions; got %(value)s",
+            max_asks=MAX_ASKS,
+            value=f"{value!r:.200}",
+        )
     return tuple(_ask(entry) for entry in value)
 
 
 def _ask(document) -> Ask:
     if not isinstance(document, dict) or "question" not in document:
-        raise InvalidPlan(f"ask: an entry must be an object with a question; got {document!r:.200}")
+        raise InvalidPlan(
+            "ask: an entry must be an object with a question; got %(document)s", document=f"{document!r:.200}"
+        )
     question = parse_choice(document, "question", QUESTIONS)
     form = FORMS[question]
     check_keys(document, ("question", "features", *form.options), question)
     features = _names(document.get("features", []), f"{question}: features", form.least, form.most)
     for key in form.needed:
         if key not in document:
-            raise InvalidPlan(f"{question} must have {key}; got none")
+            raise InvalidPlan("%(question)s must have %(key)s; got none", question=question, key=key)
     options = {
         key: parse(document[key], f"{question}: {key}") for key, parse in form.options.items() if key in document
     }
@@ -360,32 +387,45 @@ def _ask(document) -> Ask:
 
 def _check_contrast(ask):
     if ask.statistic == "correlation" and len(ask.features) < 2:
-        raise InvalidPlan(f"contrast: correlation needs 2 features or more; got {', '.join(ask.features)}")
+        raise InvalidPlan(
+            "contrast: correlation needs 2 features or more; got %(features)s", features=", ".join(ask.features)
+        )
 
 
 def _check_density(ask):
     if ask.lo is None and ask.hi is None:
         raise InvalidPlan("density must have lo or hi or both; got none")
     if ask.lo is not None and ask.hi is not None and ask.lo > ask.hi:
-        raise InvalidPlan(f"density: lo must not exceed hi; got {ask.lo:g} > {ask.hi:g}")
+        raise InvalidPlan("density: lo must not exceed hi; got %(lo)g > %(hi)g", lo=ask.lo, hi=ask.hi)
 
 
 def _check_member(ask):
     named = given(vars(ask), ("value", "text"))
     if len(named) != 1:
-        raise InvalidPlan(f"{ask.question} must have one of value, text; got {', '.join(named) or 'none'}")
+        raise InvalidPlan(
+            "%(question)s must have one of value, text; got %(named)s",
+            question=ask.question,
+            named=", ".join(named) or gettext("none"),
+        )
 
 
 def _check_regression(ask):
     if set(ask.features) & set(ask.by):
-        raise InvalidPlan(f"regression: a feature must not be predicted by itself; got {ask.features[0]} twice")
+        raise InvalidPlan(
+            "regression: a feature must not be predicted by itself; got %(features)s twice",
+            features=ask.features[0],
+        )
     if ask.at and len(ask.at) != len(ask.by):
-        raise InvalidPlan(f"regression: at must have a number for each feature of by, {len(ask.by)}; got {len(ask.at)}")
+        raise InvalidPlan(
+            "regression: at must have a number for each feature of by, %(count)s; got %(count_2)s",
+            count=len(ask.by),
+            count_2=len(ask.at),
+        )
 
 
 def _check_cells(ask):
     if ask.statistic != "count" and not ask.features:
-        raise InvalidPlan(f"cells: {ask.statistic} needs a feature; got none")
+        raise InvalidPlan("cells: %(statistic)s needs a feature; got none", statistic=ask.statistic)
 
 
 _CHECKS: Mapping[type, Callable[[Any], None]] = {

@@ -1,5 +1,7 @@
 """The grammar of queries of a sketch as text, and the words for its terminals in messages."""
 
+from streaming.language import gettext_noop
+
 GRAMMAR = r"""
 start: _SELECT asks _FROM name [where] [against] [confidence] [once]
 
@@ -86,7 +88,7 @@ WORDS = {
     **{f"_{word}": word for word in _KEYWORDS},
     "WITHIN": "WITHIN",
     "TIME": "TIME",
-    "UNIT": "a unit such as HOURS",
+    "UNIT": gettext_noop("a unit such as HOURS"),
     "STAR": "*",
     "LPAR": "(",
     "RPAR": ")",
@@ -95,10 +97,10 @@ WORDS = {
     "MORE": ">",
     "LESS": "<",
     "EQUAL": "=",
-    "COMMA": "a comma",
-    "$END": "the end",
-    "NUMBER": "a number",
-    "TEXT": "a text in single quotes",
-    "NAME": "a name",
-    "QUOTED": "a name",
+    "COMMA": gettext_noop("a comma"),
+    "$END": gettext_noop("the end"),
+    "NUMBER": gettext_noop("a number"),
+    "TEXT": gettext_noop("a text in single quotes"),
+    "NAME": gettext_noop("a name"),
+    "QUOTED": gettext_noop("a name"),
 }

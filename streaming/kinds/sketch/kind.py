@@ -21,6 +21,7 @@ from streaming.kinds.sketch.plan import (
 from streaming.kinds.sketch.schema import definition, definitions
 from streaming.kinds.sketch.times import parse_times, times_document
 from streaming.kinds.sketch.words import described
+from streaming.language import gettext
 from streaming.spaces import Space
 
 
@@ -30,7 +31,7 @@ class SketchKind(Kind[SketchPlan]):
     name, written, plan_class = "sketch", "sketch", SketchPlan
 
     def parse(self, document: dict[str, Any], space: Space) -> SketchPlan:
-        check_keys(document, SKETCH_KEYS, "a query of a sketch")
+        check_keys(document, SKETCH_KEYS, gettext("a query of a sketch"))
         if "ask" not in document:
             raise InvalidPlan("a query of a sketch must have ask, a list of questions; got none")
         asks, place, time = (
@@ -41,11 +42,11 @@ class SketchKind(Kind[SketchPlan]):
         other = _other(document.get("other"), place or (whole(space), ()), time, space)
         contrasts = any(ask.question == "contrast" for ask in asks)
         if contrasts != (other is not None):
-            got = "contrast without other" if contrasts else "other without contrast"
-            raise InvalidPlan(f"other belongs to the question contrast; got {got}")
+            got = gettext("contrast without other") if contrasts else gettext("other without contrast")
+            raise InvalidPlan("other belongs to the question contrast; got %(got)s", got=got)
         once = document.get("once", False)
         if not isinstance(once, bool):
-            raise InvalidPlan(f"once must be true or false; got {once!r:.80}")
+            raise InvalidPlan("once must be true or false; got %(once)s", once=f"{once!r:.80}")
         area, polygon = place or (whole(space), ())
         return SketchPlan(
             stream=parse_stream(document),
@@ -88,29 +89,42 @@ class SketchKind(Kind[SketchPlan]):
 
 def _ranges(documents):
     if not isinstance(documents, list) or len(documents) > MAX_RANGES:
-        raise InvalidPlan(f"ranges must be a list of at most {MAX_RANGES} objects; got {documents!r:.200}")
+        raise InvalidPlan(
+            "ranges must be a list of at most %(max_ranges)s objects; got %(documents)s",
+            max_ranges=MAX_RANGES,
+            documents=f"{documents!r:.200}",
+        )
     ranges = tuple(_range(entry) for entry in documents)
     names = [entry.feature for entry in ranges]
     if len(set(names)) < len(names):
-        raise InvalidPlan(f"the features of ranges must differ from each other; got {', '.join(names):.200}")
+        raise InvalidPlan(
+            "the features of ranges must differ from each other; got %(names)s", names=f"{', '.join(names):.200}"
+        )
     return ranges
 
 
 def _range(document):
     if not isinstance(document, dict):
-        raise InvalidPlan(f"a range must be an object with a feature and its bounds; got {document!r:.200}")
-    check_keys(document, RANGE_KEYS, "a range")
-    feature = parse_text(document.get("feature"), "a range: feature")
-    bounds = {key: parse_number(document[key], f"a range: {key}") for key in RANGE_KEYS[1:] if key in document}
+        raise InvalidPlan(
+            "a range must be an object with a feature and its bounds; got %(document)s",
+            document=f"{document!r:.200}",
+        )
+    check_keys(document, RANGE_KEYS, gettext("a range"))
+    feature = parse_text(document.get("feature"), gettext("a range: feature"))
+    bounds = {
+        key: parse_number(document[key], gettext("a range: %(key)s") % {"key": key})
+        for key in RANGE_KEYS[1:]
+        if key in document
+    }
     for sides in (("lo", "above"), ("hi", "below")):
         if len(given(bounds, sides)) > 1:
-            raise InvalidPlan(f"a range must have one of {', '.join(sides)}; got both")
+            raise InvalidPlan("a range must have one of %(sides)s; got both", sides=", ".join(sides))
     if not bounds:
         raise InvalidPlan("a range must have lo or above, or hi or below; got none")
     found = FeatureRange(feature, **bounds)
     lo, hi = found.bounds
     if lo > hi:
-        raise InvalidPlan(f"a range must have values; got none for {feature:.80}")
+        raise InvalidPlan("a range must have values; got none for %(feature)s", feature=f"{feature:.80}")
     return found
 
 
@@ -129,7 +143,11 @@ def _other(document, place, time, space):
     if document is None:
         return None
     if not isinstance(document, dict) or not given(document, OTHER_KEYS):
-        raise InvalidPlan(f"other must be an object with one of {', '.join(OTHER_KEYS)}; got {document!r:.200}")
+        raise InvalidPlan(
+            "other must be an object with one of %(other_keys)s; got %(document)s",
+            other_keys=", ".join(OTHER_KEYS),
+            document=f"{document!r:.200}",
+        )
     check_keys(document, OTHER_KEYS, "other")
     area, polygon = parse_place(document, "other: ", space) or place
     time = time if document.get("time") is None else parse_times(document["time"], "other: time")

@@ -8,6 +8,7 @@ from typing import Any
 from streaming.errors import InvalidPlan, InvalidSpace
 from streaming.kinds.around import parse_ring
 from streaming.kinds.parts import Box, given, parse_box, parse_number
+from streaming.language import gettext
 from streaming.spaces import Space
 
 Ring = tuple[tuple[float, float], ...]
@@ -32,7 +33,7 @@ def parse_place(document: dict[str, Any], what: str, space: Space) -> tuple[Box,
     """
     named = given(document, ("area", "polygon"))
     if len(named) > 1:
-        raise InvalidPlan(f"{what}a place must be one of area, polygon; got both")
+        raise InvalidPlan("%(what)sa place must be one of area, polygon; got both", what=what)
     if named == ["polygon"]:
         ring = parse_ring(document["polygon"], f"{what}polygon", space, _vertex)
         return _about(ring, f"{what}polygon", space), ring
@@ -41,7 +42,7 @@ def parse_place(document: dict[str, Any], what: str, space: Space) -> tuple[Box,
 
 
 def _vertex(numbers, name, _):
-    first, second = (parse_number(value, f"{name}: a coordinate") for value in numbers)
+    first, second = (parse_number(value, gettext("%(name)s: a coordinate") % {"name": name}) for value in numbers)
     return first, second
 
 
@@ -51,4 +52,4 @@ def _about(ring, name, space):
     try:
         return space.corners([min(column) for column in columns], [max(column) for column in columns])
     except InvalidSpace as error:
-        raise InvalidPlan(f"{name}: {error}") from None
+        raise InvalidPlan.of(error, name) from None

@@ -15,6 +15,7 @@ from lark import Lark, Token, Transformer, UnexpectedCharacters, UnexpectedToken
 from streaming.errors import InvalidPlan
 from streaming.kinds.sketch.asks import QUESTIONS
 from streaming.kinds.sketch.grammar import GRAMMAR, WORDS
+from streaming.language import gettext, thousands
 
 MAX_CHARACTERS = 100_000
 _SECONDS = {"second": 1, "minute": 60, "hour": 3_600, "day": 86_400, "week": 604_800}
@@ -44,7 +45,11 @@ def document_of(text: str) -> dict[str, Any]:
     streaming.errors.InvalidPlan: line 1, column 19: FROM or a comma is expected; got FRM
     """
     if len(text) > MAX_CHARACTERS:
-        raise InvalidPlan(f"a query must have at most {MAX_CHARACTERS:,} characters; got {len(text):,}")
+        raise InvalidPlan(
+            "a query must have at most %(max_characters)s characters; got %(count)s",
+            max_characters=thousands(MAX_CHARACTERS),
+            count=thousands(len(text)),
+        )
     try:
         document: Any = _parser().parse(text)
     except UnexpectedToken as error:
@@ -62,20 +67,28 @@ def _parser() -> Lark:
 
 def _unexpected(text, offset, expected):
     """Return the error about what the text has at an offset, where terminals of the grammar are expected."""
-    words = sorted({WORDS[terminal] for terminal in expected})
-    wanted = " or ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words) or "something else"
-    got = text[offset:].split(None, 1)[0][:30] if text[offset:].strip() else "the end"
+    words = sorted({gettext(WORDS[terminal]) for terminal in expected})
+    wanted = gettext(" or ").join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words) or gettext(
+        "something else"
+    )
+    got = text[offset:].split(None, 1)[0][:30] if text[offset:].strip() else gettext("the end")
     line = text.count("\n", 0, offset) + 1
-    return _misplaced(line, offset - (text.rfind("\n", 0, offset) + 1) + 1, f"{wanted} is expected; got {got}")
+    return _misplaced(
+        line,
+        offset - (text.rfind("\n", 0, offset) + 1) + 1,
+        gettext("%(wanted)s is expected; got %(got)s") % {"wanted": wanted, "got": got},
+    )
 
 
 def _misplaced(line: int, column: int, words: str) -> InvalidPlan:
     """Return the error about a place in a text; line and column are counted from 1."""
-    return InvalidPlan(f"line {line}, column {column}: {words}")
+    return InvalidPlan("line %(line)s, column %(column)s: %(words)s", line=line, column=column, words=words)
 
 
 def _twice(token, words):
-    return _misplaced(token.line, token.column, f"{words} must be given once; got it twice")
+    return _misplaced(
+        token.line, token.column, gettext("%(words)s must be given once; got it twice") % {"words": words}
+    )
 
 
 @v_args(inline=True)
@@ -97,7 +110,10 @@ class _Documents(Transformer):
     def ask(self, question, *arguments):
         if question.lower() not in QUESTIONS:
             raise _misplaced(
-                question.line, question.column, f"one of {', '.join(QUESTIONS)} is expected; got {question}"
+                question.line,
+                question.column,
+                gettext("one of %(questions)s is expected; got %(question)s")
+                % {"questions": ", ".join(QUESTIONS), "question": question},
             )
         document: dict[str, Any] = {"question": question.lower()}
         for argument in arguments:
@@ -232,7 +248,7 @@ def _selection(conditions):
             ((feature, bounds),) = value.items()
             ranges[feature] = _merged(token, ranges.get(feature, {}), bounds)
         elif selected.keys() & {"area", "polygon"}:
-            raise _twice(token, "the place")
+            raise _twice(token, gettext("the place"))
         else:
             selected[key] = value
     listed = [{"feature": feature} | bounds for feature, bounds in ranges.items()]

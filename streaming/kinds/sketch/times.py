@@ -14,6 +14,7 @@ import polars as pl
 
 from streaming.errors import InvalidPlan
 from streaming.kinds.parts import check_keys, given, parse_number
+from streaming.language import gettext
 from streaming.time_zones import is_time_zone
 
 TIMES_KEYS = ("ranges", "last_s", "daily", "zone")
@@ -181,11 +182,16 @@ def parse_times(document: Any, name: str = "time") -> Times:
     if document is None:
         return Times()
     if not isinstance(document, dict):
-        raise InvalidPlan(f"{name} must be an object with {', '.join(TIMES_KEYS)}; got {document!r:.200}")
+        raise InvalidPlan(
+            "%(name)s must be an object with %(times_keys)s; got %(document)s",
+            name=name,
+            times_keys=", ".join(TIMES_KEYS),
+            document=f"{document!r:.200}",
+        )
     check_keys(document, TIMES_KEYS, name)
     named = given(document, ("ranges", "last_s"))
     if len(named) > 1:
-        raise InvalidPlan(f"{name} must have one of ranges, last_s; got both")
+        raise InvalidPlan("%(name)s must have one of ranges, last_s; got both", name=name)
     zone = _zone(document.get("zone", "UTC"), name)
     last_s = document.get("last_s")
     if last_s is not None:
@@ -199,29 +205,47 @@ def parse_times(document: Any, name: str = "time") -> Times:
 def _zone(zone, name):
     if is_time_zone(zone):
         return zone
-    raise InvalidPlan(f"{name}: zone must be a name of the IANA time zone database; got {zone!r:.80}")
+    raise InvalidPlan(
+        "%(name)s: zone must be a name of the IANA time zone database; got %(zone)s",
+        name=name,
+        zone=f"{zone!r:.80}",
+    )
 
 
 def _ranges(ranges, name, zone):
     if ranges is None:
         return ()
     if not isinstance(ranges, list) or len(ranges) > MAX_RANGES:
-        raise InvalidPlan(f"{name}: ranges must be a list of at most {MAX_RANGES} objects; got {ranges!r:.200}")
+        raise InvalidPlan(
+            "%(name)s: ranges must be a list of at most %(max_ranges)s objects; got %(ranges)s",
+            name=name,
+            max_ranges=MAX_RANGES,
+            ranges=f"{ranges!r:.200}",
+        )
     return tuple(_range(entry, name, zone) for entry in ranges)
 
 
 def _range(document, name, zone):
-    what = f"{name}: a range"
+    what = gettext("%(name)s: a range") % {"name": name}
     if not isinstance(document, dict):
-        raise InvalidPlan(f"{what} must be an object with from, to or both; got {document!r:.200}")
+        raise InvalidPlan(
+            "%(what)s must be an object with from, to or both; got %(document)s",
+            what=what,
+            document=f"{document!r:.200}",
+        )
     check_keys(document, ("from", "to"), what)
     if not document:
-        raise InvalidPlan(f"{what} must have from, to or both; got none")
+        raise InvalidPlan("%(what)s must have from, to or both; got none", what=what)
     from_us, to_us = (
         parse_instant(document[side], f"{what}: {side}", zone) if side in document else None for side in ("from", "to")
     )
     if from_us is not None and to_us is not None and not from_us < to_us:
-        raise InvalidPlan(f"{what}: from must be before to; got {document['from']} and {document['to']}")
+        raise InvalidPlan(
+            "%(what)s: from must be before to; got %(value)s and %(to)s",
+            what=what,
+            value=document["from"],
+            to=document["to"],
+        )
     return TimeRange(from_us, to_us)
 
 
@@ -239,22 +263,32 @@ def parse_instant(value: Any, name: str, zone: str = "UTC") -> int:
         moment = datetime.fromisoformat(value)
         us = us_of(moment if moment.tzinfo else moment.replace(tzinfo=zoneinfo.ZoneInfo(zone)))
     except (ValueError, OverflowError):
-        raise InvalidPlan(f"{name} must be a time in ISO 8601, such as 2013-06-01T14:00Z; got {value!r:.80}") from None
+        raise InvalidPlan(
+            "%(name)s must be a time in ISO 8601, such as 2013-06-01T14:00Z; got %(value)s",
+            name=name,
+            value=f"{value!r:.80}",
+        ) from None
     return us
 
 
 def _daily(document, name):
     what = f"{name}: daily"
     if not isinstance(document, dict):
-        raise InvalidPlan(f"{what} must be an object with from and to; got {document!r:.200}")
+        raise InvalidPlan(
+            "%(what)s must be an object with from and to; got %(document)s", what=what, document=f"{document!r:.200}"
+        )
     check_keys(document, ("from", "to"), what)
     if len(given(document, ("from", "to"))) < 2:
-        raise InvalidPlan(f"{what} must have from and to; got {', '.join(document) or 'none'}")
+        raise InvalidPlan(
+            "%(what)s must have from and to; got %(document)s",
+            what=what,
+            document=", ".join(document) or gettext("none"),
+        )
     from_s, to_s = (_second(document[side], f"{what}: {side}") for side in ("from", "to"))
     if from_s == to_s or (from_s, to_s) == (86_400, 0):
-        raise InvalidPlan(f"{what}: from and to must differ; got {document['from']} twice")
+        raise InvalidPlan("%(what)s: from and to must differ; got %(value)s twice", what=what, value=document["from"])
     if from_s == 86_400:
-        raise InvalidPlan(f"{what}: from must be before 24:00; got {document['from']}")
+        raise InvalidPlan("%(what)s: from must be before 24:00; got %(value)s", what=what, value=document["from"])
     return Daily(from_s, to_s)
 
 
@@ -269,7 +303,9 @@ def _second(value, name):
         if clock.tzinfo or clock.microsecond:
             raise ValueError
     except ValueError:
-        raise InvalidPlan(f"{name} must be a time of day, such as 14:00; got {value!r:.80}") from None
+        raise InvalidPlan(
+            "%(name)s must be a time of day, such as 14:00; got %(value)s", name=name, value=f"{value!r:.80}"
+        ) from None
     return clock.hour * 3_600 + clock.minute * 60 + clock.second
 
 

@@ -4,6 +4,7 @@ from typing import Any
 
 from streaming.kinds import words
 from streaming.kinds.words import number
+from streaming.language import gettext, gettext_noop
 
 
 def described(document: dict[str, Any]) -> str:
@@ -19,9 +20,13 @@ def described(document: dict[str, Any]) -> str:
     asked = ", ".join(map(_asked, document["ask"]))
     selected = "".join([_place(document), _times(document.get("time", {})), _ranges(document.get("ranges", []))])
     other = document.get("other")
-    against = "" if other is None else f"; against {_other(other)}"
-    sure = "" if document["confidence"] == 0.95 else f"; {number(100 * document['confidence'])} % sure"
-    return asked + selected + against + sure + ("; once" if document["once"] else "")
+    against = "" if other is None else gettext("; against %(other)s") % {"other": _other(other)}
+    sure = (
+        ""
+        if document["confidence"] == 0.95
+        else gettext("; %(value)s %% sure") % {"value": number(100 * document["confidence"])}
+    )
+    return asked + selected + against + sure + (gettext("; once") if document["once"] else "")
 
 
 def _asked(ask):
@@ -31,62 +36,98 @@ def _asked(ask):
 
 
 def _statistic(ask, names):
-    return f"{ask['question']} of {names}" if names else _OF_ALL[ask["question"]]
+    return (
+        gettext("%(question)s of %(names)s") % {"question": ask["question"], "names": names}
+        if names
+        else gettext(_OF_ALL[ask["question"]])
+    )
 
 
 def _density(ask, names):
-    bounds = [f"from {number(ask['lo'])}" if "lo" in ask else "", f"to {number(ask['hi'])}" if "hi" in ask else ""]
-    return f"share of {names} {' '.join(filter(None, bounds))}"
+    bounds = [
+        gettext("from %(lo)s") % {"lo": number(ask["lo"])} if "lo" in ask else "",
+        gettext("to %(hi)s") % {"hi": number(ask["hi"])} if "hi" in ask else "",
+    ]
+    return gettext("share of %(names)s %(bounds)s") % {"names": names, "bounds": " ".join(filter(None, bounds))}
 
 
 def _member(ask, names):
     value = f'"{ask["text"]}"' if "text" in ask else number(ask["value"])
-    return f"whether {names} has {value}" if ask["question"] == "contains" else f"how often {names} is {value}"
+    return (
+        gettext("whether %(names)s has %(value)s") % {"names": names, "value": value}
+        if ask["question"] == "contains"
+        else gettext("how often %(names)s is %(value)s") % {"names": names, "value": value}
+    )
 
 
 def _regression(ask, names):
     at = ", ".join(f"{name} {number(value)}" for name, value in zip(ask["by"], ask.get("at", []), strict=False))
-    return f"{names} by {', '.join(ask['by'])}" + (at and f" at {at}")
+    return (gettext("%(names)s by %(by)s") % {"names": names, "by": ", ".join(ask["by"])}) + (
+        at and gettext(" at %(at)s") % {"at": at}
+    )
 
 
 def _cells(ask, names):
-    return " ".join(filter(None, [ask["statistic"], names and f"of {names}", f"in cells of {ask['level']} bits"]))
+    return " ".join(
+        filter(
+            None,
+            [
+                ask["statistic"],
+                names and gettext("of %(names)s") % {"names": names},
+                gettext("in cells of %(level)s bits") % {"level": ask["level"]},
+            ],
+        )
+    )
 
 
-_OF_ALL = {"count": "count of elements", "select": "sketch of all features"}
+_OF_ALL = {"count": gettext_noop("count of elements"), "select": gettext_noop("sketch of all features")}
 _WORDS = {
-    "select": lambda ask, names: f"sketch of {names}" if names else _OF_ALL["select"],
-    "outliers": lambda ask, names: f"outliers of {names} beyond {number(ask['deviations'])} deviations",
-    "contrast": lambda ask, names: f"contrast of the {ask['statistic']} of {names}",
+    "select": lambda ask, names: (
+        gettext("sketch of %(names)s") % {"names": names} if names else gettext(_OF_ALL["select"])
+    ),
+    "outliers": lambda ask, names: (
+        gettext("outliers of %(names)s beyond %(deviations)s deviations")
+        % {"names": names, "deviations": number(ask["deviations"])}
+    ),
+    "contrast": lambda ask, names: (
+        gettext("contrast of the %(statistic)s of %(names)s") % {"statistic": ask["statistic"], "names": names}
+    ),
     "density": _density,
-    "probability": lambda ask, names: f"probability of {names} {number(ask['value'])}",
-    "histogram": lambda ask, names: f"histogram of {names} in {ask['bins']} bins",
+    "probability": lambda ask, names: (
+        gettext("probability of %(names)s %(value)s") % {"names": names, "value": number(ask["value"])}
+    ),
+    "histogram": lambda ask, names: (
+        gettext("histogram of %(names)s in %(bins)s bins") % {"names": names, "bins": ask["bins"]}
+    ),
     "contains": _member,
     "frequency": _member,
     "regression": _regression,
-    "forecast": lambda ask, names: f"forecast of {names} for {_length(ask['horizon_s'])}",
+    "forecast": lambda ask, names: (
+        gettext("forecast of %(names)s for %(horizon_s)s") % {"names": names, "horizon_s": _length(ask["horizon_s"])}
+    ),
     "cells": _cells,
-    "series": lambda ask, names: f"{names} by {ask['every']}",
+    "series": lambda ask, names: gettext("%(names)s by %(every)s") % {"names": names, "every": ask["every"]},
 }
 
 
 def _place(document):
     if "polygon" in document:
-        return " in the drawn area"
-    return f" in {words.box(document['area'])}" if "area" in document else ""
+        return gettext(" in the drawn area")
+    return gettext(" in %(words)s") % {"words": words.box(document["area"])} if "area" in document else ""
 
 
 def _times(time):
-    said = ", " + " or ".join(map(_range, time["ranges"])) if "ranges" in time else ""
+    said = ", " + gettext(" or ").join(map(_range, time["ranges"])) if "ranges" in time else ""
     if "last_s" in time:
-        said += f", in the last {_length(time['last_s'])}"
+        said += gettext(", in the last %(last_s)s") % {"last_s": _length(time["last_s"])}
     if "daily" in time:
-        said += f", from {time['daily']['from']} to {time['daily']['to']} daily"
+        said += gettext(", from %(from)s to %(to)s daily") % {"from": time["daily"]["from"], "to": time["daily"]["to"]}
     return said + (f" ({time['zone']})" if said and "zone" in time else "")
 
 
 def _range(entry):
-    sides = [f"{side} {_moment(entry[key])}" for side, key in (("from", "from"), ("until", "to")) if key in entry]
+    words = ((gettext("from %(time)s"), "from"), (gettext("until %(time)s"), "to"))
+    sides = [side % {"time": _moment(entry[key])} for side, key in words if key in entry]
     return " ".join(sides)
 
 
@@ -99,26 +140,35 @@ def _moment(text):
 
 def _length(seconds):
     """Return a length of time in the largest unit that divides it."""
-    for unit, length in (("days", 86_400), ("h", 3_600), ("min", 60)):
+    for unit, length in ((gettext("days"), 86_400), ("h", 3_600), ("min", 60)):
         if seconds >= length and seconds % length == 0:
             return f"{number(seconds / length)} {unit}"
     return f"{number(seconds)} s"
 
 
 def _ranges(ranges):
-    return ", with " + " and ".join(map(_bounded, ranges)) if ranges else ""
+    return gettext(", with ") + gettext(" and ").join(map(_bounded, ranges)) if ranges else ""
 
 
 def _bounded(entry):
-    sides = [f"{word} {number(entry[key])}" for key, word in _SIDES.items() if key in entry]
-    return f"{entry['feature']} {' and '.join(sides)}"
+    sides = [gettext(word) % {"bound": number(entry[key])} for key, word in _SIDES.items() if key in entry]
+    return f"{entry['feature']} {gettext(' and ').join(sides)}"
 
 
-_SIDES = {"lo": "at least", "above": "above", "hi": "at most", "below": "below"}
+_SIDES = {
+    "lo": gettext_noop("at least %(bound)s"),
+    "above": gettext_noop("above %(bound)s"),
+    "hi": gettext_noop("at most %(bound)s"),
+    "below": gettext_noop("below %(bound)s"),
+}
 
 
 def _other(other):
     """Describe the other selection by what differs."""
-    place = "another drawn area" if "polygon" in other else _place(other).removeprefix(" in ") or "the same place"
-    times = (_times(other["time"]) or ", at all times") if "time" in other else ""
+    place = (
+        gettext("another drawn area")
+        if "polygon" in other
+        else _place(other).removeprefix(gettext(" in ")) or gettext("the same place")
+    )
+    times = (_times(other["time"]) or gettext(", at all times")) if "time" in other else ""
     return place + times

@@ -11,6 +11,7 @@ from streaming.kinds.parts import check_keys, parse_number, parse_text
 from streaming.kinds.schema import of_kind
 from streaming.kinds.track.plan import GAP_S, MOST_ACCURACY_M, MOST_GAP_S, TRACK_KEYS, Accuracy, TrackPlan
 from streaming.kinds.track.schema import definition, definitions
+from streaming.language import gettext
 from streaming.property_columns import property_text
 from streaming.spaces import Space
 
@@ -24,9 +25,11 @@ class TrackKind(Kind[TrackPlan]):
     name, written, plan_class = "track", "track", TrackPlan
 
     def parse(self, document: dict[str, Any], space: Space) -> TrackPlan:
-        check_keys(document, TRACK_KEYS, "a query about tracks")
+        check_keys(document, TRACK_KEYS, gettext("a query about tracks"))
         if not space.geographic:
-            raise InvalidPlan(f"a query about tracks needs a space with longitude and latitude; got {space.name!r}")
+            raise InvalidPlan(
+                "a query about tracks needs a space with longitude and latitude; got %(name)s", name=repr(space.name)
+            )
         if document.get("area") is None:
             raise InvalidPlan("a query about tracks needs an area; got none")
         fields = located(document, space)
@@ -50,16 +53,24 @@ class TrackKind(Kind[TrackPlan]):
 
     def words(self, document: dict[str, Any], unit: str) -> str:
         area, accuracy = document["area"], document.get("accuracy", 0)
-        parts = [f"track {f'in {words.box(area)}' if 'lo' in area else words.shape(area, unit)}"]
+        place = gettext("in %(words)s") % {"words": words.box(area)} if "lo" in area else words.shape(area, unit)
+        parts = [gettext("track %(place)s") % {"place": place}]
         if isinstance(accuracy, dict):
-            known = f"{words.number(accuracy.get('else_m', 0))}{unit} without it"
-            parts.append(f"accuracy by {accuracy['property']}, {known}")
+            known = gettext("%(words)s%(unit)s without it") % {
+                "words": words.number(accuracy.get("else_m", 0)),
+                "unit": unit,
+            }
+            parts.append(
+                gettext("accuracy by %(property)s, %(known)s") % {"property": accuracy["property"], "known": known}
+            )
         elif accuracy:
-            parts.append(f"accurate to {words.number(accuracy)}{unit}")
+            parts.append(gettext("accurate to %(words)s%(unit)s") % {"words": words.number(accuracy), "unit": unit})
         if fastest := document.get("fastest_m_s"):
-            parts.append(f"at most {words.number(fastest)} m/s")
+            parts.append(gettext("at most %(words)s m/s") % {"words": words.number(fastest)})
         if gap_s := document.get("gap_s", GAP_S):
-            parts.append(f"with crossings between reports up to {words.number(gap_s)} s apart")
+            parts.append(
+                gettext("with crossings between reports up to %(words)s s apart") % {"words": words.number(gap_s)}
+            )
         return ", ".join(parts)
 
     def definition(self) -> dict[str, Any]:
@@ -93,6 +104,8 @@ def _check_area(area, space):
     bounds = area[0], area[1], area[space.n], area[space.n + 1]
     if not all(map(math.isfinite, bounds)) or bounds[2] - bounds[0] > WIDEST_DEG:
         raise InvalidPlan(
-            f"a query about tracks needs an area with bounds in longitude and latitude, at most {WIDEST_DEG:g} degrees "
-            f"wide and without a pole; got {bounds}"
+            "a query about tracks needs an area with bounds in longitude and latitude, at most "
+            "%(widest_deg)g degrees wide and without a pole; got %(bounds)s",
+            widest_deg=WIDEST_DEG,
+            bounds=bounds,
         )

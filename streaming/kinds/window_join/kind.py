@@ -9,6 +9,7 @@ from streaming.kinds.parts import parse_number
 from streaming.kinds.window_join.plan import KEYS, WindowJoinPlan
 from streaming.kinds.window_join.schema import definition
 from streaming.kinds.words import number, within
+from streaming.language import gettext
 from streaming.spaces import Space
 
 # Each report is in so many windows, and each of its pairs is told for each of them.
@@ -22,12 +23,15 @@ class WindowJoinKind(TimeJoinKind[WindowJoinPlan]):
     operator = "streaming.operators.time_joins:WindowJoin"
 
     def parse(self, document: dict[str, Any], space: Space) -> WindowJoinPlan:
-        fields = times.parsed(document, space, KEYS, "a window join")
+        fields = times.parsed(document, space, KEYS, gettext("a window join"))
         window_s = times.seconds(document, "window_s", above=0.0)
         slide_s = times.seconds(document, "slide_s", window_s, above=0.0)
         if window_s > MOST_WINDOWS * slide_s:
             raise InvalidPlan(
-                f"slide_s must be at least a {MOST_WINDOWS}th of window_s, {window_s / MOST_WINDOWS:g}; got {slide_s:g}"
+                "slide_s must be at least a %(most_windows)sth of window_s, %(window_s)g; got %(slide_s)g",
+                most_windows=MOST_WINDOWS,
+                window_s=window_s / MOST_WINDOWS,
+                slide_s=slide_s,
             )
         start_s = round(parse_number(document.get("start_s", 0.0), "start_s", lo=-1e10, hi=1e10), 6)
         return WindowJoinPlan(window_s=window_s, slide_s=slide_s, start_s=start_s, **fields)
@@ -37,8 +41,13 @@ class WindowJoinKind(TimeJoinKind[WindowJoinPlan]):
 
     def words(self, document: dict[str, Any], unit: str) -> str:
         join, window, slide = document["join"], document["window_s"], document["slide_s"]
-        every = "" if slide == window else f", every {number(slide)} s"
-        return f"{times.near_words(join, unit)} in the same {number(window)} s{every}{within(document, unit)}"
+        every = "" if slide == window else gettext(", every %(slide)s s") % {"slide": number(slide)}
+        return gettext("%(times)s in the same %(window)s s%(every)s%(unit)s") % {
+            "times": times.near_words(join, unit),
+            "window": number(window),
+            "every": every,
+            "unit": within(document, unit),
+        }
 
     def definition(self) -> dict[str, Any]:
         return definition()

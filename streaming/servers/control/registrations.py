@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from streaming.errors import LookoutError
 from streaming.kinds.base import Plan
+from streaming.language import gettext_noop
 from streaming.plans.together import parse_together
 from streaming.results import ANSWER_NUMBERS
 from streaming.servers.control.columns import bits_of
@@ -21,7 +22,7 @@ from streaming.spaces import Space
 
 logger = logging.getLogger(__name__)
 
-REFUSED = "this release refuses the plan, so the query has ended; edit it to start it again: {}"
+REFUSED = gettext_noop("this release refuses the plan, so the query has ended; edit it to start it again: %(error)s")
 SCHEMA = pa.schema(
     [
         pa.field("query", pa.int64()),
@@ -141,7 +142,7 @@ def _restored(query, revision, plan, error, answer) -> Registration | None:
     if revision is None:
         return None
     if isinstance(plan, Exception):  # whatever an earlier release accepted, the other queries go on
-        error = REFUSED.format(words(plan))
+        error = REFUSED % {"error": words(plan)}
         logger.error("query %d: %s", query, error)
         return Registration(revision, error=error)
     return Registration(revision, plan, error, answer)

@@ -13,6 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 from streaming.elements import stream_number
+from streaming.language import gettext
 from streaming.operators.failures import Failures
 from streaming.servers.control.border import QueriesFailed
 from streaming.servers.control.registry import Registry
@@ -95,7 +96,9 @@ def step(sketchlet: Sketchlet, asked: Sequence[int], control: ControlStep) -> As
         number = stream_number(plan.stream)
         sketch = sketchlet.sketches.get(number)
         if sketch is None:
-            failed[query] = f"the stream {plan.stream} is not sketched: switch its sketch on in the admin"
+            failed[query] = gettext("the stream %(stream)s is not sketched: switch its sketch on in the admin") % {
+                "stream": plan.stream
+            }
             continue
         try:
             checked(plan, control.after.sketched[number])

@@ -24,19 +24,19 @@ _BY_QUESTION = {
 def checked(plan: SketchPlan, told: StreamSketch) -> None:
     """Raise InvalidSketch unless the sketch of a stream keeps what the questions of a plan need."""
     if error := _error(plan, told):
-        raise InvalidSketch(error)
+        raise InvalidSketch.of(error)
 
 
 @functools.lru_cache(maxsize=1024)
 def _error(plan, told):
-    """Return what a sketch lacks, an empty text for nothing: what stops the questions even if there are no elements."""
+    """Return the error about what a sketch lacks, None for nothing: what stops the questions even without elements."""
     sets = None if told.sets is None else Sets(told.sets)
     try:
         found = parts(plan, Sketch.empty(told.sketch), sets, 0)
         answered(plan, told.sketch, {need: [part] for need, part in found.items()}, 0)
     except InvalidSketch as error:
-        return str(error)
-    return ""
+        return error.with_traceback(None)
+    return None
 
 
 def answered(

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from streaming.language import thousands
 from streaming.sketch import groups
 from streaming.sketch.answers import basis_of
 from streaming.sketch.asking.documents import basis_document, numbers
@@ -28,7 +29,12 @@ def _cells(question):
     settings = chosen.settings
     cells, level, of = groups.by_cell(chosen, ask.level)
     if len(cells) > MOST_CELLS:
-        raise InvalidSketch(f"an answer has at most {MOST_CELLS:,} cells; got {len(cells):,} at the level {level}")
+        raise InvalidSketch(
+            "an answer has at most %(most_cells)s cells; got %(count)s at the level %(level)s",
+            most_cells=thousands(MOST_CELLS),
+            count=thousands(len(cells)),
+            level=level,
+        )
     found = _grouped(question, chosen, of)
     boxes = cell_boxes(cells, np.full(len(cells), level), *cell_bounds(settings))
     columns = {"cell": cells.tolist(), "lo": boxes[:2].T.tolist(), "hi": boxes[2:].T.tolist()}
@@ -73,7 +79,12 @@ def _series(question):
         return {"from_us": [], "series": {name: {} for name in ask.features}, "basis": basis_document(basis_of(chosen))}
     edges = steps_us(ask.every, question.plan.time.zone, int(first.min()), int(last.max()))
     if len(edges) > MOST_STEPS:
-        raise InvalidSketch(f"an answer has at most {MOST_STEPS:,} steps; got {len(edges) - 1:,} of a {ask.every}")
+        raise InvalidSketch(
+            "an answer has at most %(most_steps)s steps; got %(count)s of a %(every)s",
+            most_steps=thousands(MOST_STEPS),
+            count=thousands(len(edges) - 1),
+            every=ask.every,
+        )
     of = groups.by_step(chosen, edges)
     columns = {}
     for name in ask.features:

@@ -181,7 +181,11 @@ def _box(settings, area):
     for axis, dimension in enumerate(settings.space.dimensions):
         if axis not in settings.axes and (area[axis] > dimension.lo or area[n + axis] < dimension.hi):
             known = " and ".join(settings.space.dimensions[axis].name for axis in settings.axes)
-            raise InvalidSketch(f"the area of a question to a sketch has bounds of {known} alone; got {dimension.name}")
+            raise InvalidSketch(
+                "the area of a question to a sketch has bounds of %(known)s alone; got %(name)s",
+                known=known,
+                name=dimension.name,
+            )
     limits = [(settings.space.dimensions[axis].lo, settings.space.dimensions[axis].hi) for axis in settings.axes]
     sides = [(area[axis], area[n + axis]) for axis in settings.axes]
     clipped = [

@@ -7,6 +7,7 @@ import numpy as np
 
 from streaming.kinds.sketch.asks import Forecast
 from streaming.kinds.sketch.asks import Regression as RegressionAsk
+from streaming.language import thousands
 from streaming.sketch.answers import Answer, Basis, basis_of
 from streaming.sketch.chosen import Chosen
 from streaming.sketch.inference.cut_regression import bounds, fit_errors
@@ -131,7 +132,12 @@ def forecast(chosen: Chosen, ask: Forecast, confidence: float) -> ForecastAnswer
     model, series = model_of(ask.model), series_of(chosen, ask.features[0])
     horizon = math.ceil(ask.horizon_s * 1_000_000 / series.every_us)
     if horizon > MOST_STEPS:
-        raise InvalidSketch(f"a forecast has at most {MOST_STEPS:,} steps; got {horizon:,} in {ask.horizon_s:g} s")
+        raise InvalidSketch(
+            "a forecast has at most %(most_steps)s steps; got %(horizon)s in %(horizon_s)g s",
+            most_steps=thousands(MOST_STEPS),
+            horizon=thousands(horizon),
+            horizon_s=ask.horizon_s,
+        )
     if not len(series):
         return ForecastAnswer(series, np.empty(0, np.int64), np.empty((0, 3)), None, basis_of(chosen))
     band = model.predict(model.learn_many(model.begin(series.every_us), series), horizon, confidence)

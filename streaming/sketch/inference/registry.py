@@ -40,11 +40,15 @@ def model_of(name: str) -> Model:
         If no such model is installed, or it cannot be loaded.
     """
     if name not in _models():
-        raise InvalidSketch(f"model must be one of {', '.join(_models())}; got {name!r:.80}")
+        raise InvalidSketch(
+            "model must be one of %(value)s; got %(name)s", value=", ".join(_models()), name=f"{name!r:.80}"
+        )
     try:
         model: Model = _models()[name].load()()
         return model
     # This runs another package's code, which may raise anything; its error is the reason in the message.
     except Exception as error:
         reason = f"{type(error).__name__}: {error}"
-        raise InvalidSketch(f"model must be one that loads; got {name!r:.80}: {reason}") from error
+        raise InvalidSketch(
+            "model must be one that loads; got %(name)s: %(reason)s", name=f"{name!r:.80}", reason=reason
+        ) from error

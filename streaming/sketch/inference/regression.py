@@ -131,7 +131,11 @@ def _places(known, names):
     missing = [name for name in names if name not in known.features]
     if missing:
         kept = ", ".join(known.features)
-        raise InvalidSketch(f"a regression must be of features with co-moments, {kept:.200}; got {missing[0]:.80}")
+        raise InvalidSketch(
+            "a regression must be of features with co-moments, %(kept)s; got %(missing)s",
+            kept=f"{kept:.200}",
+            missing=f"{missing[0]:.80}",
+        )
     return [known.features.index(name) for name in names]
 
 

@@ -50,11 +50,20 @@ class SetSettings:
 
     def __post_init__(self) -> None:
         if not self.features or len(set(self.features)) < len(self.features):
-            raise InvalidSets(f"features must be names that differ from each other; got {self.features!r:.200}")
+            raise InvalidSets(
+                "features must be names that differ from each other; got %(features)s",
+                features=f"{self.features!r:.200}",
+            )
         for name, (least, most) in _LIMITS.items():
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-                raise InvalidSets(f"{name} must be an integer from {least} to {most}; got {value!r:.80}")
+                raise InvalidSets(
+                    "%(name)s must be an integer from %(least)s to %(most)s; got %(value)s",
+                    name=name,
+                    least=least,
+                    most=most,
+                    value=f"{value!r:.80}",
+                )
 
     @property
     def dense_bytes(self) -> int:
@@ -69,7 +78,11 @@ class SetSettings:
     def position(self, feature: str) -> int:
         """Return the position of a feature; raise InvalidSets if its values are not kept."""
         if feature not in self.features:
-            raise InvalidSets(f"the feature of a set must be one of {', '.join(self.features)}; got {feature!r:.80}")
+            raise InvalidSets(
+                "the feature of a set must be one of %(features)s; got %(feature)s",
+                features=", ".join(self.features),
+                feature=f"{feature!r:.80}",
+            )
         return self.features.index(feature)
 
     def bits(self, level: int) -> int:

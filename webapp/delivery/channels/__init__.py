@@ -43,11 +43,15 @@ def channel_class(kind: str) -> type[ChannelBackend]:
     """
     kinds = _kinds()
     if kind not in kinds:
-        raise InvalidOptions(f"a channel's kind must be one of {', '.join(sorted(kinds))}; got {kind!r}")
+        raise InvalidOptions(
+            "a channel's kind must be one of %(kinds)s; got %(kind)s", kinds=", ".join(sorted(kinds)), kind=repr(kind)
+        )
     try:
         return kinds[kind].load()
     except ImportError as error:
-        raise InvalidOptions(f"a channel's kind must be one that loads; got {kind!r}: {error}") from error
+        raise InvalidOptions(
+            "a channel's kind must be one that loads; got %(kind)s: %(error)s", kind=repr(kind), error=error
+        ) from error
 
 
 def options_of(kind: str) -> list[OptionDescription]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, Self
 
 from django.conf import settings
+from django.utils.translation import gettext
 
 from streaming.decoders.options import Options, option
 from streaming.errors import InvalidOptions, LookoutError
@@ -23,8 +24,8 @@ class NotDelivered(LookoutError):
 
     Parameters
     ----------
-    message : str
-        Why.
+    text : str
+        Why, with placeholders for `values`.
     status : int, optional
         The receiver's status code.
     final : bool
@@ -33,8 +34,16 @@ class NotDelivered(LookoutError):
         The receiver asked to wait for so many seconds.
     """
 
-    def __init__(self, message: str, status: int | None = None, final: bool = False, retry_after_s: float = 0.0):
-        super().__init__(message)
+    def __init__(
+        self,
+        text: str,
+        /,
+        status: int | None = None,
+        final: bool = False,
+        retry_after_s: float = 0.0,
+        **values: Any,
+    ) -> None:
+        super().__init__(text, **values)
         self.status, self.final, self.retry_after_s = status, final, retry_after_s
 
 
@@ -53,10 +62,14 @@ class ChannelOptions(Options):
         names = [declared.name for declared in fields(cls)]
         unknown = [key for key in document if key not in names]
         if unknown:
-            raise InvalidOptions(f"options of this channel are {', '.join(names) or 'none'}; got {unknown[0]!r}")
+            raise InvalidOptions(
+                "options of this channel are %(names)s; got %(unknown)s",
+                names=", ".join(names) or gettext("none"),
+                unknown=repr(unknown[0]),
+            )
         missing = [told.name for told in cls.describe() if told.required and document.get(told.name) in (None, "", [])]
         if missing:
-            raise InvalidOptions(f"{missing[0]} must be given; it is empty")
+            raise InvalidOptions("%(missing)s must be given; it is empty", missing=missing[0])
         return cls(**document)
 
     @classmethod
@@ -156,11 +169,13 @@ async def post(session: Any, url: str, body: bytes, headers: Mapping[str, str]) 
         if 200 <= response.status < 300:
             return response.status
         words = " ".join((await response.content.read(_WORDS)).decode(errors="replace").split())
-        told = f"the receiver must answer 2xx; got {response.status} {response.reason or ''}".rstrip()
+        told = f"{response.status} {response.reason or ''}".rstrip()
         if "Location" in response.headers:
-            told += f" to {response.headers['Location']}, which is not followed"
+            redirect = gettext("%(answer)s to %(place)s, which is not followed")
+            told = redirect % {"answer": told, "place": response.headers["Location"]}
         raise NotDelivered(
-            f"{told}: {words}" if words else told,
+            "the receiver must answer 2xx; got %(answer)s",
+            answer=f"{told}: {words}" if words else told,
             status=response.status,
             final=response.status == 410,
             retry_after_s=_seconds(response.headers.get("Retry-After", "")),
@@ -180,7 +195,7 @@ def connect(access: FeedAccess, host: str, port: int, timeout_s: float) -> socke
     found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     addresses = [address for address in dict.fromkeys(place[0] for *_, place in found) if access.reaches(host, address)]
     if not addresses:
-        raise NotDelivered(access.unreachable(host))
+        raise NotDelivered.of(access.unreachable(host))
     for address in addresses[:-1]:
         try:
             return socket.create_connection((address, port), timeout_s)

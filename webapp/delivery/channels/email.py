@@ -74,7 +74,7 @@ class EmailChannel(ChannelBackend):
         for address in (*self.options.to, *filter(None, [self.options.sender])):
             _check_address(address)
         if self.options.port > 65_535:
-            raise InvalidOptions(f"port must lie in [0, 65535]; got {self.options.port}")
+            raise InvalidOptions("port must lie in [0, 65535]; got %(port)s", port=self.options.port)
         if self.options.host:
             self.access.check_host(self.options.host)
         elif not settings.MAIL_URL:
@@ -102,7 +102,9 @@ class EmailChannel(ChannelBackend):
         except smtplib.SMTPResponseException as error:
             status, words = error.smtp_code, _words(error.smtp_error)
             final = status >= 500 and not isinstance(error, smtplib.SMTPAuthenticationError | smtplib.SMTPConnectError)
-            raise NotDelivered(f"the mail server answered {status}: {words}", status, final) from None
+            raise NotDelivered(
+                "the mail server answered %(code)s: %(words)s", status, final, code=status, words=words
+            ) from None
         if refused:
             raise _refusal(refused)
         return 250
@@ -166,7 +168,7 @@ def _refusal(recipients):
     """Return the error for refused receivers; it is final if all refusals are."""
     words = "; ".join(f"{address}: {status} {_words(told)}" for address, (status, told) in recipients.items())
     statuses = [status for status, _ in recipients.values()]
-    return NotDelivered(f"the mail server refused {words}", min(statuses), final=min(statuses) >= 500)
+    return NotDelivered("the mail server refused %(words)s", min(statuses), final=min(statuses) >= 500, words=words)
 
 
 def _words(told):
@@ -179,4 +181,4 @@ def _check_address(text):
     except (ValueError, IndexError):
         address = None
     if address is None or not address.username or not address.domain or not text.isascii():
-        raise InvalidOptions(f"to and sender must be e-mail addresses; got {text!r}")
+        raise InvalidOptions("to and sender must be e-mail addresses; got %(text)s", text=repr(text))

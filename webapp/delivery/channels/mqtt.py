@@ -6,6 +6,7 @@ import time
 from dataclasses import dataclass
 
 from django.conf import settings
+from django.utils.translation import gettext_noop
 
 from streaming.decoders.options import REQUIRED, option
 from streaming.errors import InvalidOptions
@@ -40,9 +41,11 @@ class MqttChannel(ChannelBackend):
         if mqtt is None:
             raise InvalidOptions('kind must be one that is installed; got mqtt: pip install "paho-mqtt"')
         if self.options.port > 65_535:
-            raise InvalidOptions(f"port must lie in [0, 65535]; got {self.options.port}")
+            raise InvalidOptions("port must lie in [0, 65535]; got %(port)s", port=self.options.port)
         if not self.options.topic or any(sign in self.options.topic for sign in "+#\0"):
-            raise InvalidOptions(f"topic must be the name of a topic, without + and #; got {self.options.topic!r}")
+            raise InvalidOptions(
+                "topic must be the name of a topic, without + and #; got %(topic)s", topic=repr(self.options.topic)
+            )
         self.access.check_host(self.options.host)
 
     async def send(self, message: Message, session) -> None:
@@ -57,12 +60,19 @@ class MqttChannel(ChannelBackend):
         port = told.port or (8883 if told.tls else 1883)
         client.connect(told.host, port, keepalive=60)
         try:
-            _run(client, until_s, lambda: answers, "the broker must answer in time; it is silent")
+            _run(client, until_s, lambda: answers, gettext_noop("the broker must answer in time; it is silent"))
             (answer,) = answers
             if answer.is_failure:
-                raise NotDelivered(f"the broker must accept the connection; it answered: {answer}", answer.value)
+                raise NotDelivered(
+                    "the broker must accept the connection; it answered: %(answer)s", answer.value, answer=answer
+                )
             published = client.publish(told.topic, message.body, qos=1, retain=told.retain)
-            _run(client, until_s, published.is_published, "the broker must acknowledge in time; it is silent")
+            _run(
+                client,
+                until_s,
+                published.is_published,
+                gettext_noop("the broker must acknowledge in time; it is silent"),
+            )
         finally:
             client.disconnect()
             client.loop_misc()
@@ -89,6 +99,6 @@ def _run(client, until_s, done, rule):
         if done():
             return
         if code != mqtt.MQTT_ERR_SUCCESS:
-            raise NotDelivered(f"the connection to the broker must last; {mqtt.error_string(code)}")
+            raise NotDelivered("the connection to the broker must last; %(mqtt)s", mqtt=mqtt.error_string(code))
         if time.monotonic() > until_s:
             raise NotDelivered(rule)

@@ -11,6 +11,7 @@ from functools import cache
 from urllib.parse import urlsplit
 
 from django.conf import settings
+from django.utils.translation import gettext
 
 from streaming.decoders.options import REQUIRED
 from streaming.errors import InvalidOptions
@@ -52,12 +53,15 @@ class PushChannel(ChannelBackend):
             raise InvalidOptions('kind must be one that is installed; got push: pip install "pywebpush"')
         self._pusher()
         endpoint = self._subscription()["endpoint"]
-        check_url(self.access, "the endpoint of the subscription", endpoint)
+        check_url(self.access, gettext("the endpoint of the subscription"), endpoint)
         host = (urlsplit(endpoint).hostname or "").lower()
         known = any(host == service or host.endswith(f".{service}") for service in _SERVICES)
         if not known and host not in self.access.hosts:
-            rule = "the endpoint must be of a known push service, or allowed by"
-            raise InvalidOptions(f"{rule} {self.access.setting}; got {host!r}")
+            raise InvalidOptions(
+                "the endpoint must be of a known push service, or allowed by %(setting)s; got %(host)s",
+                setting=self.access.setting,
+                host=repr(host),
+            )
 
     async def send(self, message: Message, session) -> int:
         """Encrypt the message for the browser, and give it to its push service; see `base.ChannelBackend.send`."""
@@ -94,7 +98,7 @@ class PushChannel(ChannelBackend):
         try:
             return WebPusher(self._subscription())
         except (WebPushException, ValueError, TypeError, AttributeError) as error:
-            raise InvalidOptions(f"subscription must have the keys p256dh and auth; {error}") from None
+            raise InvalidOptions("subscription must have the keys p256dh and auth; %(error)s", error=error) from None
 
 
 @cache
@@ -109,7 +113,9 @@ def vapid() -> "Vapid02":
     try:
         return Vapid02.from_pem(kept_secret(settings.HOME / "vapid_key.pem", _new_key).encode())
     except (VapidException, ValueError) as error:
-        raise InvalidOptions(f"vapid_key.pem in the state folder must be a private key; {error}") from None
+        raise InvalidOptions(
+            "vapid_key.pem in the state folder must be a private key; %(error)s", error=error
+        ) from None
 
 
 def public_key() -> str:

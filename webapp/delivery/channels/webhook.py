@@ -70,5 +70,9 @@ def signature(key: str, body: bytes, at_s: int) -> str:
 def check_url(access, name: str, url: str) -> None:
     """Raise InvalidOptions unless a text is an address that may be reached; the address itself may be a secret."""
     if not is_http(url):
-        raise InvalidOptions(f"{name} must begin with http:// or https:// and name a host; got {url[:12]!r}…")
+        raise InvalidOptions(
+            "%(name)s must begin with http:// or https:// and name a host; got %(url)s…",
+            name=name,
+            url=repr(url[:12]),
+        )
     access.check_host(urlsplit(url).hostname or "")

@@ -34,7 +34,9 @@ def mailbox(settings, monkeypatch):
 
 def mailed(mailbox, receiver):
     """Send a mail about an incident to a user or a team; return its subject and its text."""
-    channel = Channel.objects.create(name=f"mail {Channel.objects.count()}", kind="email", options={"to": ["ann@a.example"]})
+    channel = Channel.objects.create(
+        name=f"mail {Channel.objects.count()}", kind="email", options={"to": ["ann@a.example"]}
+    )
     subscribed(receiver, channel)
     owner = receiver if hasattr(receiver, "username") else None
     changed(query_of(owner, shared=owner is None, team=None if owner else receiver))

@@ -22,7 +22,23 @@ from streaming.operators.closest import Closest
 from streaming.operators.failures import Failures
 from streaming.operators.runs import distinct, find, last_of_runs
 from streaming.operators.stream_reach import Reach
-from streaming.results import DROPPED, EXPIRED, HANDOFF, LEFT, MOVED, PASSED, REASONS, SNAPSHOT, STAYED, result_schema
+from streaming.results import (
+    DROPPED,
+    EXPIRED,
+    HANDOFF,
+    LEFT,
+    MOVED,
+    PARTNER_FILTERED,
+    PARTNER_HANDOFF,
+    PARTNER_MOVED,
+    PASSED,
+    QUIET_HANDOFF,
+    QUIET_PARTNER_HANDOFF,
+    REASONS,
+    SNAPSHOT,
+    STAYED,
+    result_schema,
+)
 from streaming.servers.answers.changes import SIGN, among, changed_objects, compared
 from streaming.servers.answers.members import Answers
 from streaming.servers.answers.reasons import Versions, reasons, worth_telling
@@ -38,6 +54,9 @@ from streaming.servers.region.state import Region, fates
 # object expired or was dropped; a handoff ends the pair in this region only.
 RANK = np.zeros(len(REASONS), dtype=np.int64)
 RANK[[HANDOFF, EXPIRED, DROPPED]] = 1, 2, 3
+# The reason of a handoff if the partner alone departed.
+PARTNERS_HANDOFF = np.arange(QUIET_PARTNER_HANDOFF + 1, dtype=np.int8)
+PARTNERS_HANDOFF[[HANDOFF, QUIET_HANDOFF]] = PARTNER_HANDOFF, QUIET_PARTNER_HANDOFF
 
 
 def found_elements(place: RegionPlace, regions: Iterable[Region], reach: Reach) -> pa.Table:
@@ -292,14 +311,24 @@ class _JoinEvaluation:
         return moved
 
     def explained(self, changes, row, partner):
-        """Return changes with reasons; where only the objects of a pair can explain one, tell which of the two does."""
+        """Return changes with reasons; where only the objects of a pair can explain one, tell which of the two does.
+
+        A pair that leaves with an object that departed from this region is explained in the same way, for it may enter
+        in no other region.
+        """
         reason, after = np.array(changes.reason), self.control.after
-        mine = np.flatnonzero(reason == MOVED)
+        departed = (self.fate[row] == HANDOFF) | (self.fate[partner] == HANDOFF)
+        handed = departed & np.isin(reason, (HANDOFF, QUIET_HANDOFF))
+        mine = np.flatnonzero((reason == MOVED) | handed)
         if len(mine):
             touched = np.array([self.touched[row[mine]], self.touched[partner[mine]]])
-            versions = Versions(self.objects, self.was.objects.whole, self.cold)
+            versions = Versions(self.known, self.was.objects.whole, self.cold)
             joins = after.stream_joins, after.stream_join_places, after.stream_ids
-            reason[mine] = versions.of_pairs(changes.take(mine), touched, *joins)
+            found = versions.of_pairs(changes.take(mine), touched, *joins)
+            kept = np.where(
+                np.isin(found, (PARTNER_MOVED, PARTNER_FILTERED)), PARTNERS_HANDOFF[reason[mine]], reason[mine]
+            )
+            reason[mine] = np.where(handed[mine], kept, found)
         return replace(changes, reason=reason)
 
 

@@ -49,6 +49,7 @@ from streaming.servers.elements import tracked_schema
 from streaming.servers.region.objects import Cold, Objects, elements_of
 from streaming.servers.region.place import RegionPlace
 from streaming.servers.region.state import Region, fates
+from streaming.servers.region.ways import Ways
 
 # If the two objects of a pair have different fates, the one with the higher rank is reported. All regions know that an
 # object expired or was dropped; a handoff ends the pair in this region only.
@@ -146,7 +147,8 @@ def step(state: Region, joined: JoinInput, control: ControlStep, place: RegionPl
     counters = {"results": sum(table.num_rows for table in rows)}
     told = evaluation.failures
     results = Results(pa.concat_tables(rows), snapshots, counters, told.errors, seconds=told.seconds)
-    return Region(objects.settled(), pairs.settled(), control.now_us, dues=evaluation.dues(now, dues)), results
+    found = {"dues": evaluation.dues(now, dues), "ways": evaluation.ways}
+    return Region(objects.settled(), pairs.settled(), control.now_us, **found), results
 
 
 def _joined(rest, new):
@@ -197,6 +199,13 @@ class _JoinEvaluation:
     @functools.cached_property
     def objects(self):
         return self.known if self.stays.all() else self.known.take(self.stays)
+
+    @functools.cached_property
+    def ways(self):
+        """The ways of the objects that stay; only those of new reports are measured."""
+        horizons_s = self.control.after.stream_joins.horizons_s
+        objects, known = self.objects, self.was.ways.without(self.known.key_hash[self.touched])
+        return known.of(objects.key_hash, elements_of(objects, self.cold), horizons_s) if horizons_s else Ways()
 
     @functools.cached_property
     def _elements(self):
@@ -259,7 +268,10 @@ class _JoinEvaluation:
         """Return the pairs of two sets of rows as members of answers; ``~`` marks those that another region reports."""
         objects = self.objects
         failed = Failures()
-        meetings = joins.pairs(elements_of(objects, self.cold), objects.key_hash, left, right, failed)
+        elements = elements_of(objects, self.cold)
+        if self.ways.boxes:
+            elements = self.ways.known_to(elements)
+        meetings = joins.pairs(elements, objects.key_hash, left, right, failed)
         meetings = meetings.take(~(meetings.due_us < self.control.now_us))
         self.failures.add(failed, ids)
         return _members(meetings, objects, ids, self.place)

@@ -31,7 +31,9 @@ export class ClosestFields {
   show(visible) {
     $("close-fields").hidden = !visible;
     $("close-mirrored").hidden = !this.#ofOne();
-    if (visible) $("partner-kind").textContent = gettext("objects");
+    if (!visible) return;
+    $("partner-kind").textContent = gettext("partners");
+    this.elements.partnerWhere.placeholder = "speed_mps > 5";
   }
 
   /** Return `{stream, where, mirrored, withinM, withinS}` from the fields. */

@@ -179,7 +179,7 @@ def compared(names: list[str], batches: int) -> list[list[str]]:
 def main() -> None:
     """Print the figures."""
     parser = argparse.ArgumentParser(prog="python -m bench.closest", description=__doc__.splitlines()[0])
-    parser.add_argument("sets", nargs="*", choices=list(SETS), default=list(SETS))
+    parser.add_argument("sets", nargs="*", default=list(SETS), help=f"of queries: {', '.join(SETS)}")
     parser.add_argument("--batches", type=int, default=BATCHES, help="that are measured")
     given = parser.parse_args()
     head = "queries", "ms a batch", "ratio", "pairs by lines a report", "by geodesics a report", "tuples a batch"

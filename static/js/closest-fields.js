@@ -5,6 +5,7 @@ import { gettext } from "./i18n.js";
 
 const STANDARD_M = 500;
 const STANDARD_S = 600;
+const FILTER_EXAMPLE = "speed_mps > 5";
 
 export class ClosestFields {
   /** @param {object} parts `store`; `form`, the query form's element */
@@ -33,7 +34,7 @@ export class ClosestFields {
     $("close-mirrored").hidden = !this.#ofOne();
     if (!visible) return;
     $("partner-kind").textContent = gettext("partners");
-    this.elements.partnerWhere.placeholder = "speed_mps > 5";
+    this.elements.partnerWhere.placeholder = FILTER_EXAMPLE;
   }
 
   /** Return `{stream, where, mirrored, withinM, withinS}` from the fields. */

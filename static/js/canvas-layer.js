@@ -288,7 +288,7 @@ const METHODS = {
     }
     if (closest.length > 0) {
       const { queries: colours, edge } = this.palette();
-      drawClosest(this.lines, closest, { view: this.place(), colours, edge });
+      drawClosest(this.lines, closest, { view: this.place(), width: this.width, height: this.height, colours, edge });
     }
     if (lines) this.drawPairs(lasting);
     this.drawOutlines(outlined);

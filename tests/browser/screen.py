@@ -83,6 +83,20 @@ class Screen:
         self.page.goto(f"{self.base_url}/#{zoom}/{lat}/{lon}")
         self.live()
 
+    def listen(self) -> None:
+        """Note the frequencies of all tones, in Hz; call it before the page is opened."""
+        self.page.add_init_script("""
+            const start = OscillatorNode.prototype.start;
+            window.tones = [];
+            OscillatorNode.prototype.start = function (at) {
+              window.tones.push(this.frequency.value);
+              return start.call(this, at);
+            };""")
+
+    def expect_critical_sound(self) -> None:
+        """Expect that the sound of critical incidents, four high tones, was played once, and no other."""
+        self.page.wait_for_function("window.tones.length === 4 && window.tones.every((tone) => tone > 800)")
+
     def turn(self, zoom: int, lon: float, lat: float) -> None:
         """Turn the open map to a view by its address, and wait until it is there."""
         self.zoom, self.lon, self.lat = zoom, lon, lat

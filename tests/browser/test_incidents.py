@@ -116,18 +116,12 @@ def test_others_see_the_incidents_of_shared_queries_and_act_on_them(screen, scre
 
 def test_a_sound_tells_of_what_opens_unless_it_is_muted(screen, feed):
     feed.put(anna=OUTSIDE)
-    screen.page.add_init_script("""
-        const start = OscillatorNode.prototype.start;
-        window.tones = [];
-        OscillatorNode.prototype.start = function (at) {
-          window.tones.push(this.frequency.value);
-          return start.call(this, at);
-        };""")
+    screen.listen()
     begin(screen, feed)
     page = screen.page
     feed.put(anna=INSIDE)
     expect(page).to_have_title("(1) Lookout")
-    page.wait_for_function("window.tones.length === 4 && window.tones.every((tone) => tone > 800)")
+    screen.expect_critical_sound()
     screen.tab("Incidents")
     page.get_by_role("button", name="Mute").click()
     feed.put(berta=INSIDE)

@@ -70,6 +70,7 @@ def test_an_operators_hour(screen_of, user, stored_feed, tmp_path):
 
         # A polygon, and a ship that passes it before there is a rule.
         feed.put(anna=OUTSIDE)
+        screen.listen()
         screen.look(ZOOM, *MIDDLE)
         assert screen.painted(OUTSIDE, "ship")
         page.get_by_role("button", name="New query").click()
@@ -97,9 +98,10 @@ def test_an_operators_hour(screen_of, user, stored_feed, tmp_path):
         dialog.get_by_role("button", name="Save rule").click()
         screen.expect_query("Too long in the roads", "running", "0")
 
-        # It fires: an incident, the title, a mail and a webhook.
+        # It fires: an incident, the title, a sound, a mail and a webhook.
         feed.put(anna=INSIDE)
         expect(page).to_have_title("(1) Lookout")
+        screen.expect_critical_sound()
         wait_for(lambda: receiver.taken and mailbox.letters, lambda: f"{receiver.requests} {mailbox.letters}", 60.0)
         (document,) = receiver.taken.values()
         assert document["query"]["name"] == "Too long in the roads"

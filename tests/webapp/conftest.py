@@ -15,7 +15,7 @@ from bench.live import PATIENCE_S
 from streaming.elements import from_ipc, point_elements
 from streaming.eventlog import FIRST
 from streaming.gateway.access import FeedAccess
-from streaming.logs import Log
+from streaming.logs import Log, LogNames
 from streaming.results import read_frame
 from streaming.spaces import EARTH, space_document
 from tests.servers.harness import Engine
@@ -24,7 +24,7 @@ from webapp.celery import app as celery_app
 from webapp.hub import Hub
 from webapp.models import ApiToken, Query, Space, Stream
 from webapp.models.spaces import spaces_by_name
-from webapp.redis import waiting_client
+from webapp.redis import event_log, waiting_client
 from webapp.settling import Settler, settle_acknowledged
 from webapp.telling import TELLER
 
@@ -140,12 +140,22 @@ def engine(redis_client, tmp_path, request):
 def settled(*queries):
     """Settle what the engines acknowledge until they have acknowledged queries as the database has them; return those.
 
-    They are in the order of their numbers.
+    They are in the order of their numbers. All clients that are connected have been sent how the queries stand.
     """
-    found, deadline_s = Query.objects.filter(pk__in=[query.pk for query in queries]).order_by("pk"), time.monotonic()
-    while unsettled := [query.pk for query in found.all() if query.acknowledged < query.revision]:
-        settle_acknowledged(waiting_client(), spaces_by_name(), 0.05)
-        assert time.monotonic() < deadline_s + PATIENCE_S, unsettled
+    found, began_s = Query.objects.filter(pk__in=[query.pk for query in queries]).order_by("pk"), time.monotonic()
+    client, spaces = waiting_client(), spaces_by_name()
+    logs = dict.fromkeys((LogNames(space).acks for space in spaces), FIRST)
+
+    def unsettled():
+        return [query.pk for query in found.all() if query.acknowledged < query.revision]
+
+    def untold():
+        """Whoever settles an acknowledgement, another thread perhaps, takes it from its log once clients are told."""
+        return event_log(client).poll(logs, 1, 0.0)
+
+    while (late := unsettled()) or untold():
+        settle_acknowledged(client, spaces, 0.05)
+        assert time.monotonic() < began_s + PATIENCE_S, late
     return list(found.all())
 
 

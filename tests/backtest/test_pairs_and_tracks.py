@@ -108,7 +108,7 @@ def alarms(rows, query):
 
 
 def by_second(batches):
-    """Return what enters and leaves answers, with the second after it: the clock goes on with the last batch of each."""
+    """Return what enters and leaves answers, with the second after it: its last batch sets the clock."""
     found, waiting, clock_us = [], [], START_S * US
     for played in batches:
         waiting += told(played.rows)
@@ -135,6 +135,9 @@ def test_a_back_test_and_a_replay_tell_what_was_told_live(tmp_path, reports, see
     close = answers(live.told, CLOSE)
     assert len(close) > 20
     assert answers(found, CLOSE) == close
+    # Tracks make the clock go on with each second. Without them, it goes to when the next pair has passed.
+    alone = Asked({CLOSE: asked[CLOSE]}, question.span, {STREAM: None})
+    assert answers(by_second(Playing(alone).play(elements())), CLOSE) == close
     # Each report counts in a track, so it does not matter how they are cut.
     tracks = [
         sorted((key, sign, time_us) for _, number, key, _, sign, time_us, _ in rows if number == TRACK)

@@ -5,6 +5,7 @@ import { gettext } from "./i18n.js";
 
 const STANDARD_M = 500;
 const STANDARD_S = 600;
+const FILTER_EXAMPLE = "speed_mps > 5";
 
 export class ClosestFields {
   /** @param {object} parts `store`; `form`, the query form's element */
@@ -13,10 +14,12 @@ export class ClosestFields {
   }
 
   /** Show what a plan says of closest approaches. */
-  start({ kind, join, within_m: withinM = STANDARD_M, within_s: withinS = STANDARD_S }) {
+  start({ kind, stream, join, mirrored, within_m: withinM = STANDARD_M, within_s: withinS = STANDARD_S }) {
     this.elements.closeM.value = withinM;
     this.elements.closeMin.value = withinS / 60;
-    this.offer((kind === "closest_approach" && join?.stream) || "");
+    const closest = kind === "closest_approach";
+    this.elements.closeMirrored.checked = closest && mirrored === true;
+    this.offer((closest && join?.stream !== stream && join?.stream) || "");
   }
 
   /** Offer the streams that there are now; the first choice is the query's own. */
@@ -28,12 +31,23 @@ export class ClosestFields {
   /** Show the fields, or not. */
   show(visible) {
     $("close-fields").hidden = !visible;
+    $("close-mirrored").hidden = !this.#ofOne();
+    if (!visible) return;
+    $("partner-kind").textContent = gettext("partners");
+    this.elements.partnerWhere.placeholder = FILTER_EXAMPLE;
   }
 
-  /** Return `{stream, withinM, withinS}` from the fields. */
+  /** Return `{stream, where, mirrored, withinM, withinS}` from the fields. */
   read() {
-    const { stream, closeM, closeMin, closeStream } = this.elements;
-    return { stream: closeStream.value || stream.value, withinM: closeM.valueAsNumber, withinS: closeMin.valueAsNumber * 60 };
+    const { stream, closeM, closeMin, closeStream, closeMirrored, partnerWhere } = this.elements;
+    const others = { stream: closeStream.value || stream.value, where: partnerWhere.value.trim(), mirrored: this.#ofOne() && closeMirrored.checked };
+    return { ...others, withinM: closeM.valueAsNumber, withinS: closeMin.valueAsNumber * 60 };
+  }
+
+  /** Whether both objects of a pair are of one stream. */
+  #ofOne() {
+    const { stream, closeStream } = this.elements;
+    return !closeStream.value || closeStream.value === stream.value;
   }
 
   /** Return what is wrong with the fields, by field. */

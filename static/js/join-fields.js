@@ -62,13 +62,14 @@ export class JoinFields {
   }
 
   #show() {
-    const { predicate, partner } = this.form.elements;
+    const { predicate, partner, partnerWhere } = this.form.elements;
     const ofStream = partner.value.startsWith("stream:");
     const apart = [...predicate.options].find(({ value }) => value === "disjoint");
     apart.disabled = ofStream; // nearly all objects are apart from nearly all others
     if (ofStream && apart.selected) predicate.value = "dwithin";
     $("distance-field").hidden = predicate.value !== "dwithin";
     this.times.show(ofStream);
+    partnerWhere.placeholder = ofStream ? "speed_mps > 5" : "kind = 'forest'";
     $("partner-kind").textContent = ofStream ? gettext("objects") : gettext("features");
   }
 }

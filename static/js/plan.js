@@ -69,7 +69,7 @@ export function reportOf(plan) {
  *   null; for a join `join`, its partners
  *   `{source, name, predicate, distance, where}` and, with a stream, `times` as `timesOf` returns them; with a focus `around`;
  *   for nearest neighbours `k`, and `max_distance` or null; for predicted entries `within`, in seconds; for closest
- *   approaches `close`, `{stream, withinM, withinS}`; for ranges `aggregate` or null, and `noise` or null
+ *   approaches `close`, `{stream, where, mirrored, withinM, withinS}`; for ranges `aggregate` or null, and `noise` or null
  */
 export function planOf(before, fields) {
   const plan = withoutNoise(noiseless(before), fields);
@@ -96,12 +96,15 @@ function approachOf({ target, filters, emit }, { stream, where, box, shape, with
   return { stream, kind: "approach", target: area, within_s: within, where, ...(filters ? { filters } : {}), ...(emit ? { emit } : {}) };
 }
 
-function closeOf(before, { stream, where, close }) {
-  const kept = before?.kind === "closest_approach" ? before : {};
+function closeOf(before, { stream, where, box, shape, close }) {
+  const { area: own, join: old, mirrored: _mirrored, ...kept } = before?.kind === "closest_approach" ? before : {};
   const { filters, emit } = before ?? {};
   const others = { ...(filters ? { filters } : {}), ...(emit && emit !== "all" ? { emit } : {}) };
-  const join = { ...kept.join, stream: close.stream };
-  return { ...kept, stream, kind: "closest_approach", join, within_m: close.withinM, within_s: close.withinS, where, ...others };
+  const { where: _where, ...partners } = old ?? {};
+  const join = { ...partners, stream: close.stream, ...(close.where ? { where: close.where } : {}) };
+  const limits = { within_m: close.withinM, within_s: close.withinS, ...(close.mirrored ? { mirrored: true } : {}) };
+  const area = shape ?? (box && boxWith(box, formOf(own) ? null : own));
+  return { ...kept, stream, kind: "closest_approach", join, ...limits, where, ...others, ...(area ? { area } : {}) };
 }
 
 /** Return what a plan with a focus keeps of the plan before: its area only if that had a focus, too, and no transformations. */

@@ -138,7 +138,7 @@ export class QueryForm {
     const { elements } = this.form;
     elements.report.value = reportOf(plan);
     elements.where.value = plan.where ?? "";
-    elements.extent.value = this.joins && !plan.area ? "whole" : "rectangle";
+    elements.extent.value = this.paired && !plan.area ? "whole" : "rectangle";
     this.join.start(plan);
     this.around.start(plan);
     this.aggregate.start(plan.aggregate);
@@ -155,6 +155,7 @@ export class QueryForm {
   /** Show the fields that belong to the kind of query. */
   #arrange() {
     $("join-fields").hidden = !this.joins;
+    $("pair-fields").hidden = !this.paired;
     $("around-fields").hidden = !this.focused;
     $("box-fields").hidden = !this.bounded;
     $("approach-fields").hidden = !this.predicts;
@@ -204,13 +205,18 @@ export class QueryForm {
 
   /** Whether a rectangle belongs to the query. */
   get bounded() {
-    return !this.focused && !this.closes && (!this.joins || this.form.elements.extent.value === "rectangle");
+    return !this.focused && (!this.paired || this.form.elements.extent.value === "rectangle");
+  }
+
+  /** Whether the query is about pairs of objects. */
+  get paired() {
+    return this.joins || this.closes;
   }
 
   /** Build the plan again after a field changed. If it was written as JSON, the fields change that plan. */
   #changed() {
-    const turnsToJoin = this.joins && $("join-fields").hidden;
-    if (turnsToJoin && !this.rectangle && !this.area.read()) this.form.elements.extent.value = "whole";
+    const turnsToPairs = this.paired && $("pair-fields").hidden;
+    if (turnsToPairs && !this.rectangle && !this.area.read()) this.form.elements.extent.value = "whole";
     this.#arrange();
     if (this.bounded && !this.area.shaped && this.rectangle && !this.editor.active) this.editor.edit(this.rectangle);
     this.written = null;

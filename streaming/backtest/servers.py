@@ -74,10 +74,13 @@ class Servers:
     def due_us(self, now_us: int) -> int:
         """Return before which time a batch without elements tells nothing, given the clock; `NEVER_US` if never.
 
-        Objects fall silent, rules have waited for long enough, their schedules begin and end.
+        Objects fall silent, pairs pass their closest points, rules have waited for long enough, their schedules begin
+        and end.
         """
         region = self._store.region(0, self.batch)
         found, rules = [region.deadlines.next_us(region.objects.table, self.registry)], self.registry.rules
+        if self.registry.reach:
+            found += self._store.stream_joins(0, self.batch).dues.due_us.min(initial=NEVER_US, keepdims=True).tolist()
         if len(rules):
             state = self._store.rules(self.batch)
             if self.waits:

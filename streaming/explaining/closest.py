@@ -13,7 +13,6 @@ from streaming.explaining.subject import Subject
 from streaming.explaining.terms import Term, every
 from streaming.explaining.words import metres, span
 from streaming.kinds.closest_approach.plan import ClosestApproachPlan
-from streaming.kinds.registry import kind_of
 from streaming.language import gettext
 from streaming.operators.closest import MICROSECONDS, Closest, satisfying
 from streaming.operators.elements import Elements
@@ -46,7 +45,7 @@ def _partner(plan, subject, known):
     found = Closest.of(elements, np.zeros(len(others), dtype=np.int64), np.arange(1, len(others) + 1))
     met = _met(plan, subject, elements, [subject, *others])
     distance_m = np.where(np.isnan(found.distance_m), np.inf, found.distance_m)
-    soon = satisfying(found, kind_of(plan).prediction(plan))
+    soon = satisfying(found, plan.within_m, plan.within_s)
     best = min(met, key=distance_m.__getitem__) if met else int(np.lexsort((distance_m, ~soon))[0])
     terms = _terms(plan, subject, others[best], found, best)
     more = gettext(", and %(count)s more") % {"count": len(met) - 1} if len(met) > 1 else ""

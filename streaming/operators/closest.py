@@ -95,18 +95,18 @@ class Motions:
         up = -np.sin(latitude) * north
         return np.stack([-y * east + x * up, x * east + y * up, np.cos(latitude) * north])
 
-    def ways(self, ahead_s: float, n: int) -> np.ndarray:
+    def ways(self, ahead_s: float | np.ndarray, n: int) -> np.ndarray:
         """Return boxes (N, 2n) that contain the ways of the objects from their reports on.
 
         Parameters
         ----------
-        ahead_s : float
+        ahead_s : float or ndarray of float64, shape (N,)
             For so many seconds.
         n : int
             The number of dimensions; only longitude and latitude are bounded. A box may reach beyond 180 degrees.
         """
         length_m = np.nan_to_num(self.speed_mps) * ahead_s
-        end = replace(self, speed_mps=np.nan_to_num(self.speed_mps)).after(np.full(len(self.lon), ahead_s))
+        end = replace(self, speed_mps=np.nan_to_num(self.speed_mps)).after(np.broadcast_to(ahead_s, len(self.lon)))
         to_lon = self.lon + (end.lon - self.lon + FULL_TURN_DEG / 2) % FULL_TURN_DEG - FULL_TURN_DEG / 2
         low = np.stack([np.minimum(self.lon, to_lon), np.minimum(self.lat, end.lat)])
         high = np.stack([np.maximum(self.lon, to_lon), np.maximum(self.lat, end.lat)])
@@ -124,6 +124,16 @@ class Motions:
         boxes = np.tile(np.repeat([-np.inf, np.inf], n), (len(self.lon), 1))
         boxes[:, :2], boxes[:, n : n + 2] = low.T, high.T
         return boxes
+
+
+def ways_of(elements: Elements, rows: np.ndarray, ahead_s: float) -> np.ndarray:
+    """Return boxes (K, 2n) that contain the ways of the elements at rows (K,); NaN for those that are not predicted."""
+    if elements.known_ways is not None:
+        return elements.known_ways(rows, ahead_s)
+    motions = Motions.of(elements, rows)
+    ways = motions.ways(ahead_s, elements.bounds.shape[1] // 2)
+    ways[~motions.predicted] = np.nan
+    return ways
 
 
 @dataclass(frozen=True)
@@ -145,6 +155,10 @@ class Closest:
     time_us: np.ndarray
     distance_m: np.ndarray
     places: np.ndarray
+
+    def take(self, rows: np.ndarray) -> "Closest":
+        """Return those at rows, positions or a mask."""
+        return Closest(*(getattr(self, field.name)[rows] for field in fields(self)))
 
     @property
     def shown(self) -> np.ndarray:
@@ -174,7 +188,7 @@ class Closest:
 def may_come_close(elements: Elements, row: np.ndarray, partner: np.ndarray, asked: Prediction) -> np.ndarray:
     """Tell which pairs may satisfy a prediction, bool of shape (P,): by straight lines in space, with their error."""
     times_us = _times(elements, row, partner)
-    near = np.abs(times_us[0] - times_us[1]) <= asked.gap_s * MICROSECONDS
+    near = not_too_old(elements, row, partner, asked.gap_s)
     mine = np.flatnonzero(near)
     one, other = (Motions.of(elements, side[mine]) for side in (row, partner))
     latest_us = times_us[:, mine].max(0)
@@ -187,9 +201,15 @@ def may_come_close(elements: Elements, row: np.ndarray, partner: np.ndarray, ask
     return near
 
 
-def satisfying(found: Closest, asked: Prediction) -> np.ndarray:
-    """Tell which pairs come as close as a prediction asks for, and in time, bool of shape (P,)."""
-    return (found.distance_m <= asked.within_m) & (found.after_s >= 0) & (found.after_s <= asked.within_s)
+def not_too_old(elements: Elements, row: np.ndarray, partner: np.ndarray, gap_s: float | np.ndarray) -> np.ndarray:
+    """Tell of which pairs the two reports are not more than so many seconds apart, bool of shape (P,)."""
+    one_us, other_us = _times(elements, row, partner)
+    return np.abs(one_us - other_us) <= gap_s * MICROSECONDS
+
+
+def satisfying(found: Closest, within_m: float | np.ndarray, within_s: float | np.ndarray) -> np.ndarray:
+    """Tell which pairs come as close as predictions ask for, and in time, bool of shape (P,)."""
+    return (found.distance_m <= within_m) & (found.after_s >= 0) & (found.after_s <= within_s)
 
 
 def due_us(found: Closest, elements: Elements, row: np.ndarray, partner: np.ndarray) -> np.ndarray:

@@ -28,6 +28,8 @@ class Elements:
         The event time of each element, and when it was heard; only predictions need them.
     known_numbers : callable, optional
         Does what `numbers` does, if some properties have been read before.
+    known_ways : callable, optional
+        Given rows (K,) and for how many seconds, returns what `closest.ways_of` does, if it has been found before.
     """
 
     stream: np.ndarray
@@ -37,13 +39,14 @@ class Elements:
     time_us: np.ndarray | None = None
     heard_us: np.ndarray | None = None
     known_numbers: Callable[[np.ndarray, Sequence[str]], np.ndarray] | None = None
+    known_ways: Callable[[np.ndarray, float], np.ndarray] | None = None
 
     def __len__(self) -> int:
         return len(self.stream)
 
     def at(self, rows: np.ndarray) -> "Elements":
         """Return only the elements at rows (K,)."""
-        cold, known = self.cold, self.known_numbers
+        cold, known, ways = self.cold, self.known_numbers, self.known_ways
         return replace(
             self,
             stream=self.stream[rows],
@@ -52,6 +55,7 @@ class Elements:
             time_us=None if self.time_us is None else self.time_us[rows],
             heard_us=None if self.heard_us is None else self.heard_us[rows],
             known_numbers=None if known is None else lambda chosen, names: known(rows[chosen], names),
+            known_ways=None if ways is None else lambda chosen, ahead_s: ways(rows[chosen], ahead_s),
         )
 
     def numbers(self, rows: np.ndarray, names: Sequence[str]) -> np.ndarray:

@@ -156,15 +156,15 @@ def _perhaps_closer(shapes, geometries, limit_m):
     return closer
 
 
-def within_reach(boxes: np.ndarray, distance: float, space: Space) -> np.ndarray:
+def within_reach(boxes: np.ndarray, distance: float | np.ndarray, space: Space) -> np.ndarray:
     """Return boxes (K, 2n) enlarged in the plane so that they contain all places within a distance of the given ones.
 
-    The distance is in metres in a geographic space, otherwise in the unit of the dimensions. A box that reaches around
-    the whole circle becomes infinite in longitude.
+    The distance, one or one for each box, is in metres in a geographic space, otherwise in the unit of the dimensions.
+    A box that reaches around the whole circle becomes infinite in longitude.
     """
     n = space.n
     grown = boxes.copy()
-    margin = np.full((len(boxes), 2), distance + ROUNDING_DEG)
+    margin = np.broadcast_to(np.asarray(distance)[..., None] + ROUNDING_DEG, (len(boxes), 2))
     if space.geographic:
         margin = np.stack(_margins(boxes[:, 1], boxes[:, n + 1], distance), axis=1)
     for axis in range(min(2, n)):

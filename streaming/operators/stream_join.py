@@ -13,11 +13,12 @@ import numpy as np
 import shapely
 
 from streaming.elements import stream_number
+from streaming.kinds.base import Prediction
 from streaming.kinds.join.plan import JoinPlan
 from streaming.kinds.range.plan import RangePlan
 from streaming.kinds.registry import kind_of
 from streaming.operators.boxes import in_plane, intersects, points_of, turns
-from streaming.operators.closest import Closest, Motions, due_us, may_come_close, satisfying
+from streaming.operators.closest import Closest, Motions, due_us, may_come_close, not_too_old, satisfying, ways_of
 from streaming.operators.comparison import Comparison
 from streaming.operators.elements import Elements
 from streaming.operators.failures import Failures
@@ -106,6 +107,8 @@ class StreamJoins:
         Which joins keep their answer.
     predicting : ndarray of bool, shape (Q,)
         Which of them compare where objects will be.
+    horizons_s : frozenset of float
+        For how many seconds the ways of objects are looked at.
     """
 
     def __init__(self, plans: Sequence[JoinPlan], space: Space) -> None:
@@ -121,6 +124,7 @@ class StreamJoins:
             )
             for group in groups.values()
         ]
+        self.horizons_s = frozenset(group.asked.ahead_s for group in self._groups if isinstance(group, _Predicting))
 
     def pairs(
         self,
@@ -195,7 +199,8 @@ class StreamJoins:
         for group in self._groups:
             mine = np.flatnonzero(np.isin(query, group.queries))
             if len(mine):
-                reach[mine], other[mine] = group.sides(elements, row[mine], partner[mine])
+                asked = find(group.queries, query[mine])[0]
+                reach[mine], other[mine] = group.sides(elements, row[mine], partner[mine], asked)
                 due_us[mine] = group.measured(elements, row[mine], partner[mine])[1]
         return Meetings(row, query, partner, np.full(len(row), np.nan), reach, other, due_us)
 
@@ -244,10 +249,10 @@ class _Group:
     def _met(self, elements, row, query, partner, distance):
         """Return pairs that satisfy the joins at positions in `plans`."""
         due_us = self.measured(elements, row, partner)[1]
-        return Meetings(row, self.queries[query], partner, distance, *self.sides(elements, row, partner), due_us)
+        return Meetings(row, self.queries[query], partner, distance, *self.sides(elements, row, partner, query), due_us)
 
-    def sides(self, elements, row, partner):
-        """Return the two boxes of pairs that decide which region reports them."""
+    def sides(self, elements, row, partner, query):
+        """Return the two boxes of pairs, for joins at positions in `plans`, that decide which region reports them."""
         return self.reach(elements.bounds[row]), elements.bounds[partner]
 
     def measured(self, elements, row, partner):
@@ -267,8 +272,11 @@ class _Group:
         """Return the boxes (K, 2n) that a partner's box must meet, given the elements' own."""
         return reached(self.plan, bounds, self.space)
 
-    def _passing(self, elements, row, partner, failures):
-        """Return (pair, position in `plans`) for each join whose area and filters the elements of the pair pass."""
+    def _passing(self, elements, row, partner, failures, judged=None):
+        """Return (pair, position in `plans`) for each join whose area and filters the elements of the pair pass.
+
+        `judged` tells of which of them the join may look at the pair; without it, of all.
+        """
         rows, place = np.unique(row, return_inverse=True)
         found, query = self._elements.match(elements.at(rows), failures)
         start, stop = np.searchsorted(found, place, "left"), np.searchsorted(found, place, "right")
@@ -283,6 +291,9 @@ class _Group:
                 failures.note(query[query == number], failed.errors[int(number)])
             failures.charge(*failed.costs())
             keep = find(found * len(self.plans) + passing, place * len(self.plans) + query)[1]
+            pair, query = pair[keep], query[keep]
+        if judged:
+            keep = judged(pair, query)
             pair, query = pair[keep], query[keep]
         return self._judged(elements, row, partner, pair, query, failures)
 
@@ -303,21 +314,56 @@ class _Group:
 
 
 class _Predicting(_Group):
-    """Joins that compare where objects will be."""
+    """Joins of the same two streams that compare where objects will be.
+
+    Whatever their limits are, a pair is compared once, with the largest ones, and then judged by those of each join.
+    """
 
     def __init__(self, plans, queries, space):
         super().__init__(plans, queries, space)
-        self.asked = _prediction(self.plan)
+        names = "within_m", "within_s", "gap_s", "mirrored"
+        asked = [_prediction(plan) for plan in plans]
+        self._within_m, self._within_s, self._gap_s, self._mirrored = (
+            np.array([getattr(one, name) for one in asked]) for name in names
+        )
+        self.asked = Prediction(self._within_m.max(), self._within_s.max(), self._gap_s.max(), self._mirrored.all())
 
     def judged(self, elements, key_hash, row, partner, failures, began):
         """As in `_Group`. Of two pairs that mirror each other, the one in which the hashes ascend is told."""
-        found = super().judged(elements, key_hash, row, partner, failures, began)
-        if self.asked.mirrored or self.stream != self.partner_stream:
-            return found
-        back = np.flatnonzero(key_hash[found.row] > key_hash[found.partner])
-        pair, query = self._passing(elements, found.partner[back], found.row[back], Failures())
-        mirrors = back[pair[self.queries[query] == found.query[back[pair]]]]
-        return found.take(np.delete(np.arange(len(found.row)), mirrors))
+        apart = key_hash[row] != key_hash[partner]
+        row, partner = row[apart], partner[apart]
+        near = np.flatnonzero(may_come_close(elements, row, partner, self.asked))
+        row, partner = row[near], partner[near]
+        found = Closest.of(elements, row, partner)
+        close = np.flatnonzero(satisfying(found, self.asked.within_m, self.asked.within_s))
+        row, partner, found = row[close], partner[close], found.take(close)
+        failures.share(np.arange(len(self.plans)), perf_counter() - began)
+        if not len(row):
+            return Meetings.none(self.space)
+
+        def within(pair, query):
+            soon = satisfying(found.take(pair), self._within_m[query], self._within_s[query])
+            return soon & not_too_old(elements, row[pair], partner[pair], self._gap_s[query])
+
+        pair, query = self._passing(elements, row, partner, failures, within)
+        told = self._told(elements, key_hash, row, partner, pair, query)
+        pair, query = pair[told], query[told]
+        row, partner, found = row[pair], partner[pair], found.take(pair)
+        # The distance is told with the place and the time, if they are told: see `closest.Closest`.
+        distance, due = np.full(len(row), np.nan), due_us(found, elements, row, partner)
+        return Meetings(row, self.queries[query], partner, distance, *self.sides(elements, row, partner, query), due)
+
+    def _told(self, elements, key_hash, row, partner, pair, query):
+        """Tell which pairs of joins are told, since their mirrors are not, bool of shape (P,)."""
+        told = np.ones(len(pair), dtype=bool)
+        if self.stream != self.partner_stream:
+            return told
+        back = np.flatnonzero((key_hash[row] > key_hash[partner])[pair] & ~self._mirrored[query])
+        pairs, place = np.unique(pair[back], return_inverse=True)
+        mirror, passing = self._passing(elements, partner[pairs], row[pairs], Failures())
+        count = len(self.plans)
+        told[back[np.isin(place * count + query[back], mirror * count + passing)]] = False
+        return told
 
     def near(self, elements, left, right):
         rows = left[elements.stream[left] == self.stream]
@@ -341,22 +387,15 @@ class _Predicting(_Group):
 
     def _ways(self, elements, rows, within_m=None):
         """Return those of some elements that are predicted, and the boxes about their ways."""
-        motions = Motions.of(elements, rows)
-        rows, motions = rows[motions.predicted], motions.take(motions.predicted)
-        ways = motions.ways(self.asked.ahead_s, self.space.n)
+        ways = ways_of(elements, rows, self.asked.ahead_s)
+        predicted = np.flatnonzero(~np.isnan(ways[:, 0]))
+        rows, ways = rows[predicted], ways[predicted]
         return rows, ways if within_m is None else within_reach(ways, within_m, self.space)
 
-    def _compared(self, elements, row, partner):
-        near = np.flatnonzero(may_come_close(elements, row, partner, self.asked))
-        row, partner = row[near], partner[near]
-        found = Closest.of(elements, row, partner)
-        close = np.flatnonzero(satisfying(found, self.asked))
-        # The distance is told with the place and the time, if they are told: see `closest.Closest`.
-        return row[close], partner[close], np.full(len(close), np.nan)
-
-    def sides(self, elements, row, partner):
-        ways = [Motions.of(elements, side).ways(self.asked.ahead_s, self.space.n) for side in (row, partner)]
-        return within_reach(ways[0], self.asked.within_m, self.space), ways[1]
+    def sides(self, elements, row, partner, query):
+        ahead_s = (self._within_s + self._gap_s)[query]
+        ways = [Motions.of(elements, side).ways(ahead_s, self.space.n) for side in (row, partner)]
+        return within_reach(ways[0], self._within_m[query], self.space), ways[1]
 
     def measured(self, elements, row, partner):
         found = Closest.of(elements, row, partner)
@@ -385,8 +424,9 @@ class _Partners(IndexedBoxes):
 
 def _way(plan):
     partners = plan.partners
-    way = plan.stream, partners.name, partners.predicate, partners.distance, plan.transform
-    return *way, _prediction(plan)
+    if _prediction(plan):
+        return plan.stream, partners.name
+    return plan.stream, partners.name, partners.predicate, partners.distance, plan.transform
 
 
 def _prediction(plan):

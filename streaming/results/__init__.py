@@ -35,6 +35,8 @@ MOVED, REGISTERED, EDITED, CANCELLED, EXPIRED, HANDOFF, DROPPED, SNAPSHOT, FILTE
 PARTNER_MOVED, PARTNER_FILTERED, FOCUS_MOVED, OTHERS_MOVED, PASSED = range(10, len(REASONS))
 # A handoff in an answer that reports membership alone. Netted with the entry in another region it gives no tuple.
 QUIET_HANDOFF = len(REASONS)
+# The same for pairs of which the partner alone departed: netting tells that the partner moved.
+PARTNER_HANDOFF, QUIET_PARTNER_HANDOFF = len(REASONS) + 1, len(REASONS) + 2
 
 # Numbers of queries from here on belong to views, which are not saved.
 VIEW_NUMBERS = 2**40

@@ -14,7 +14,21 @@ import pyarrow.compute as pc
 
 from streaming.errors import LookoutError
 from streaming.operators.runs import expand, find
-from streaming.results import ENTERED, HANDOFF, MOVED, QUIET_HANDOFF, STAYED, Fragment
+from streaming.results import (
+    ENTERED,
+    HANDOFF,
+    MOVED,
+    PARTNER_FILTERED,
+    PARTNER_HANDOFF,
+    PARTNER_MOVED,
+    QUIET_HANDOFF,
+    QUIET_PARTNER_HANDOFF,
+    STAYED,
+    Fragment,
+)
+
+HANDOFFS = (HANDOFF, QUIET_HANDOFF, PARTNER_HANDOFF, QUIET_PARTNER_HANDOFF)
+OF_PARTNERS = (PARTNER_HANDOFF, QUIET_PARTNER_HANDOFF, PARTNER_MOVED, PARTNER_FILTERED)
 
 
 class LostAnswer(LookoutError):
@@ -41,7 +55,8 @@ def net(fragments: Sequence[Fragment], queries: Collection[int] | None = None) -
     pyarrow.Table
         With `results.result_schema`. An object that left the answer in one region and entered it in another is ``~``;
         it gives no tuple if the answer reports membership alone. An object that departed from a region and entered the
-        answer in no other is ``-`` with the reason ``moved``. Tuples of a shared answer repeat for each of its queries.
+        answer in no other is ``-`` with the reason ``moved``, or ``partner_moved`` if its partner decided. Tuples of a
+        shared answer repeat for each of its queries.
     """
     failures = (failure for fragment in fragments for failure in fragment.failures if failure.get("lost"))
     for query, error in ((query, failure["error"]) for failure in failures for query, _ in failure["queries"]):
@@ -64,7 +79,7 @@ def settled(
         tables = [table.filter(pc.is_in(table["query"], value_set=chosen)) for table in tables]
     table = pa.concat_tables(tables)
     reason = table["reason"].to_numpy()
-    handoff = (reason == HANDOFF) | (reason == QUIET_HANDOFF)
+    handoff = np.isin(reason, HANDOFFS)
     return (_settle(table, reason, handoff) if handoff.any() else table), shared
 
 
@@ -93,8 +108,9 @@ def _settle(table, told_as, handoff):
     pair[concerned] = np.unique(names, axis=1, return_inverse=True)[1].reshape(-1)
     entered = (sign == ENTERED) & np.isin(pair, pair[handoff])
     sign[entered] = STAYED
-    reason = np.where(handoff | entered, MOVED, told_as).astype(np.int8)
-    quiet = entered & np.isin(pair, pair[told_as == QUIET_HANDOFF])
+    moved = np.where(np.isin(told_as, OF_PARTNERS), PARTNER_MOVED, MOVED)
+    reason = np.where(handoff | entered, moved, told_as).astype(np.int8)
+    quiet = entered & np.isin(pair, pair[np.isin(told_as, (QUIET_HANDOFF, QUIET_PARTNER_HANDOFF))])
     keep = ~(handoff & np.isin(pair, pair[entered])) & ~quiet
     table = table.set_column(table.schema.get_field_index("sign"), table.schema.field("sign"), pa.array(sign))
     table = table.set_column(table.schema.get_field_index("reason"), table.schema.field("reason"), pa.array(reason))

@@ -6,6 +6,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.feed import feature
+from tests.browser.test_accessibility import wrong
 
 pytestmark = [pytest.mark.browser, pytest.mark.spark]
 
@@ -50,3 +51,52 @@ def test_ships_that_will_pass_each_other_are_a_pair_with_a_place_a_distance_and_
     # 11.2 km at 20 m/s, and the ways are 223 m apart.
     expect(page.locator("#event-list")).to_contain_text("will come close to")
     expect(page.locator("#event-list")).to_contain_text("223 m in 9 min")
+
+
+def test_an_area_a_filter_and_both_ways_are_chosen_in_the_form_and_a_rule_is_made_by_the_bell(screen, feed):
+    page = screen.page
+    feed.send(heading("anna", WEST, 90) + heading("bert", EAST, 270))
+    screen.look(ZOOM, *MIDDLE)
+    page.get_by_role("button", name="New query").click()
+    form = page.locator("#query-form")
+    form.get_by_text("Passing", exact=True).click()
+    screen.field("stream").select_option(feed.name)
+    form.get_by_text("In an area", exact=True).click()
+    expect(page.locator("#box-fields")).to_be_visible()
+    for side, degrees in zip(("west", "south", "east", "north"), (24.4, 59.6, 24.6, 59.8), strict=True):
+        screen.field(side).fill(str(degrees))
+    screen.field("partnerWhere").fill("speed_mps > 20")
+    screen.save("Passing")
+    screen.expect_query("Passing", "running", "0")
+    screen.act("Passing", "Edit")
+    expect(screen.field("partnerWhere")).to_have_value("speed_mps > 20")
+    expect(screen.field("east")).to_have_value("24.6")
+    screen.field("partnerWhere").fill("speed_mps > 5")
+    page.locator("#form-save").click()
+    screen.expect_query("Passing", "running", "1")  # only Anna is in the area
+    screen.act("Passing", "Edit")
+    form.get_by_text("Everywhere", exact=True).click()
+    expect(page.locator("#box-fields")).to_be_hidden()
+    form.get_by_text("Tell each pair both ways", exact=False).click()
+    page.locator("#form-save").click()
+    screen.expect_query("Passing", "running", "2")
+
+    screen.act("Passing", "Alarm")
+    dialog = page.locator("#rule-dialog")
+    dialog.get_by_label("For at least, in minutes").fill("0")
+    expect(dialog.locator("#rule-sentence")).to_contain_text("An alarm begins as soon as an object is in Passing.")
+    dialog.get_by_role("button", name="Save rule").click()
+    screen.expect_query("Passing, alarm", "running", "2")  # both ships have one
+
+    search = page.get_by_role("combobox", name="Find an object")
+    search.fill("anna")
+    expect(page.get_by_role("option")).to_have_count(1)
+    search.press("Enter")
+    expect(page.locator("#object-title")).to_have_text("MS Anna")
+    page.locator("#object-why").select_option(label="Passing")
+    panel = page.locator("#why-panel")
+    expect(panel.locator("#why-verdict")).to_have_text("\u2713In the answer")
+    expect(panel.locator("#why-tree")).to_contain_text("223 m")
+    feed.send(heading("anna", WEST, 270))
+    expect(panel.locator("#why-verdict")).to_have_text("\u2717Not in the answer")
+    assert wrong(page) == []

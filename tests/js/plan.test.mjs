@@ -135,16 +135,32 @@ test("an error about a focus or an aggregate is shown at its field", () => {
 });
 
 test("a closest approach is of one stream or two, and keeps what the form does not show", () => {
-  const close = { stream: "ferries", withinM: 500, withinS: 600 };
+  const close = { stream: "ferries", where: "", mirrored: false, withinM: 500, withinS: 600 };
   const fields = { stream: "ships", report: "close", where: "", box: null, shape: null, close };
   const plan = planOf({ kind: "range", compare: { lo: [0, 0], hi: [1, 1] }, emit: "all" }, fields);
   assert.deepEqual(plan, { stream: "ships", kind: "closest_approach", join: { stream: "ferries" }, within_m: 500, within_s: 600, where: "" });
   assert.equal(reportOf(plan), "close");
   const before = { ...plan, gap_s: 60, mirrored: true, join: { stream: "ferries", where: "a = 1" } };
-  const edited = planOf(before, { ...fields, close: { ...close, stream: "ships" } });
+  const edited = planOf(before, { ...fields, close: { ...close, stream: "ships", where: "a = 1", mirrored: true } });
   assert.deepEqual(edited, { ...before, join: { stream: "ships", where: "a = 1" } });
   const { within_m: none, gap_s: neither } = planOf(before, { ...fields, report: "inside", box: { lo: [0, 0], hi: [1, 1] } });
   assert.deepEqual([none, neither], [undefined, undefined]);
+});
+
+test("a closest approach has an area, a filter of the partner and both ways as the form says, and keeps the rest", () => {
+  const close = { stream: "ships", where: "kind = 'tanker'", mirrored: true, withinM: 500, withinS: 600 };
+  const box = { lo: [0, 0], hi: [1, 1] };
+  const fields = { stream: "ships", report: "close", where: "", box, shape: null, close };
+  const plan = planOf({}, fields);
+  assert.deepEqual([plan.area, plan.join, plan.mirrored], [box, { stream: "ships", where: "kind = 'tanker'" }, true]);
+  assert.deepEqual(boxOf(plan), box);
+  const kept = { filters: [{ key: "a" }], pair_filters: [{ udf: "key_equals", argument: "a" }] };
+  const high = { lo: [0, 0, 10], hi: [1, 1, 20] };
+  const edited = planOf({ ...plan, join: { ...plan.join, ...kept }, area: high }, { ...fields, close: { ...close, where: "", mirrored: false } });
+  assert.deepEqual([edited.area, edited.join, edited.mirrored], [high, { stream: "ships", ...kept }, undefined]);
+  const circle = { circle: { center: [0.5, 0.5], radius_m: 500 } };
+  assert.deepEqual(planOf(plan, { ...fields, box: null, shape: circle }).area, circle);
+  assert.equal(planOf(plan, { ...fields, box: null }).area, undefined); // everywhere
 });
 
 test("a predicted entry keeps the area that objects will enter, and the form shows it", () => {

@@ -1,6 +1,7 @@
 """Closest approaches equal brute force after every batch: through edits, restarts, splits, and on all borders."""
 
 import functools
+import json
 import random
 import tempfile
 from pathlib import Path
@@ -16,6 +17,7 @@ from streaming.elements import stream_number
 from streaming.errors import InvalidPlan
 from streaming.operators.closest import Closest, Motions
 from streaming.operators.elements import Elements
+from streaming.operators.stream_join import StreamJoins
 from streaming.plans import parse_plan, plan_document
 from streaming.results import ENTERED, LEFT, PASSED, REASONS, STAYED
 from streaming.spaces import EARTH, Dimension, Space
@@ -344,6 +346,19 @@ def test_a_rule_over_both_ways_has_an_alarm_for_both_ships_until_they_have_passe
     assert set(sea.client.answers[2]) == set()
 
 
+@pytest.mark.parametrize("mirrored", [False, True])
+def test_a_pair_that_has_passed_and_reports_in_the_same_batch_is_told_once(tmp_path, mirrored):
+    sea, east, ways = Sea(tmp_path, mirrored=mirrored), 4_000 / DEGREE_M, 1 + mirrored
+    sea.hear(1_003, ship("a", (0.0, 0.0), 90, 1_003), ship("b", (east, 0.002), 270, 1_003))
+    beside = (east / 2 + 20 / DEGREE_M, 0.0)
+    assert [row["sign"] for row in sea.hear(1_205, ship("a", beside, 90, 1_205))] == [LEFT] * ways
+    # A ship that turns round and meets the other one again has never left.
+    sea.hear(1_300, ship("a", (0.0, 0.0), 90, 1_300), ship("b", (east, 0.002), 270, 1_300))
+    told = sea.hear(1_505, ship("a", (0.0, 0.0), 90, 1_505), ship("b", (east, 0.002), 270, 1_505))
+    assert [row["sign"] for row in told] == [STAYED] * ways
+    assert sea.hear(1_506) == []
+
+
 def test_an_old_report_counts_no_more(tmp_path):
     sea, east = Sea(tmp_path, gap_s=60), 4_000 / DEGREE_M
     sea.hear(1_000, ship("a", (0.0, 0.0), 90, 1_000))
@@ -361,12 +376,42 @@ def elements_of(motions, times_s):
     times_us = (np.asarray(times_s) * SECOND_US).astype(np.int64)
     stream = np.full(len(motions), stream_number("s"))
     none = pa.nulls(len(motions), pa.string())
-    cold = pa.table({"key": none, "geometry": none.cast(pa.binary()), "properties": none})
+    told = pa.array(
+        [json.dumps({"course_deg": course, "speed_mps": speed}) for course, speed in motions[:, 2:].tolist()]
+    )
+    cold = pa.table({"key": none, "geometry": none.cast(pa.binary()), "properties": told})
     return Elements(stream, bounds, cold.take, False, times_us, times_us, lambda rows, _: numbers[:, rows])
 
 
 LONGITUDES, LATITUDES = st.floats(-0.5, 0.5), st.floats(-0.5, 0.5)
 ANYWHERE = st.tuples(LONGITUDES, LATITUDES, st.floats(0, 360), st.sampled_from([0.0, 3.0, 12.0, 90.0, 340.0]))
+
+
+def plans_of_many_limits():
+    """Return plans of the same two streams whose limits all differ."""
+    where, mirrored = {"where": "speed_mps > 11"}, {"mirrored": True}
+    return [
+        closest_approach(200 + 700 * number, 60 + 80 * number, gap_s=40 * number, **more)
+        for number, more in enumerate([{}, mirrored, where, where | mirrored, {"join": {"stream": "s"} | where}, {}])
+    ]
+
+
+@given(st.lists(st.tuples(ANYWHERE, st.integers(0, 300)), min_size=2, max_size=12))
+@settings(deadline=None, max_examples=40)
+def test_queries_of_many_limits_find_together_what_each_finds_alone(ships):
+    motions, times_s = zip(*ships, strict=True)
+    plans = [parse_plan(plan, EARTH) for plan in plans_of_many_limits()]
+    elements, keys, rows = elements_of(motions, times_s), np.arange(len(ships)) - 3, np.arange(len(ships))
+
+    def found(joins):
+        return joins.pairs(elements, keys, rows, rows)
+
+    together = found(StreamJoins(plans, EARTH))
+    for number, plan in enumerate(plans):
+        mine, alone = together.take(together.query == number), found(StreamJoins([plan], EARTH))
+        for name in ("row", "partner", "reach", "other", "due_us"):
+            both = [getattr(one, name)[np.lexsort((one.partner, one.row))] for one in (mine, alone)]
+            assert np.array_equal(*both), (number, name)
 
 
 @given(

@@ -222,3 +222,31 @@ def test_of_a_layer_that_is_edited_only_pairs_with_features_that_differ_are_edit
     client.receive(engine.run(ship(2, -1.5), [layer("right", "high")]))
     told = {(row["sign"], row["partner"], row["reason"]) for row in client.told}
     assert told == {(LEFT, "left", EDITED), (LEFT, "right", MOVED), (ENTERED, "high", EDITED)}
+
+
+PASSING = {"speed_mps": 50, "course_deg": 90}
+PAIRS = {
+    "join": {"kind": "join", "join": {"stream": "ships", "predicate": "dwithin", "distance": 20_000}},
+    "quiet join": {
+        "kind": "join",
+        "join": {"stream": "ships", "predicate": "dwithin", "distance": 20_000},
+        "emit": "membership",
+    },
+    "closest approach": {"kind": "closest_approach", "within_m": 20_000, "within_s": 600, "mirrored": True},
+}
+
+
+@pytest.mark.parametrize("to", [(0.5, 0.5), (60, 60), (60, -60), (-60, 60), (-60, -60)])
+@pytest.mark.parametrize("kind", PAIRS)
+def test_when_one_of_a_pair_leaves_for_another_region_it_alone_has_moved(tmp_path, kind, to):
+    engine, client = Engine(tmp_path, 2, 4, rescaled=0.0), Client()
+    stays = one("ships", "stays", 1, [0.01, 0.01, 0, 0.01, 0.01, 0], {"speed_mps": 0})
+    comes = one("ships", "leaves", 1, [-0.01, 0.01, 0, -0.01, 0.01, 0], PASSING)
+    ships = [("ships", 0, stays), ("ships", 0, comes)]
+    client.receive(engine.run(ships, [registration(1, {"stream": "ships", **PAIRS[kind]})]))
+    assert sorted(client.answers[1]) == [("leaves", "stays"), ("stays", "leaves")]
+    client.told.clear()
+    gone = one("ships", "leaves", 2, [*to, 0, *to, 0], PASSING)
+    client.receive(engine.run([("ships", 0, gone)], []))
+    told = {(row["key"], row["sign"], row["reason"]) for row in client.told}
+    assert told == {("leaves", LEFT, MOVED), ("stays", LEFT, PARTNER_MOVED)}

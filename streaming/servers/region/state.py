@@ -23,6 +23,7 @@ from streaming.servers.region.dues import Dues
 from streaming.servers.region.expiry import Deadlines
 from streaming.servers.region.member_table import MemberTable
 from streaming.servers.region.objects import Cold, Objects, ObjectTable
+from streaming.servers.region.ways import Ways
 from streaming.spaces import Space
 
 
@@ -43,6 +44,8 @@ class Region:
         When objects expire; not stored.
     dues : Dues
         When predicted pairs are past their closest points; not stored.
+    ways : Ways
+        The boxes about the ways of objects that are predicted; not stored.
     """
 
     objects: ObjectTable
@@ -51,6 +54,7 @@ class Region:
     left_out: Mapping[int, LeftOut] = field(default_factory=dict)
     deadlines: Deadlines = field(default_factory=Deadlines, compare=False)
     dues: Dues = field(default_factory=Dues, compare=False)
+    ways: Ways = field(default_factory=Ways, compare=False)
 
     @classmethod
     def empty(cls, space: Space, following: int = 0) -> "Region":

@@ -22,7 +22,23 @@ from streaming.operators.closest import Closest
 from streaming.operators.failures import Failures
 from streaming.operators.runs import distinct, find, last_of_runs
 from streaming.operators.stream_reach import Reach
-from streaming.results import DROPPED, EXPIRED, HANDOFF, LEFT, MOVED, PASSED, REASONS, SNAPSHOT, STAYED, result_schema
+from streaming.results import (
+    DROPPED,
+    EXPIRED,
+    HANDOFF,
+    LEFT,
+    MOVED,
+    PARTNER_FILTERED,
+    PARTNER_HANDOFF,
+    PARTNER_MOVED,
+    PASSED,
+    QUIET_HANDOFF,
+    QUIET_PARTNER_HANDOFF,
+    REASONS,
+    SNAPSHOT,
+    STAYED,
+    result_schema,
+)
 from streaming.servers.answers.changes import SIGN, among, changed_objects, compared
 from streaming.servers.answers.members import Answers
 from streaming.servers.answers.reasons import Versions, reasons, worth_telling
@@ -33,11 +49,15 @@ from streaming.servers.elements import tracked_schema
 from streaming.servers.region.objects import Cold, Objects, elements_of
 from streaming.servers.region.place import RegionPlace
 from streaming.servers.region.state import Region, fates
+from streaming.servers.region.ways import Ways
 
 # If the two objects of a pair have different fates, the one with the higher rank is reported. All regions know that an
 # object expired or was dropped; a handoff ends the pair in this region only.
 RANK = np.zeros(len(REASONS), dtype=np.int64)
 RANK[[HANDOFF, EXPIRED, DROPPED]] = 1, 2, 3
+# The reason of a handoff if the partner alone departed.
+PARTNERS_HANDOFF = np.arange(QUIET_PARTNER_HANDOFF + 1, dtype=np.int8)
+PARTNERS_HANDOFF[[HANDOFF, QUIET_HANDOFF]] = PARTNER_HANDOFF, QUIET_PARTNER_HANDOFF
 
 
 def found_elements(place: RegionPlace, regions: Iterable[Region], reach: Reach) -> pa.Table:
@@ -127,7 +147,8 @@ def step(state: Region, joined: JoinInput, control: ControlStep, place: RegionPl
     counters = {"results": sum(table.num_rows for table in rows)}
     told = evaluation.failures
     results = Results(pa.concat_tables(rows), snapshots, counters, told.errors, seconds=told.seconds)
-    return Region(objects.settled(), pairs.settled(), control.now_us, dues=evaluation.dues(now, dues)), results
+    found = {"dues": evaluation.dues(now, dues), "ways": evaluation.ways}
+    return Region(objects.settled(), pairs.settled(), control.now_us, **found), results
 
 
 def _joined(rest, new):
@@ -178,6 +199,13 @@ class _JoinEvaluation:
     @functools.cached_property
     def objects(self):
         return self.known if self.stays.all() else self.known.take(self.stays)
+
+    @functools.cached_property
+    def ways(self):
+        """The ways of the objects that stay; only those of new reports are measured."""
+        horizons_s = self.control.after.stream_joins.horizons_s
+        objects, known = self.objects, self.was.ways.without(self.known.key_hash[self.touched])
+        return known.of(objects.key_hash, elements_of(objects, self.cold), horizons_s) if horizons_s else Ways()
 
     @functools.cached_property
     def _elements(self):
@@ -240,7 +268,10 @@ class _JoinEvaluation:
         """Return the pairs of two sets of rows as members of answers; ``~`` marks those that another region reports."""
         objects = self.objects
         failed = Failures()
-        meetings = joins.pairs(elements_of(objects, self.cold), objects.key_hash, left, right, failed)
+        elements = elements_of(objects, self.cold)
+        if self.ways.boxes:
+            elements = self.ways.known_to(elements)
+        meetings = joins.pairs(elements, objects.key_hash, left, right, failed)
         meetings = meetings.take(~(meetings.due_us < self.control.now_us))
         self.failures.add(failed, ids)
         return _members(meetings, objects, ids, self.place)
@@ -292,14 +323,24 @@ class _JoinEvaluation:
         return moved
 
     def explained(self, changes, row, partner):
-        """Return changes with reasons; where only the objects of a pair can explain one, tell which of the two does."""
+        """Return changes with reasons; where only the objects of a pair can explain one, tell which of the two does.
+
+        A pair that leaves with an object that departed from this region is explained in the same way, for it may enter
+        in no other region.
+        """
         reason, after = np.array(changes.reason), self.control.after
-        mine = np.flatnonzero(reason == MOVED)
+        departed = (self.fate[row] == HANDOFF) | (self.fate[partner] == HANDOFF)
+        handed = departed & np.isin(reason, (HANDOFF, QUIET_HANDOFF))
+        mine = np.flatnonzero((reason == MOVED) | handed)
         if len(mine):
             touched = np.array([self.touched[row[mine]], self.touched[partner[mine]]])
-            versions = Versions(self.objects, self.was.objects.whole, self.cold)
+            versions = Versions(self.known, self.was.objects.whole, self.cold)
             joins = after.stream_joins, after.stream_join_places, after.stream_ids
-            reason[mine] = versions.of_pairs(changes.take(mine), touched, *joins)
+            found = versions.of_pairs(changes.take(mine), touched, *joins)
+            kept = np.where(
+                np.isin(found, (PARTNER_MOVED, PARTNER_FILTERED)), PARTNERS_HANDOFF[reason[mine]], reason[mine]
+            )
+            reason[mine] = np.where(handed[mine], kept, found)
         return replace(changes, reason=reason)
 
 

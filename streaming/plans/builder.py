@@ -392,7 +392,9 @@ class QueryPlanBuilder:
         around = document.get("around")
         if kind == "range" and around is None:
             return document if {"area", "compare"} & set(document) else document | {"compare": _box([None], [None])}
-        if "join" in document or kind in ("sketch", "approach", "closest_approach", "rule"):
+        if kind == "track":
+            return {"area": _box([0.0, 0.0], [1.0, 1.0])} | document
+        if "join" in document or kind not in ("range", "knn"):
             return document
         missing = {} if _has(around, ("key", "at")) else {"key": "any"}
         if kind == "range" and not _has(around, SHAPES):

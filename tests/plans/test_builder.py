@@ -9,7 +9,7 @@ from hypothesis import given
 from streaming.errors import InvalidPlan
 from streaming.kinds.around import Circle, Focus, Rectangle
 from streaming.kinds.join.plan import SOURCES
-from streaming.plans import QueryPlanBuilder, parse_plan
+from streaming.plans import QueryPlanBuilder, parse_plan, plan_document
 from streaming.spaces import Dimension, Space
 from tests.plans.strategies import documents
 
@@ -157,6 +157,13 @@ def test_a_call_overrides_focus_and_shape_of_the_one_before():
 def test_the_area_may_be_said_before_the_range_that_moves():
     plan = SHIPS.for_all_new_elements_in([0, 0], [9, 9]).follow("a").within_radius(3).build()
     assert (plan.area[:2], plan.shape) == ((0.0, 0.0), Circle(3.0))
+
+
+def test_the_area_of_tracks_may_be_said_after_them_and_must_be_said():
+    tracks = QueryPlanBuilder.create_query_on("ships").along_tracks(accuracy=10)
+    assert plan_document(tracks.in_circle([20, 60], 500).build())["area"]["circle"]["radius_m"] == 500
+    with pytest.raises(InvalidPlan, match="area"):
+        tracks.build()
 
 
 def test_a_call_overrides_the_one_before_and_filters_and_enlargements_add_up():

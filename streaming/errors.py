@@ -30,6 +30,9 @@ class LookoutError(ValueError):
     def __str__(self) -> str:
         return filled(gettext(self.text) if self.text else "", self.values)
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.english!r})"
+
     @property
     def english(self) -> str:
         """The message in English, also where users read other languages."""

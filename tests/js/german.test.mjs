@@ -68,7 +68,9 @@ test("what the server adds to a change of an incident is German where it is a fi
   const { changeText } = await load("incidents/words.js");
   assert.equal(changeText({ user: "ada", what: "assigned", text: "to bob" }), "ada: zugewiesen an bob");
   assert.equal(changeText({ user: "ada", what: "closed", text: "by hand" }), "ada schloss ihn von Hand");
-  assert.equal(changeText({ user: null, what: "closed", text: "moved" }), "Lookout schloss ihn: moved");
+  assert.equal(changeText({ user: null, what: "closed", text: "moved" }), "Lookout schloss ihn: hinausbewegt");
+  const done = "ada changed what the query asks for and paused the query";
+  assert.equal(changeText({ user: null, what: "closed", text: done }), "Lookout schloss ihn: ada änderte den Plan der Abfrage und hielt die Abfrage an");
 });
 
 test("a question to a sketch, and an error in a filter, are German", async () => {

@@ -125,7 +125,8 @@ test("an incident says what it is about and how it stands", () => {
 test("the audit log is said in words", () => {
   const text = (what, user, more = "") => changeText({ what, user, text: more });
   assert.equal(text("opened", null), "Lookout opened it");
-  assert.equal(text("closed", null, "moved"), "Lookout closed it: moved");
+  assert.equal(text("closed", null, "moved"), "Lookout closed it: moved out");
+  assert.equal(text("closed", null, "ada paused the query"), "Lookout closed it: ada paused the query");
   assert.equal(text("closed", "ada", "by hand"), "ada closed it by hand");
   assert.equal(text("commented", "ada", "on my way"), "ada: on my way");
   assert.equal(text("assigned", "ada", "to bob"), "ada assigned to bob");

@@ -1,6 +1,6 @@
 // Incidents in words. Pure.
 
-import { age, crossingText, length, title, utcTime } from "../format.js";
+import { age, crossingText, length, reason, title, utcTime } from "../format.js";
 import { filled, gettext, number } from "../i18n.js";
 import { severityCount } from "./severities.js";
 import { SEVERITIES, snoozed } from "./store.js";
@@ -19,6 +19,18 @@ const DETAILS = [
   [/^to nobody$/, gettext("to nobody")],
   [/^to (?<name>.+)$/s, gettext("to %(name)s")],
   [/^until (?<time>.+)$/s, gettext("until %(time)s")],
+  [/^the query failed$/, gettext("the query failed")],
+  [/^the query waits for its layer$/, gettext("the query waits for its layer")],
+  [/^the query was paused, because it took too much of the engine's time$/, gettext("the query was paused, because it took too much of the engine's time")],
+  [/^it is no longer in the answer; its exit was lost$/, gettext("it is no longer in the answer; its exit was lost")],
+  [/^its entry was lost$/, gettext("its entry was lost")],
+];
+/** What a user did to a query, so that its incidents closed. */
+const DEEDS = [
+  [/^changed what the query asks for$/, gettext("changed what the query asks for")],
+  [/^paused the query$/, gettext("paused the query")],
+  [/^made the query open no incidents$/, gettext("made the query open no incidents")],
+  [/^deleted the query$/, gettext("deleted the query")],
 ];
 
 /** Say what an incident is about: an object, a pair, a threshold that a figure crossed, or the query if it is about a whole answer. */
@@ -48,7 +60,7 @@ export function standing(incident, nowMs) {
 export function changeText({ user, what, text }) {
   const who = user ?? "Lookout";
   if (what === "commented") return `${who}: ${text}`;
-  const detail = text && (["assigned", "snoozed"].includes(what) || user ? ` ${detailText(text)}` : `: ${text}`);
+  const detail = text && (["assigned", "snoozed"].includes(what) || user ? ` ${detailText(text)}` : `: ${detailText(text)}`);
   return filled(CHANGES[what] ?? "%(who)s %(what)s", { who, what }) + detail;
 }
 
@@ -57,7 +69,10 @@ function detailText(text) {
     const found = pattern.exec(text);
     if (found) return filled(words, found.groups ?? {});
   }
-  return text;
+  const [, name, done] = /^(\S+) (.+)$/s.exec(text) ?? [];
+  const deeds = done?.split(" and ").map((deed) => DEEDS.find(([pattern]) => pattern.test(deed))?.[1]) ?? [];
+  if (deeds.length > 0 && deeds.every(Boolean)) return `${name} ${deeds.join(gettext(" and "))}`;
+  return reason(text, -1); // why an object left is one word, as in the events
 }
 
 /** The title of the page with the number of open incidents: "(3) Lookout". */

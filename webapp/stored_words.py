@@ -10,6 +10,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+import orjson
 from django.conf import settings
 from django.utils import translation
 
@@ -40,6 +41,16 @@ def retold_in(message: dict[str, Any]) -> dict[str, Any]:
     """Return a message for a client with the errors and warnings of queries and layers in the user's language."""
     language = translation.get_language() or settings.LANGUAGE_CODE
     return message if language.split("-")[0] == "en" else _told_in(message)
+
+
+def retold_health(text: str, language: str) -> str:
+    """Return the message ``stream.status``, which is the same for all connections, with its errors in a language."""
+    if language.split("-")[0] == "en":
+        return text
+    message = orjson.loads(text)
+    with translation.override(language):
+        message["streams"] = {name: _told_in(health) for name, health in message["streams"].items()}
+    return orjson.dumps(message).decode()
 
 
 def _told_in(message):

@@ -120,7 +120,7 @@ class Oracle:
         rearm = plan.get("rearm_s", 0)
         if known.alarm:
             if not lasts:
-                # An alarm ends at its beginning at the earliest: a partner may move at a clock behind the object's report.
+                # Not before its beginning: a partner may move at a clock that is behind the report of the object.
                 ended = max(at, known.due)
                 known.alarm, known.since, known.rearmed = False, None, ended + rearm
                 yield LEFT, ended

@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 import django
+import orjson
 import pytest
 from channels.db import database_sync_to_async
 
@@ -87,4 +88,14 @@ async def test_a_websocket_refuses_in_the_language_of_its_browser(streams, user)
         assert (await socket.connect(timeout=PATIENCE_S))[0]
         await socket.tell("sketch.ask", id=1)
         assert words in (await socket.hear("error", id=1))["message"]
+        await socket.disconnect(timeout=PATIENCE_S)
+
+
+async def test_the_error_of_a_stream_comes_in_the_language_of_the_browser(streams, user, redis_client):
+    redis_client.hset("lookout:health", "ships", orjson.dumps({"state": "failed", "error": "position out of range"}))
+    for language, words in (("de", "Position außerhalb des Bereichs"), ("en", "position out of range")):
+        headers = [(b"authorization", b"Token " + (await database_sync_to_async(token_of)(user)).encode())]
+        socket = Socket(application, "/ws/monitor/", [*headers, (b"accept-language", language.encode())])
+        assert (await socket.connect(timeout=PATIENCE_S))[0]
+        assert (await socket.hear("stream.status"))["streams"]["ships"]["error"] == words
         await socket.disconnect(timeout=PATIENCE_S)

@@ -15,6 +15,7 @@ import orjson
 from channels.db import database_sync_to_async
 from channels.generic.websocket import AsyncWebsocketConsumer
 from django.conf import settings
+from django.utils import translation
 from django.utils.translation import gettext
 
 from streaming.spaces import EARTH, space_document
@@ -40,7 +41,7 @@ from webapp.notify import DEFINITIONS_GROUP, LAYERS_GROUP, SHARED_GROUP, user_gr
 from webapp.queries import visible, visible_among
 from webapp.query_list import END, START, Position, page_of
 from webapp.refusals import Refused
-from webapp.stored_words import retold_in
+from webapp.stored_words import retold_health, retold_in
 
 logger = logging.getLogger(__name__)
 
@@ -78,6 +79,7 @@ class Monitor(Backtests, Incidents, Why, Sharing, AsyncWebsocketConsumer):
         self.user = await self.admitted()
         if self.user is None:
             return
+        self.language = translation.get_language() or settings.LANGUAGE_CODE
         now = time.monotonic()
         self.bucket = TokenBucket(settings.MESSAGES_PER_SECOND, settings.MESSAGES_BURST, now)
         self.refusals = TokenBucket(1, REFUSALS_BURST, now)
@@ -160,7 +162,7 @@ class Monitor(Backtests, Incidents, Why, Sharing, AsyncWebsocketConsumer):
 
     def report(self, slot: str, text: str) -> None:
         """Queue a regular report, which may wait for another message."""
-        self.outbox.report(slot, text)
+        self.outbox.report(slot, retold_health(text, self.language) if slot == "stream.status" else text)
 
     def mark(self, space: str, text: str) -> None:
         """Queue a text that says up to which batch the client has all changes."""

@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from streaming.explaining.asked import asked_terms
 from streaming.explaining.filters import explain_filter, filter_term
+from streaming.explaining.joins import more_words, name_in, possible_partners
 from streaming.explaining.known import Known
 from streaming.explaining.subject import Subject
 from streaming.explaining.terms import Term, every
@@ -20,8 +21,6 @@ from streaming.operators.stream_join import StreamJoins
 
 # So many nearest objects are looked at. If there are as many, a partner may be farther away.
 MOST_LOOKED_AT = 50
-# Names of properties that hold the name of an object.
-NAMES = ("name", "title", "label")
 
 
 def closest_terms(plan: ClosestApproachPlan, subject: Subject, known: Known) -> Term:
@@ -34,13 +33,9 @@ def _partner(plan, subject, known):
         "within_m": metres(plan.within_m),
         "name": plan.partners.name,
     }
-    if known.partners is None:
-        return Term(
-            asks, None, gettext("where the objects of %(name)s were is not known") % {"name": plan.partners.name}
-        )
-    others = [one for one in known.partners if (one.stream, one.key) != (subject.stream, subject.key)]
-    if not others:
-        return Term(asks, False, gettext("there is none that could be a partner"))
+    others = possible_partners(plan.partners, asks, subject, known)
+    if isinstance(others, Term):
+        return others
     elements = _elements([subject, *others])
     found = Closest.of(elements, np.zeros(len(others), dtype=np.int64), np.arange(1, len(others) + 1))
     met = _met(plan, subject, elements, [subject, *others])
@@ -48,8 +43,8 @@ def _partner(plan, subject, known):
     soon = satisfying(found, plan.within_m, plan.within_s)
     best = min(met, key=distance_m.__getitem__) if met else int(np.lexsort((distance_m, ~soon))[0])
     terms = _terms(plan, subject, others[best], found, best)
-    more = gettext(", and %(count)s more") % {"count": len(met) - 1} if len(met) > 1 else ""
-    told = replace(every(asks, terms), found=f"{_name(others[best])}{more}")
+    name = name_in(others[best].properties, others[best].key)
+    told = replace(every(asks, terms), found=f"{name}{more_words(len(met))}")
     if met or len(others) < MOST_LOOKED_AT:
         return told
     farther = gettext("the nearest %(count)s were looked at; one that is farther away may come closer") % {
@@ -119,8 +114,3 @@ def _met(plan, subject, elements, everyone):
 
 def _time_us(subject):
     return subject.table["time_us"][0].as_py()
-
-
-def _name(subject):
-    told = subject.properties
-    return next((str(told[name]) for name in NAMES if told.get(name)), subject.key)

@@ -1,6 +1,6 @@
 """Joins explained: the partners of an element, or the nearest that could be one."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -59,7 +59,7 @@ def feature_terms(plan: JoinPlan, subject: Subject, known: Known) -> list[Term]:
     if failures.errors:
         return [Term(asks, bool(len(hashes)), "; ".join(failures.errors.values()))]
     if len(hashes) and plan.partners.predicate != "disjoint":
-        return [_term_of(asks, True, "", next(_features(layer, hashes[:1])), subject, _more(len(hashes)))]
+        return [_term_of(asks, True, "", next(_features(layer, hashes[:1])), subject, more_words(len(hashes)))]
     nearest = _nearest(plan, subject, layer)
     if nearest is None:
         return [
@@ -130,11 +130,16 @@ def _term_of(asks, holds, opening, feature, subject, more=""):
 
 def named(key: str, properties: str | None) -> str:
     """Return the name of a feature or an object, or its key if it has none."""
-    told = orjson.loads(properties or "{}")
-    return next((str(told[name]) for name in NAMES if told.get(name)), key)
+    return name_in(orjson.loads(properties or "{}"), key)
 
 
-def _more(count):
+def name_in(properties: Mapping[str, Any], key: str) -> str:
+    """Return the name that properties have, or else a key."""
+    return next((str(properties[name]) for name in NAMES if properties.get(name)), key)
+
+
+def more_words(count: int) -> str:
+    """Say how many partners there are besides the one that is named."""
     return gettext(", and %(count)s more") % {"count": count - 1} if count > 1 else ""
 
 
@@ -143,15 +148,19 @@ def stream_term(plan: JoinPlan, subject: Subject, known: Known) -> Term:
     return every(gettext("in the answer"), [*asked_terms(plan, subject), _stream_partner(plan, subject, known)])
 
 
+def possible_partners(partners: Partners, asks: str, subject: Subject, known: Known) -> list[Subject] | Term:
+    """Return the objects that may be partners of an element; if there are none, the term that says so."""
+    if known.partners is None:
+        return Term(asks, None, gettext("where the objects of %(name)s were is not known") % {"name": partners.name})
+    others = [one for one in known.partners if (one.stream, one.key) != (subject.stream, subject.key)]
+    return others or Term(asks, False, gettext("there is none that could be a partner"))
+
+
 def _stream_partner(plan, subject, known):
     asks = partner_words(plan, gettext("an object of %(name)s") % {"name": plan.partners.name}, subject)
-    if known.partners is None:
-        return Term(
-            asks, None, gettext("where the objects of %(name)s were is not known") % {"name": plan.partners.name}
-        )
-    others = [one for one in known.partners if (one.stream, one.key) != (subject.stream, subject.key)]
-    if not others:
-        return Term(asks, False, gettext("there is none that could be a partner"))
+    others = possible_partners(plan.partners, asks, subject, known)
+    if isinstance(others, Term):
+        return others
     met = _met(plan, subject, others)
     apart = [_apart({"shape": one.shape[0]}, subject) for one in others]
     nearest = min(met, key=apart.__getitem__) if met else int(np.argmin(apart))
@@ -159,13 +168,13 @@ def _stream_partner(plan, subject, known):
     border = None
     if subject.space.geographic:
         border = Border(apart[nearest] - plan.partners.distance, subject.place, other.place)
-    name = named(other.key, orjson.dumps(other.properties).decode())
+    name = name_in(other.properties, other.key)
     opening = "" if met else gettext("the nearest is ")
     far = gettext("%(distance)s away") % {"distance": _length(apart[nearest], subject)}
     return Term(
         asks,
         bool(met),
-        f"{opening}{name}, {far}{_more(len(met))}",
+        f"{opening}{name}, {far}{more_words(len(met))}",
         border=border,
     )
 

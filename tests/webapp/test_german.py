@@ -1,5 +1,8 @@
 """What a German user reads of the engine, of the workers and in mails."""
 
+import re
+from pathlib import Path
+
 import pytest
 from channels.db import database_sync_to_async
 from django.test import Client
@@ -11,13 +14,15 @@ from streaming.gateway.access import FeedAccess
 from streaming.plans import parse_plan
 from streaming.spaces import EARTH
 from tests.webapp.alarms import changed, query_of, subscribed
-from tests.webapp.conftest import PLAN, Socket, token_of
+from tests.webapp.conftest import INSIDE, PLAN, Socket, token_of
 from tests.webapp.mail_server import Mailbox
+from webapp import languages
 from webapp.asgi import application
 from webapp.delivery import outbox
 from webapp.delivery.sending import deliver_due
 from webapp.models import Channel, Query, Team
 from webapp.models.languages import language_of_user
+from webapp.queries import register
 from webapp.stored_words import retold, retold_in
 from webapp.words import plan_in_words
 
@@ -141,3 +146,27 @@ async def test_a_websocket_tells_in_german_and_programs_find_the_english(streams
         "Position außerhalb des Bereichs"
     ]
     await socket.disconnect(timeout=PATIENCE_S)
+
+
+async def test_what_a_thread_finds_out_is_said_in_the_language_of_the_connection(engine, streams, user):
+    query = await database_sync_to_async(register)(user, "a", PLAN)
+    headers = [(b"authorization", b"Token " + (await database_sync_to_async(token_of)(user)).encode())]
+    socket = Socket(application, "/ws/monitor/", [*headers, (b"accept-language", b"de")])
+    assert (await socket.connect(timeout=PATIENCE_S))[0]
+    await socket.tell("filter.check", id=1, where="speed_mps >", names=[], objects=[])
+    assert (await socket.hear("filter.checked", id=1))["error"].startswith("where: am Ende, bei Zeichen 12")
+    await socket.tell("query.subscribe", query=query.pk)
+    await socket.hear("answer.snapshot", query=query.pk)
+    engine.move({"a": INSIDE})
+    await socket.hear("answer.change", query=query.pk)
+    await socket.tell("why.object", id=2, query=query.pk, stream="ships", key="a")
+    (area,) = (await socket.hear("why.told", id=2))["why"]["parts"]
+    assert area["asks"] == "in Länge 10 bis 20, Breite 50 bis 60"
+    await socket.disconnect(timeout=PATIENCE_S)
+
+
+@pytest.mark.parametrize("folder", ["consumers", "why"])
+def test_no_thread_loses_the_language_of_a_connection(folder):
+    """`asgiref.sync.sync_to_async` hands it over; what asyncio starts in a thread speaks the site's language."""
+    for path in (Path(languages.__file__).parent / folder).glob("*.py"):
+        assert not re.search(r"to_thread|run_in_executor", path.read_text()), path

@@ -12,6 +12,7 @@ from contextlib import AsyncExitStack
 from typing import Any
 
 import orjson
+from asgiref.sync import sync_to_async
 from channels.db import database_sync_to_async
 from channels.generic.websocket import AsyncWebsocketConsumer
 from django.conf import settings
@@ -233,7 +234,7 @@ class Monitor(Backtests, Incidents, Why, Sharing, AsyncWebsocketConsumer):
 
     async def on_filter_check(self, reference, where, names, objects):
         """Reply what is wrong with a filter, and how many of the given objects it matches."""
-        told = await asyncio.to_thread(check_filter_text, where, names, objects)
+        told = await sync_to_async(check_filter_text, thread_sensitive=False)(where, names, objects)
         self.say({"type": "filter.checked", "id": reference, **told})
 
     async def on_query_register(self, reference, name, plan, **options):
@@ -375,7 +376,8 @@ class Monitor(Backtests, Incidents, Why, Sharing, AsyncWebsocketConsumer):
 
     async def _answer(self, reference, asked):
         try:
-            said = await asyncio.get_running_loop().run_in_executor(ANSWERING, history.answer, asked, self.ended)
+            answer = sync_to_async(history.answer, thread_sensitive=False, executor=ANSWERING)
+            said = await answer(asked, self.ended)
         except Refused as refused:
             said = {"type": "error", **refused.document()}
         except Exception:

@@ -1,9 +1,9 @@
 """Explanations for clients: of an object and a query now, of an event, and of an incident."""
 
-import asyncio
 from datetime import timedelta
 from typing import Any
 
+from asgiref.sync import sync_to_async
 from channels.db import database_sync_to_async
 from django.utils import timezone
 from django.utils.translation import gettext
@@ -63,7 +63,7 @@ async def of_object(user: Any, hub_of: Any, query: int, stream: str, key: str) -
     if subject is None:
         return _told(asked.query, every(gettext("in the answer"), terms), None, "", [])
     known = await known_now(asked, hub, subject)
-    why = await asyncio.to_thread(explain, asked.plan, subject, known)
+    why = await sync_to_async(explain, thread_sensitive=False)(asked.plan, subject, known)
     whole = every(gettext("in the answer"), [*terms, *why.parts], why.found) if terms else why
     return _told(asked.query, whole, subject, source, _notes(asked, subject))
 

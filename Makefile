@@ -13,26 +13,27 @@ FLIGHTS := traffic==2.13
 MESSAGES := --no-location --no-obsolete --no-wrap --ignore .venv --ignore node_modules --ignore build --ignore var \
 	--ignore static/bundle --ignore static/vendor --ignore tests --ignore bench --ignore docs
 
-.PHONY: live test test-live test-servers test-steps check bench bench-place chaos soak fuzz bundle messages install lock clean
+.PHONY: live test test-js test-live test-servers test-steps check bench bench-place chaos soak fuzz bundle messages install lock clean
 
 live: $(INSTALLED)
 	$(BIN)/python manage.py live
 
-# What starts Spark or a browser runs beside nothing else. The first part needs neither, the second the one Lookout that its
-# tests share, and the third servers of its own.
-test: $(INSTALLED) test-steps test-live test-servers
-	$(NODE) --test $(wildcard tests/js/*.test.js tests/js/*.test.mjs)
+# Two parts at a time, since tests of a running Lookout mostly wait for it. Each prints what it has to say when it ends.
+test: $(INSTALLED)
+	$(MAKE) --no-print-directory --jobs=2 --keep-going --output-sync=target test-live test-steps test-servers test-js
 
-test-steps: $(INSTALLED)
-	$(BIN)/python -m pytest -m "not spark and not browser" -n 2 --dist worksteal -p no:tests.house.browser_required
-
+# What shares one Lookout, what needs neither Spark nor a browser, and what has servers of its own.
 test-live: $(INSTALLED)
 	$(BIN)/python -m pytest -m live
+
+test-steps: $(INSTALLED)
+	$(BIN)/python -m pytest -m "not spark and not browser" -n 3 --dist worksteal -p no:tests.house.browser_required
 
 test-servers: $(INSTALLED)
 	$(BIN)/python -m pytest -m "(spark or browser) and not live"
 
-.NOTPARALLEL:
+test-js: $(INSTALLED)
+	$(NODE) --test $(wildcard tests/js/*.test.js tests/js/*.test.mjs)
 
 check: $(INSTALLED)
 	$(BIN)/ruff format --check .

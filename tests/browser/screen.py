@@ -1,12 +1,16 @@
 """What a user does with the page, and sees on it."""
 
+import json
 import math
 import re
+from typing import Any
 from urllib.parse import urlsplit
 
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import FloatRect, Locator, Page, expect
 
 from bench.live import PATIENCE_S, wait_for
+
+FINGER_PX = 44
 
 TILE_PX = 256
 CONNECTED = re.compile("^(live|slow|down)$")
@@ -114,7 +118,7 @@ class Screen:
 
     def pixel(self, lon: float, lat: float) -> tuple[float, float]:
         """Return where a place is in the window; Web Mercator about the middle of the map."""
-        box = self.page.locator("#map").bounding_box()
+        box = box_of(self.page.locator("#map"))
         scale = TILE_PX * 2**self.zoom
         across, down = _mercator(lon, lat)
         middle_across, middle_down = _mercator(self.lon, self.lat)
@@ -152,7 +156,7 @@ class Screen:
 
     def middle_of(self, shape: str) -> tuple[float, float]:
         """Return where the middle of something drawn is in the window."""
-        box = self.page.locator(shape).bounding_box()
+        box = box_of(self.page.locator(shape))
         return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
 
     def expect_at(self, shape: str, place: tuple[float, float], slack_px: float = 3) -> None:
@@ -177,6 +181,15 @@ class Screen:
         """Return a field of the form."""
         return self.page.locator(f"#query-form [name={name}]")
 
+    def expect_fields(self, **values: str) -> None:
+        """Wait until fields of the form have values."""
+        for name, value in values.items():
+            expect(self.field(name)).to_have_value(value)
+
+    def plan(self) -> dict[str, Any]:
+        """Return the plan that the form shows; it follows each field at once."""
+        return wait_for(lambda: json.loads(self.field("plan").input_value() or "null"), "a plan in the form")
+
     def drag_handle(self, name: str, to: str) -> None:
         """Drag a handle of the edited rectangle to where another one is: a corner or the middle of a side."""
         self.page.locator(f".handle-{name}").drag_to(self.page.locator(f".handle-{to}"), steps=6)
@@ -198,9 +211,13 @@ class Screen:
 
     def act(self, name: str, action: str) -> None:
         """Choose from the menu of a query."""
-        button = self.query(name).get_by_role("button", name=action, exact=True)
+        self.choose(self.query(name), action)
+
+    def choose(self, card: Locator, action: str) -> None:
+        """Choose from the menu of a card; it opens the menu if it is closed."""
+        button = card.get_by_role("button", name=action, exact=True)
         if not button.is_visible():
-            self.query(name).locator(".query-main").click()
+            card.locator(".query-main").click()
         button.click()
 
     def tab(self, name: str) -> None:
@@ -210,6 +227,40 @@ class Screen:
     def events(self) -> Locator:
         """Return the rows of the event list, newest first."""
         return self.page.locator("#event-list .event")
+
+    def single_event(self) -> Locator:
+        """Return the newest event by itself; a group that holds it is opened."""
+        group = self.events().first.and_(self.page.locator("[aria-expanded]"))
+        expect(self.events()).not_to_have_count(0)
+        if not group.count():
+            return self.events().first
+        group.click()
+        return self.page.locator(".event-single").first
+
+
+def box_of(locator: Locator) -> FloatRect:
+    """Return where an element is in the window, in CSS pixels, once it is shown."""
+    return wait_for(locator.bounding_box, f"the box of {locator}")
+
+
+def unfold(page: Page, parts: str) -> None:
+    """Open those parts of a page that can be opened and are shown, one after the other."""
+    closed = page.locator(f"{parts}:not([open]) > summary:visible")
+    while closed.count():
+        closed.first.click()
+
+
+def expect_room_for_a_finger(locator: Locator, *sides: str) -> None:
+    """Wait until an element is shown at least as large as a finger needs, of its height, or of the sides given."""
+    wait_for(
+        lambda: all(box_of(locator)[side] >= FINGER_PX for side in sides or ("height",)),
+        lambda: f"{FINGER_PX} px for {locator}, which has {box_of(locator)}",
+    )
+
+
+def expect_no_sideways(page: Page) -> None:
+    """Wait until the page is no wider than the window."""
+    page.wait_for_function("document.documentElement.scrollWidth <= innerWidth")
 
 
 def _mercator(lon, lat):

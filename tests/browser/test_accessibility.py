@@ -1,12 +1,14 @@
 """axe-core finds nothing wrong with any state of the page: roles, names, contrast, order, in both themes."""
 
 import json
+import time
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import expect
 
 from tests.browser.conftest import window
+from tests.browser.screen import unfold
 
 pytestmark = [pytest.mark.browser, pytest.mark.spark]
 AXE = Path(__file__).parent / "vendor" / "axe-core" / "axe.min.js"
@@ -18,15 +20,23 @@ CHECK = """async ([part, runOnly]) => {
 }"""
 # What a theme may change.
 OF_COLOURS = ["color-contrast", "link-in-text-block"]
+SETTLED_S = 5
 HERE = (24.4, 59.7)
 BOX = {"lo": [24.2, 59.6], "hi": [24.8, 59.8]}
 AREA = {"type": "Polygon", "coordinates": [[[24.3, 59.6], [24.5, 59.6], [24.5, 59.7], [24.3, 59.6]]]}
 
 
 def wrong(page, part="html"):
-    """Return what axe-core finds wrong with a part of the page; it is put there past the content security policy."""
+    """Return what axe-core finds wrong with a part of the page, and goes on to find: the page may be changing."""
     if not page.evaluate("() => Boolean(window.axe)"):
-        page.evaluate(f"() => {{ {AXE.read_text()} }}")
+        page.evaluate(f"() => {{ {AXE.read_text()} }}")  # past the content security policy
+    until_s = time.monotonic() + SETTLED_S
+    while (found := _wrong_now(page, part)) and time.monotonic() < until_s:
+        pass
+    return found
+
+
+def _wrong_now(page, part):
     found = page.evaluate(CHECK, [part, None])
     page.emulate_media(color_scheme="dark")
     found += [f"dark: {fault}" for fault in page.evaluate(CHECK, [part, OF_COLOURS])]
@@ -81,9 +91,7 @@ def test_the_map_of_a_new_user(screen, feed, layer):
     page.get_by_role("button", name="New query").click()
     for report in ("inside", "around", "nearest", "join"):
         page.locator(f"#query-form [name=report][value={report}]").check(force=True)
-        closed = page.locator("#query-form details:not([open]) > summary:visible")
-        for _ in range(closed.count()):
-            closed.first.click()
+        unfold(page, "#query-form details")
         page.get_by_role("button", name="Save").click()  # the form tells what is missing
         found[f"form of a query, {report}"] = wrong(page, "#query-form")
     screen.field("partner").select_option(f"stream:{feed.name}")
@@ -112,7 +120,7 @@ def test_the_map_of_a_new_user(screen, feed, layer):
     page.locator(".user summary").click()
     found["menu of the user"] = wrong(page, "header")
     page.keyboard.press("Escape")
-    assert screen.menu(HERE).is_visible()
+    expect(screen.menu(HERE)).to_be_visible()
     found["menu of an object"] = wrong(page)
     assert not any(found.values()), found
 
@@ -171,10 +179,9 @@ def test_queries_with_their_answers_and_events(screen, feed, queries):
     expect(cards.locator(".pill[data-status=running]")).to_have_count(queries)
     expect(cards.locator(".query-count")).to_have_text(["2", "2", "2", "1"])
     found["cards"] = wrong(page)
-    for card in cards.all():
-        card.locator(".query-main").click()
-    for roles in page.locator(".roles > summary").all():
-        roles.click()
+    for card in range(queries):
+        cards.nth(card).locator(".query-main").click()
+        cards.nth(card).locator(".roles > summary").click()
     expect(page.locator(".neighbour")).to_have_count(2)
     expect(page.locator(".roles dd", has_text="partition")).to_have_count(2)
     found["opened cards"] = wrong(page)

@@ -66,7 +66,7 @@ def test_a_user_is_notified_in_the_browser_and_stops_that(page, site):
         page.get_by_label("From severity").select_option("critical")
         page.get_by_role("button", name="Notify me here").click()
         expect(state).to_have_text("This browser is notified of incidents from severity critical on.")
-        assert page.evaluate("localStorage.getItem('subscribed')") == "65"  # bytes of a public key
+        page.wait_for_function("localStorage.getItem('subscribed') === '65'")  # bytes of a public key
         page.get_by_role("button", name="Send a test").click()
         expect(state).to_contain_text("The push service accepted it")
         notice = browser.read(service.requests[0][1])

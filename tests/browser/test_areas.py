@@ -1,6 +1,5 @@
 """Areas of any shape: drawn by mouse and keys, edited, counted before they are saved, and answered by the engine."""
 
-import json
 import re
 
 import pytest
@@ -33,10 +32,6 @@ def click(screen, *places):
         screen.page.mouse.click(*screen.pixel(*place))
 
 
-def plan(screen):
-    return json.loads(screen.field("plan").input_value())
-
-
 def test_a_polygon_is_drawn_with_a_corner_taken_back_and_found_by_the_engine(looking, feed):
     begin(looking, "Polygon")
     bar = looking.page.locator("#shape-bar")
@@ -48,7 +43,7 @@ def test_a_polygon_is_drawn_with_a_corner_taken_back_and_found_by_the_engine(loo
     expect(bar).to_be_hidden()
     expect(looking.page.locator("#area-size")).to_have_text(re.compile("^3 corners, .* around$"))
     expect(looking.page.locator("#area-count")).to_have_text("1 object of the map there now")
-    ring = plan(looking)["area"]["coordinates"][0]
+    ring = looking.plan()["area"]["coordinates"][0]
     assert ring[0] == pytest.approx(TRIANGLE[0], abs=0.01) and ring[0] == ring[3] and len(ring) == 4
     looking.field("stream").select_option(feed.name)
     looking.save("Triangle")
@@ -86,7 +81,7 @@ def test_a_corridor_is_drawn_and_its_width_changed_with_the_arrow_keys(looking, 
     expect(looking.field("areaWidth")).to_have_value("1.5")
     looking.field("areaWidth").fill("12")
     expect(looking.page.locator("#area-count")).to_contain_text("2 objects")
-    assert plan(looking)["area"]["corridor"]["width_m"] == 12_000
+    assert looking.plan()["area"]["corridor"]["width_m"] == 12_000
     looking.field("stream").select_option(feed.name)
     looking.save("Lane")
     looking.expect_query("Lane", "running", "2")
@@ -107,7 +102,7 @@ def test_escape_cancels_the_drawing_first_and_an_outline_that_crosses_itself_is_
     looking.field("corners").fill("24.2, 59.6\n24.8, 59.6\n24.5, 59.8")
     looking.field("corners").blur()
     expect(error).to_be_hidden()
-    assert plan(looking)["area"]["coordinates"][0][1] == [24.8, 59.6]
+    assert looking.plan()["area"]["coordinates"][0][1] == [24.8, 59.6]
     looking.page.get_by_text("Outside", exact=True).click()
     expect(looking.page.get_by_text("are found for a rectangle only")).to_be_visible()
     looking.page.keyboard.press("Escape")

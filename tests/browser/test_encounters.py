@@ -1,6 +1,5 @@
 """Encounters: from the form to the line between two ships, the count on the card, and the events."""
 
-import json
 import re
 
 import pytest
@@ -62,9 +61,6 @@ def test_ships_that_stay_near_each_other_are_a_line_a_count_and_two_events(scree
     assert screen.painted(HERE, "accent", radius=20)
     screen.tab("Queries")
     screen.act("Meetings", "Edit")
-    kept = {
-        name: screen.field(name).input_value() for name in ("when", "forMin", "gapMin", "away", "latenessS", "idleS")
-    }
-    assert kept == {"when": "encounter", "forMin": "0.05", "gapMin": "10", "away": "", "latenessS": "0", "idleS": "1"}
-    plan = json.loads(screen.field("plan").input_value())
+    screen.expect_fields(when="encounter", forMin="0.05", gapMin="10", away="", latenessS="0", idleS="1")
+    plan = screen.plan()
     assert (plan["kind"], plan["for_s"], plan["gap_s"]) == ("encounter", 3, 600)

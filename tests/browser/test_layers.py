@@ -53,10 +53,7 @@ def row(screen, name):
 
 def act(screen, name, action):
     """Choose from the menu of a layer."""
-    button = row(screen, name).get_by_role("button", name=action, exact=True)
-    if not button.is_visible():
-        row(screen, name).locator(".query-main").click()
-    button.click()
+    screen.choose(row(screen, name), action)
 
 
 @pytest.fixture
@@ -193,14 +190,14 @@ def test_a_join_with_a_layer_is_begun_from_the_list(parks, name):
     parks.field("predicate").select_option("dwithin")
     parks.field("distance").fill("5")
     parks.field("partnerWhere").fill("kind = 'park'")
-    plan = json.loads(parks.field("plan").input_value())
+    plan = parks.plan()
     assert plan["join"] == {"layer": name, "predicate": "dwithin", "distance": 5, "where": "kind = 'park'"}
     assert "area" not in plan
     parks.page.get_by_text("In an area").click()
     parks.page.get_by_role("button", name="Draw", exact=True).click()
     parks.drag((24.2, 59.8), (24.8, 59.6))
     expect(parks.field("west")).not_to_have_value("")
-    assert json.loads(parks.field("plan").input_value())["area"]["lo"][0] == pytest.approx(24.2, abs=0.02)
+    assert parks.plan()["area"]["lo"][0] == pytest.approx(24.2, abs=0.02)
     parks.field("distance").fill("-1")
     parks.save("Near parks")
     expect(parks.page.locator("#error-distance")).to_be_visible()
@@ -254,7 +251,7 @@ def test_counts_of_pairs_are_explained_written_onto_features_and_follow_the_obje
 def test_a_join_is_begun_without_drawing(parks, name):
     parks.page.keyboard.press("j")
     expect(parks.field("partner")).to_be_visible()
-    assert "area" not in json.loads(parks.field("plan").input_value())
+    assert "area" not in parks.plan()
     parks.page.keyboard.press("Escape")
     parks.tab("Queries")
     parks.page.get_by_role("button", name="Join with a layer").click()

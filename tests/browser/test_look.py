@@ -6,7 +6,9 @@ import re
 import pytest
 from playwright.sync_api import expect
 
+from bench.live import wait_for
 from tests.browser.feed import feature
+from tests.browser.screen import box_of, expect_room_for_a_finger
 from tests.browser.test_accessibility import wrong
 
 pytestmark = [pytest.mark.browser, pytest.mark.spark]
@@ -59,8 +61,8 @@ def test_objects_are_coloured_by_a_property_with_a_legend(seen):
     expect(page.locator("#colour-legend-title")).to_have_text("Speed, m/s")
     rows = page.locator("#colour-legend-rows li")
     expect(rows.first).to_have_text(re.compile("^below "))
-    for text, name in ((rows.first.text_content(), "slowest"), (rows.nth(-2).text_content(), "fastest")):
-        page.evaluate(NAME_COLOUR, [text, name])
+    for row, name in ((rows.first, "slowest"), (rows.nth(-2), "fastest")):
+        page.evaluate(NAME_COLOUR, [wait_for(row.text_content, "a step of the legend"), name])
     assert seen.painted(SLOW, "slowest") and seen.painted(FAST, "fastest")
     assert seen.painted(SLOW, "fastest", present=False) and seen.painted(SILENT, "ship", present=False)
     expect(page).to_have_url(re.compile("&colour=speed"))
@@ -84,8 +86,8 @@ def test_trails_have_the_colour_of_each_place(seen, feed):
     page.mouse.click(*seen.pixel(*FAST))  # the trail of the selected object is wider
     expect(page.locator("#object-title")).to_have_text("MS Fast")
     rows = page.locator("#colour-legend-rows li")
-    for text, name in ((rows.first.text_content(), "slowest"), (rows.nth(-2).text_content(), "fastest")):
-        page.evaluate(NAME_COLOUR, [text, name])
+    for row, name in ((rows.first, "slowest"), (rows.nth(-2), "fastest")):
+        page.evaluate(NAME_COLOUR, [wait_for(row.text_content, "a step of the legend"), name])
     for step in range(1, 5):
         place = (FAST[0] + 0.04 * step, FAST[1])
         report(feed, fast=(place, {"speed_mps": 12 if step < 3 else 1}))
@@ -243,7 +245,8 @@ def test_the_kiosk_view_has_the_map_a_clock_and_counts(seen, feed):
     expect(page.locator("#kiosk-counts dd").first).to_have_text("3")
     expect(page.locator("header.bar")).to_be_hidden()
     expect(page.locator("#panel")).to_be_hidden()
-    assert page.locator("#map").bounding_box()["width"] == page.viewport_size["width"]
+    map_part = page.locator("#map")
+    wait_for(lambda: box_of(map_part)["width"] == page.viewport_size["width"], "a map as wide as the window")
     found = {"kiosk": wrong(page)}
     page.get_by_role("button", name="Leave").focus()
     page.keyboard.press("Enter")
@@ -297,5 +300,4 @@ def test_the_tools_work_by_touch(screen_of, user, feed):
     page.get_by_role("button", name="Show", exact=True).tap()
     expect(page.locator("#display-filter-count")).to_have_text("1 of 2 shown")
     for name in ("Filter", "Measure", "Remove the filter, show all objects"):
-        box = page.get_by_role("button", name=name, exact=True).bounding_box()
-        assert min(box["width"], box["height"]) >= 44
+        expect_room_for_a_finger(page.get_by_role("button", name=name, exact=True), "width", "height")

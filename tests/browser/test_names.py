@@ -3,6 +3,7 @@
 import pytest
 from playwright.sync_api import expect
 
+from bench.live import wait_for
 from tests.browser.test_moving import FAR, HERE, NEAR, ZOOM
 from tests.browser.test_moving import seen as seen
 
@@ -43,7 +44,7 @@ def test_ranks_of_two_queries_do_not_cover_each_other(seen):
     seen.menu(NEAR).get_by_role("menuitem", name="10 nearest").click()
     seen.expect_query("10 nearest to MS Berta", "running", "2")
     expect(ranks).to_have_count(3)  # both rank Carla second
-    assert sorted(ranks.all_inner_texts()) == ["1", "1", "2"]
+    wait_for(lambda: sorted(ranks.all_inner_texts()) == ["1", "1", "2"], "two first ranks")
 
 
 def test_a_shape_has_its_querys_name_and_is_filled_while_it_is_pointed_at_or_its_card_is_open(seen):

@@ -3,6 +3,8 @@
 import pytest
 from playwright.sync_api import expect
 
+from bench.live import wait_for
+from tests.browser.screen import expect_no_sideways
 from tests.browser.test_accessibility import wrong
 
 pytestmark = [pytest.mark.browser, pytest.mark.spark]
@@ -18,11 +20,11 @@ def test_staff_go_from_the_map_to_charts_that_follow_what_happens(screen_of, use
     expect(page.locator(".chart .uplot").first).to_be_visible()
     expect(page.locator("#parts")).to_contain_text("engine: works")
     expect(page.locator("#regions tbody tr").first).to_contain_text("task 0", timeout=30_000)
-    as_of = page.locator("#fresh").inner_text()
+    as_of = wait_for(page.locator("#fresh").inner_text, "a time")
     expect(page.locator("#fresh")).not_to_have_text(as_of, timeout=30_000)
     assert wrong(page) == []
     page.set_viewport_size({"width": 390, "height": 844})
-    assert page.evaluate("document.documentElement.scrollWidth") == 390
+    expect_no_sideways(page)
     page.get_by_role("button", name="Dark theme").click()
     expect(page.get_by_role("button", name="Light theme")).to_be_visible()
     expect(page.locator(".chart .uplot").first).to_be_visible()

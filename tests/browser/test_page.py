@@ -46,7 +46,7 @@ def test_the_scale_has_room_for_its_text(screen):
     for zoom in (2, 3, 5, 12):
         screen.turn(zoom, 10, 30)
         expect(line).to_have_text(re.compile(r"^\d+ k?m$"))
-        assert line.evaluate("(line) => line.scrollWidth <= line.clientWidth")
+        wait_for(lambda: line.evaluate("(line) => line.scrollWidth <= line.clientWidth"), "room for the text")
 
 
 def test_keys_open_the_help_and_the_panels(screen):
@@ -73,11 +73,16 @@ def test_the_dark_theme_is_kept(screen):
     light = screen.page.evaluate(background)
     screen.page.get_by_role("button", name="Dark theme").click()
     expect(screen.page.locator("html")).to_have_attribute("data-theme", "dark")
-    dark = screen.page.evaluate(background)
-    assert brightness(dark) < 60 < 200 < brightness(light)
+    assert brightness(light) > 200
+    wait_for(lambda: brightness(screen.page.evaluate(background)) < 60, "a dark page")
     screen.page.reload()
     screen.live()
-    assert screen.page.evaluate(background) == dark
+    wait_for(lambda: brightness(screen.page.evaluate(background)) < 60, "a dark page")
+
+
+def expect_width(page, width):
+    """Wait until no part of the page reaches farther to the right."""
+    wait_for(lambda: page.evaluate(WIDTH) == width, lambda: f"{width} px, got {page.evaluate(WIDTH)}")
 
 
 def brightness(colour):
@@ -94,14 +99,14 @@ def test_a_phone_reaches_the_list_and_never_scrolls_sideways(screen_of, user, fe
     for tab in ("Events", "Layers", "Queries"):
         screen.tab(tab)
         expect(page.locator(f"#pane-{tab.lower()}")).to_be_in_viewport()
-        assert page.evaluate(WIDTH) == 390
+        expect_width(page, 390)
     page.get_by_role("button", name="New query").tap()
     for side, degrees in {"west": 24, "south": 59, "east": 25, "north": 60}.items():
         screen.field(side).fill(str(degrees))
     screen.save("Here")
     expect(screen.query("Here")).to_be_in_viewport()
     screen.expect_query("Here", "running", "1")
-    assert page.evaluate(WIDTH) == 390
+    expect_width(page, 390)
 
 
 def test_a_stream_that_comes_changes_and_goes_does_so_on_the_open_page(screen, feed, live):
@@ -220,7 +225,8 @@ def test_the_search_is_a_combobox_that_keeps_its_keys(screen, feed):
     for key, chosen in (("ArrowDown", 1), ("ArrowDown", 0), ("ArrowUp", 1)):
         keys.press(key)
         expect(options.nth(chosen)).to_have_attribute("aria-selected", "true")
-        assert search.get_attribute("aria-activedescendant") == options.nth(chosen).get_attribute("id")
+        active = wait_for(lambda: search.get_attribute("aria-activedescendant"), "an active object")
+        expect(options.nth(chosen)).to_have_id(active)
         expect(search).to_be_focused()
     keys.press("Escape")
     expect(options).to_have_count(0)
@@ -242,13 +248,14 @@ def test_the_search_fits_a_phone(screen_of, user, feed):
     screen.look(9, *HERE)
     page = screen.page
     assert screen.painted(HERE, "ship")
-    assert page.evaluate(ROOM) >= 0
+    wait_for(lambda: page.evaluate(ROOM) >= 0, "room for the placeholder")
     page.context.set_offline(True)
     expect(page.locator("#connection")).to_have_attribute("data-state", "offline")
-    assert page.evaluate(ROOM) >= 0
-    assert page.evaluate(WIDTH) == 390
+    wait_for(lambda: page.evaluate(ROOM) >= 0, "room for the placeholder")
+    expect_width(page, 390)
     page.context.set_offline(False)
     page.locator("#search").fill("anna")
     expect(page.get_by_role("option")).to_have_count(1)
-    assert page.locator("#search-box").evaluate("(box) => box.scrollWidth - box.clientWidth") == 0
-    assert page.evaluate(WIDTH) == 390
+    box = page.locator("#search-box")
+    wait_for(lambda: box.evaluate("(box) => box.scrollWidth == box.clientWidth"), "a box as wide as what is in it")
+    expect_width(page, 390)

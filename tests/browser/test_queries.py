@@ -7,6 +7,8 @@ import time
 import pytest
 from playwright.sync_api import expect
 
+from tests.browser.screen import box_of
+
 pytestmark = [pytest.mark.browser, pytest.mark.spark]
 
 ZOOM, MIDDLE = 9, (24.5, 59.7)
@@ -180,9 +182,9 @@ def test_a_card_is_two_lines_and_shows_its_actions_when_it_is_pointed_at(drawn):
     edit = card.get_by_role("button", name="Edit", exact=True)
     drawn.page.mouse.move(900, 400)
     expect(edit).to_be_hidden()
-    tops = [card.locator(part).bounding_box() for part in (".query-name", ".query-count", ".pill")]
-    assert max(box["y"] for box in tops) < min(box["y"] + box["height"] for box in tops)
-    assert card.bounding_box()["height"] < 64
+    boxes = [box_of(card.locator(part)) for part in (".query-name", ".query-count", ".pill")]
+    assert max(box["y"] for box in boxes) < min(box["y"] + box["height"] for box in boxes)
+    assert box_of(card)["height"] < 64
     card.hover()
     expect(edit).to_be_visible()
     expect(edit).to_have_attribute("title", "Edit")
@@ -254,10 +256,10 @@ def test_a_plan_is_written_as_json_beside_the_form(screen, feed):
     assert screen.painted(INSIDE, "ship")
     screen.draw(WEST, SOUTH, EAST, NORTH)
     screen.page.locator("#plan-details summary").click()
-    plan = json.loads(screen.field("plan").input_value())
+    plan = screen.plan()
     assert plan["stream"] == feed.name and plan["report"] == "inside"
     screen.field("where").fill("speed_mps > 50")
-    assert json.loads(screen.field("plan").input_value())["where"] == "speed_mps > 50"
+    assert screen.plan()["where"] == "speed_mps > 50"
     screen.field("plan").fill(json.dumps(plan | {"where": "speed_mps > 5", "colour": "red"}))
     expect(screen.field("where")).to_have_value("speed_mps > 5")
     screen.save("By hand")

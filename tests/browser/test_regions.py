@@ -3,6 +3,8 @@
 import pytest
 from playwright.sync_api import expect
 
+from bench.live import wait_for
+
 pytestmark = [pytest.mark.browser, pytest.mark.spark]
 
 HERE, NEAR = (24.5, 59.7), (24.6, 59.72)
@@ -20,8 +22,7 @@ def test_who_splits_a_region_sees_it_on_the_map_and_answers_go_on(screen_of, fee
     screen.tab("Layers")
     page.locator("#regions").check()
     rows = page.locator("#region-rows tr")
-    expect(rows).not_to_have_count(0)
-    before = rows.count()
+    before = wait_for(rows.count, "rows of regions")
     expect(page.locator(".region-label")).to_have_count(before)
     expect(page.locator(".region-label span", has_text="/s").first).to_be_visible()
 

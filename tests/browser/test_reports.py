@@ -12,6 +12,7 @@ from playwright.sync_api import expect
 from bench.live import wait_for
 from bench.ports import free_port
 from tests.browser.feed import connected, feature
+from tests.browser.screen import expect_no_sideways, expect_room_for_a_finger, unfold
 from tests.browser.test_accessibility import wrong
 from tests.browser.test_layers import name as name
 from tests.browser.test_layers import row as row_of
@@ -91,8 +92,7 @@ def make(screen):
 
 def again(screen):
     """Open the form once more."""
-    if screen.page.locator("#report-question").get_attribute("open") is None:
-        screen.page.locator("#report-question summary").first.click()
+    unfold(screen.page, "#report-question")
 
 
 def summary(screen):
@@ -201,7 +201,7 @@ def test_visits_stops_and_days_of_a_feature_and_of_a_query(past, screen, name):
     page.locator("#report-query").select_option(label="Here")
     make(screen)
     expect(summary(screen)).to_contain_text("4 rows of 2 objects")
-    assert cells(screen, 1).first.inner_text() == f"{FIRST_DAY:%Y-%m-%d}"
+    expect(cells(screen, 1).first).to_have_text(f"{FIRST_DAY:%Y-%m-%d}")
 
 
 def test_what_is_wrong_is_said_where_it_is_asked_and_a_small_screen_is_enough(past, screen_of, user):
@@ -227,6 +227,6 @@ def test_what_is_wrong_is_said_where_it_is_asked_and_a_small_screen_is_enough(pa
     page.keyboard.press("Enter")
     expect(summary(screen)).to_contain_text("3 objects")
     expect(summary(screen)).to_be_in_viewport()
-    assert cells(screen, 1).first.get_by_role("button").bounding_box()["height"] >= 44
-    assert page.get_by_role("columnheader", name="Dwell").get_by_role("button").bounding_box()["height"] >= 44
-    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    expect_room_for_a_finger(cells(screen, 1).first.get_by_role("button"))
+    expect_room_for_a_finger(page.get_by_role("columnheader", name="Dwell").get_by_role("button"))
+    expect_no_sideways(page)

@@ -6,8 +6,9 @@ import re
 import pytest
 from playwright.sync_api import expect
 
+from bench.live import wait_for
 from tests.browser.conftest import window
-from tests.browser.screen import Screen
+from tests.browser.screen import Screen, expect_no_sideways
 from tests.browser.test_accessibility import wrong
 
 pytestmark = [pytest.mark.browser, pytest.mark.spark]
@@ -77,7 +78,7 @@ def test_a_team_shares_a_query_a_view_and_a_link_and_a_member_who_leaves_sees_no
     dialog.get_by_label("Name of the link").fill("Harbour office")
     dialog.get_by_role("button", name="Make a link").click()
     expect(dialog.locator("#link-made")).to_be_visible()
-    url = dialog.locator("#link-url").input_value()
+    url = wait_for(dialog.locator("#link-url").input_value, "the address of the link")
     found["views"] = wrong(screen.page, "#views-dialog")
     shot(screen.page, "views")
     path = re.search(r"/shared/[^/]+/$", url).group()
@@ -90,7 +91,7 @@ def test_a_team_shares_a_query_a_view_and_a_link_and_a_member_who_leaves_sees_no
     expect(row.locator("output")).to_have_text("1")
     page.zoom, page.lon, page.lat = ZOOM, *MIDDLE
     shot(guest, "shared")
-    colour = re.search(r"--(q\d+)", row.get_attribute("style")).group(1)
+    colour = wait_for(lambda: re.search(r"--(q\d+)", row.get_attribute("style") or ""), "a colour").group(1)
     assert page.painted(INSIDE, colour)
     feed.put(anna=INSIDE, berta=INSIDE)
     expect(row.locator("output")).to_have_text("2")
@@ -120,7 +121,7 @@ def test_a_team_shares_a_query_a_view_and_a_link_and_a_member_who_leaves_sees_no
     # A phone has room for the dialog and for the button that opens it.
     screen.page.set_viewport_size({"width": 390, "height": 780})
     shot(screen.page, "views-narrow")
-    assert screen.page.evaluate("document.documentElement.scrollWidth") <= 390
+    expect_no_sideways(screen.page)
     screen.page.keyboard.press("Escape")
     shot(screen.page, "map-narrow")
     screen.page.locator(".user summary").click()
@@ -133,7 +134,7 @@ def test_a_team_shares_a_query_a_view_and_a_link_and_a_member_who_leaves_sees_no
     expect(screen.page.get_by_role("rowheader", name="Roads at nine", exact=True)).to_be_visible()
     found["the page of a team"] = wrong(screen.page)
     shot(screen.page, "team-narrow")
-    assert screen.page.evaluate("document.documentElement.scrollWidth") <= 390
+    expect_no_sideways(screen.page)
     screen.page.set_viewport_size({"width": 1200, "height": 800})
     shot(screen.page, "team")
     screen.page.on("dialog", lambda box: box.accept())

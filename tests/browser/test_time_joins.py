@@ -1,6 +1,5 @@
 """Joins over event time: from the form to the line on the map and the event."""
 
-import json
 import re
 
 import pytest
@@ -28,11 +27,6 @@ def met(screen, feed):
     screen.field("predicate").select_option("dwithin")
     screen.field("distance").fill("20000")
     return screen
-
-
-def plan_of(screen):
-    """Return the plan that the form shows."""
-    return json.loads(screen.field("plan").input_value())
 
 
 def test_ships_that_meet_in_a_window_are_a_line_that_fades_and_an_event(met, feed):
@@ -64,9 +58,7 @@ def test_ships_that_meet_in_a_window_are_a_line_that_fades_and_an_event(met, fee
     )
     assert met.painted(BETWEEN, "q0", present=False, radius=8)  # faded
 
-    if event.get_attribute("aria-expanded") is not None:
-        event.click()
-        event = met.page.locator(".event-single").first
+    event = met.single_event()
     expect(event).to_contain_text("window from")
     event.click()
     expect(met.page.locator("#object-title")).to_have_text(re.compile("^MS (Anna|Berta)$"))
@@ -90,9 +82,9 @@ def test_the_interval_of_a_join_keeps_its_values_when_it_is_edited(met, live):
     met.save()
     expect(met.query("Followers").locator(".query-about")).to_contain_text("from 5 s before to 90 s after")
     met.act("Followers", "Edit")
-    kept = {name: met.field(name).input_value() for name in ("when", "beforeS", "afterS", "latenessS", "idleS")}
-    assert kept == {"when": "interval", "beforeS": "5", "afterS": "90", "latenessS": "10", "idleS": "30"}
-    assert (plan_of(met)["lower_s"], plan_of(met)["upper_s"]) == (-5, 90)
+    kept = {"when": "interval", "beforeS": "5", "afterS": "90", "latenessS": "10", "idleS": "30"}
+    met.expect_fields(**kept)
+    assert (met.plan()["lower_s"], met.plan()["upper_s"]) == (-5, 90)
     met.field("when").select_option("now")
     met.save()
     met.expect_query("Followers", "running", "2")

@@ -17,6 +17,7 @@ from tests.live.collector import collector as collector
 from tests.live.fixture import live as live
 from tests.outside import kafka_broker as kafka_broker
 from tests.outside import kafka_servers as kafka_servers
+from tests.outside import one_broker as one_broker
 from tests.outside import s3_environment as s3_environment
 from tests.outside import s3_store as s3_store
 from tests.udf.acme import acme as acme

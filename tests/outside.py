@@ -8,6 +8,7 @@ import pytest
 from bench.kafka_broker import started
 from bench.maven import NotReached
 from bench.s3_server import BUCKET, s3_server
+from streaming.eventlog.kafka import end_connections
 from streaming.state.stores import RemoteStore
 
 
@@ -23,13 +24,20 @@ def _reached(server):
 
 
 @pytest.fixture(scope="session")
-def kafka_broker(tmp_path_factory):
-    """Yield a broker of Kafka that runs."""
+def one_broker(tmp_path_factory):
+    """Run a broker of Kafka for all tests."""
     with _reached(started(tmp_path_factory.mktemp("kafka"))) as broker:
         yield broker
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture
+def kafka_broker(one_broker):
+    """Yield a broker of Kafka that runs; end the connections of the test, each of which has tens of descriptors."""
+    yield one_broker
+    end_connections()
+
+
+@pytest.fixture
 def kafka_servers(kafka_broker) -> str:
     """Return the address of a broker."""
     return kafka_broker.servers

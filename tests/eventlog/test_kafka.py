@@ -1,5 +1,6 @@
 """What is special about the logs on Kafka: other processes, brokers that are killed, names, and the setting."""
 
+import gc
 import os
 import threading
 import uuid
@@ -9,10 +10,11 @@ import pytest
 import redis
 from confluent_kafka import KafkaError, KafkaException
 
+from bench.live import wait_for
 from bench.ports import free_port
 from streaming.errors import LookoutError
 from streaming.eventlog import FIRST, Bound, BoundedEntry, Stamp, open_log
-from streaming.eventlog.kafka import KafkaEventLog
+from streaming.eventlog.kafka import KafkaEventLog, end_connections
 from streaming.eventlog.kafka.connection import Connection
 from streaming.eventlog.kafka.records import TopicNames
 from streaming.eventlog.kafka.transactions import StampedProducer, Transactions
@@ -195,3 +197,18 @@ def test_the_setting_says_where_the_logs_are(kafka_servers, redis_client):
     log = open_log(redis_client, url)
     log.append("one", {"n": 7})
     assert (numbers(log, "one"), redis_client.keys()) == ([7], [])
+
+
+def test_connections_that_end_leave_no_descriptors(kafka_servers):
+    def opened():
+        return len(os.listdir("/dev/fd"))
+
+    before = opened()
+    for _ in range(5):
+        log = KafkaEventLog(kafka_servers, uuid.uuid4().hex)
+        log.append_once(*once("one", 1))
+        log.append("two", {"n": 2})
+        assert numbers(log, "one") == [1]
+        end_connections()
+    del log
+    wait_for(lambda: gc.collect() >= 0 and opened() < before + 5, lambda: f"{before} descriptors, got {opened()}")

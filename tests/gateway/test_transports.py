@@ -1,9 +1,7 @@
 import asyncio
 import bz2
-import fcntl
 import gzip
 import os
-import resource
 from contextlib import asynccontextmanager
 
 import aiohttp.web
@@ -15,6 +13,7 @@ from streaming.gateway.transports import make_transport, transport_kinds
 from streaming.gateway.transports.base import Chunk, Mark, Transport, TransportError
 from streaming.gateway.transports.stdin import Stdin
 from streaming.gateway.transports.udp_listener import Mailbox
+from tests.descriptors import many_open
 from tests.gateway.scenes import PATIENCE_S, first, payload
 
 VALID = {
@@ -309,28 +308,18 @@ async def test_a_pipe_must_be_one(tmp_path):
         await first(make_transport({"kind": "pipe", "path": str(path)}), lambda chunks: False)
 
 
-@pytest.fixture
-def many_descriptors():
-    """Let the process have more than 1,024 open files."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, 4096), hard))
-    yield
-    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-
-
 @pytest.mark.parametrize("source", ["pipe", "file"])
-async def test_standard_input_is_read_to_its_end_whatever_it_is(tmp_path, source, many_descriptors):
-    if source == "pipe":
-        descriptor, end = os.pipe()
-        os.write(end, b"abc")
-        os.close(end)
-    else:
-        (tmp_path / "input").write_bytes(b"abc")
-        descriptor = os.open(tmp_path / "input", os.O_RDONLY)
-    high = fcntl.fcntl(descriptor, fcntl.F_DUPFD, 1024)  # `select.select` would refuse it
-    os.close(descriptor)
-    chunks = await first(Stdin({"kind": "stdin"}, high), lambda chunks: False)
-    os.close(high)
+async def test_standard_input_is_read_to_its_end_whatever_it_is(tmp_path, source):
+    (tmp_path / "input").write_bytes(b"abc")
+    with many_open():
+        if source == "pipe":
+            descriptor, end = os.pipe()
+            os.write(end, b"abc")
+            os.close(end)
+        else:
+            descriptor = os.open(tmp_path / "input", os.O_RDONLY)
+        chunks = await first(Stdin({"kind": "stdin"}, descriptor), lambda chunks: False)
+        os.close(descriptor)
     assert payload(chunks) == b"abc"
     assert chunks[-1].mark is Mark.DOCUMENT_END
 

@@ -24,6 +24,7 @@ from bench.ports import answers, free_port
 from streaming import entry_points
 from streaming.errors import InvalidOptions
 from streaming.gateway.access import FeedAccess
+from tests.descriptors import many_open
 from tests.webapp.alarms import changed, query_of, subscribed, webhook
 from tests.webapp.certificates import self_signed
 from tests.webapp.mail_server import Mailbox
@@ -242,7 +243,8 @@ def broker(tmp_path):
 def test_a_broker_gets_the_document(broker):
     client, heard = broker.listener("port/#")
     options = {"host": "127.0.0.1", "port": broker.port, "tls": False, "topic": "port/alarms", "username": "ann"}
-    send("mqtt", options, password="pa55word")
+    with many_open():
+        send("mqtt", options, password="pa55word")
     wait_for(lambda: heard, "a message")
     client.disconnect()
     client.loop_stop()

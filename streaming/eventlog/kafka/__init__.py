@@ -1,5 +1,5 @@
 """The logs on Kafka."""
 
-from streaming.eventlog.kafka.log import AsyncKafkaEventLog, KafkaEventLog
+from streaming.eventlog.kafka.log import AsyncKafkaEventLog, KafkaEventLog, end_connections
 
-__all__ = ["AsyncKafkaEventLog", "KafkaEventLog"]
+__all__ = ["AsyncKafkaEventLog", "KafkaEventLog", "end_connections"]

@@ -57,7 +57,14 @@ class Connection:
         self._topics: set[str] = set()
         self._free: dict[Any, list[Any]] = defaultdict(list)
         self._lock = threading.Lock()
-        self.produce = PlainProducer(self.producer, patience_s).produce
+        self._plain = PlainProducer(self.producer, patience_s)
+        self.produce = self._plain.produce
+
+    def end(self) -> None:
+        """End what is kept open; each client of the library has threads and some ten descriptors."""
+        self._plain.end()
+        with self._lock:
+            self._free.clear()
 
     def producer(self, transactional_id: str | None = None) -> Producer:
         """Return a new producer: one for transactions if it is given an id."""
@@ -202,6 +209,15 @@ def connection_of(servers: str, prefix: str, patience_s: float) -> Connection:
         if key not in _connections:
             _connections[key] = Connection(*key[:3])
         return _connections[key]
+
+
+def end_all() -> None:
+    """End all connections of this process."""
+    with _connecting:
+        ended = list(_connections.values())
+        _connections.clear()
+    for connection in ended:
+        connection.end()
 
 
 def _until(consumer, span, limit, left_s):

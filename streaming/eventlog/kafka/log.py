@@ -16,7 +16,7 @@ from typing import Any
 
 from confluent_kafka import KafkaException, TopicPartition
 
-from streaming.eventlog.kafka.connection import POLL_WAIT_MS, Connection, connection_of
+from streaming.eventlog.kafka.connection import POLL_WAIT_MS, Connection, connection_of, end_all
 from streaming.eventlog.kafka.marks import Marks
 from streaming.eventlog.kafka.patience import asking
 from streaming.eventlog.kafka.records import entry_of, headers_of, offset_of, position_of
@@ -304,3 +304,10 @@ def _shared(connection):
         if connection not in _all_shared:
             _all_shared[connection] = _Shared(connection)
         return _all_shared[connection]
+
+
+def end_connections() -> None:
+    """End the connections of this process to Kafka. Logs that are used again connect anew."""
+    with _lock:
+        _all_shared.clear()
+    end_all()

@@ -29,7 +29,12 @@ class PlainProducer:
     def __init__(self, make: Callable[[], Producer], patience_s: float) -> None:
         self._make, self._patience_s = make, patience_s
         self._producer = make()
+        self._ended = threading.Event()
         threading.Thread(target=self._deliver, name="kafka deliveries", daemon=True).start()
+
+    def end(self) -> None:
+        """Let go of the producer, once the library has answered its last call."""
+        self._ended.set()
 
     def produce(self, records: Iterable[tuple[str, Headers]]) -> list[int]:
         """Append records to topics; return their offsets once all are stored.
@@ -56,7 +61,7 @@ class PlainProducer:
         return future
 
     def _deliver(self):
-        while True:
+        while not self._ended.is_set():
             try:
                 self._producer.poll(1.0)
             except KafkaException:

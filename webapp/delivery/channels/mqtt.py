@@ -1,6 +1,7 @@
 """A broker of MQTT."""
 
 import asyncio
+import selectors
 import ssl
 import time
 from dataclasses import dataclass
@@ -95,10 +96,28 @@ def _client(access, told):
 def _run(client, until_s, done, rule):
     """Let the client read and write until something is done."""
     while not done():
-        code = client.loop(timeout=min(0.5, max(0.01, until_s - time.monotonic())))
+        code = step(client, min(0.5, max(0.01, until_s - time.monotonic())))
         if done():
             return
         if code != mqtt.MQTT_ERR_SUCCESS:
             raise NotDelivered("the connection to the broker must last; %(mqtt)s", mqtt=mqtt.error_string(code))
         if time.monotonic() > until_s:
             raise NotDelivered(rule)
+
+
+def step(client, patience_s):
+    """Let the client read and write once. Its own `loop` uses `select`, which refuses descriptors above 1,023."""
+    connection = client.socket()
+    if connection is None:
+        return mqtt.MQTT_ERR_NO_CONN
+    decrypted = connection.pending() if isinstance(connection, ssl.SSLSocket) else 0
+    with selectors.PollSelector() as selector:
+        selector.register(connection, selectors.EVENT_READ | (selectors.EVENT_WRITE if client.want_write() else 0))
+        ready = selector.select(0 if decrypted else patience_s)
+    events = ready[0][1] if ready else 0
+    code = mqtt.MQTT_ERR_SUCCESS
+    if decrypted or events & selectors.EVENT_READ:
+        code = client.loop_read()
+    if code == mqtt.MQTT_ERR_SUCCESS and events & selectors.EVENT_WRITE:
+        code = client.loop_write()
+    return client.loop_misc() if code == mqtt.MQTT_ERR_SUCCESS else code

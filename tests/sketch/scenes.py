@@ -80,5 +80,5 @@ def matching(elements, boxes=(), times=None, ranges=()):
         mask &= np.any([(elements.time_us >= start) & (elements.time_us < end) for start, end in times], axis=0)
     for feature, low, high in ranges:
         column = elements.values[FEATURES.index(feature)]
-        mask &= (column >= low) & (column <= high)
+        mask &= np.isfinite(column) & (column >= low) & (column <= high)
     return mask

@@ -33,6 +33,9 @@ def test_names_and_values_are_offered_and_what_the_filter_matches_is_told(screen
     expect(told).to_have_text(wrong)
     screen.save("Fast")
     expect(screen.page.locator("#error-where")).to_have_text(wrong)
+    expect(told).to_be_hidden()  # the same is not said twice
     where.fill("speed_mps > 5")
+    expect(screen.page.locator("#error-where")).to_be_hidden()
+    expect(told).to_have_text("Matches 2 of 2 in view now.")
     screen.save("Fast")
     screen.expect_query("Fast", "running", "1")

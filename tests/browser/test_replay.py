@@ -94,13 +94,18 @@ def test_a_replay_shows_the_past_with_answers_and_live_is_there_at_once(past, st
     page.mouse.up()
     assert screen.painted(OUTSIDE, "ship") or screen.painted(INSIDE, "q0")
 
-    # Play from before the ship came to after it left.
-    page.evaluate("(hash) => { location.hash = hash; }", address(outside_s, 10))
+    # Play and pause; then play on, ten times as fast, from before the ship came to after it left.
+    play = page.locator("#replay-play")
+    page.evaluate("(hash) => { location.hash = hash; }", address(outside_s))
     assert screen.painted(OUTSIDE, "ship")
     page.locator("body").press(" ")
-    expect(page.locator("#replay-play")).to_have_attribute("aria-label", "Pause")
+    expect(play).to_have_attribute("aria-label", "Pause")
+    play.click()
+    expect(play).to_have_attribute("aria-label", "Play")
+    page.evaluate("(hash) => { location.hash = hash; }", address(outside_s, 10))
+    assert screen.painted(OUTSIDE, "ship")
+    play.click()
     assert screen.painted(NORTH, "ship") and screen.painted(OUTSIDE, "ship", present=False)
-    page.get_by_role("button", name="Pause").click()
     expect(page).to_have_url(re.compile("&replay=2.*%2C10"))
 
     page.get_by_role("button", name="Live", exact=True).click()

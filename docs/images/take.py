@@ -115,7 +115,52 @@ def take(browser: Browser, link: str) -> None:
     look(page, base + GULF)
     follow(page)
     shoot(page, "around")
+    take_alarms(page, base)
+    take_table(page, base)
+    take_replay(page, base)
     take_operations(page, base)
+
+
+def take_alarms(page: Page, base: str) -> None:
+    """Take the picture of an incident with its explanation: a ship was off Helsinki for six seconds."""
+    look(page, base + GULF)
+    card = page.locator(".query", has_text="Helsinki to Tallinn")
+    card.locator(".query-main").click()
+    card.get_by_role("button", name="Alarm").click()
+    dialog = page.locator("#rule-dialog")
+    dialog.get_by_label("Name").fill("Waiting off Helsinki")
+    dialog.get_by_label("For at least, in minutes").fill("0.1")
+    dialog.get_by_label("Open incidents").select_option("warning")
+    dialog.get_by_role("button", name="Save rule").click()
+    page.get_by_role("tab", name="Incidents").click()
+    incident = page.locator("#incident-list > li").first
+    incident.locator(".event").click(timeout=PATIENCE_MS)
+    incident.get_by_role("button", name="Why?").click()
+    expect(page.locator("#why-verdict")).not_to_be_empty()
+    settle(page)
+    shoot(page, "incidents")
+
+
+def take_table(page: Page, base: str) -> None:
+    """Take the picture of the table of objects, coloured by speed on the map."""
+    look(page, base + GULF)
+    page.get_by_role("tab", name="Layers").click()
+    page.locator("#colour-by").select_option("speed")
+    page.get_by_role("button", name="Table of objects").click()
+    settle(page)
+    shoot(page, "table")
+    page.get_by_role("tab", name="Layers").click()
+    page.locator("#colour-by").select_option("")
+
+
+def take_replay(page: Page, base: str) -> None:
+    """Take the picture of a replay of the stored buses, a minute ago."""
+    look(page, base + HELSINKI)
+    page.get_by_role("button", name="Replay", exact=True).click()
+    expect(page.locator("#replay-badge")).to_be_visible()
+    page.get_by_role("button", name="Play", exact=True).click()
+    settle(page)
+    shoot(page, "replay")
 
 
 def follow(page: Page) -> None:

@@ -59,6 +59,7 @@ export class QueryForm {
     this.form.elements.stream.addEventListener("change", () => this.filter.start());
     this.form.elements.plan.addEventListener("input", () => this.#fromText());
     this.store.on("streams layers", () => this.open && this.#offer());
+    this.form.addEventListener("input", ({ target }) => this.#corrected(target), { capture: true });
     for (const kind of ["input", "change"]) {
       this.form.addEventListener(kind, ({ target }) => !NOT_OF_PLAN.includes(target.name) && this.#changed());
     }
@@ -363,6 +364,11 @@ export class QueryForm {
     const details = $(`error-${first}`).closest("details");
     if (details) details.open = true;
     this.form.elements[target].focus();
+  }
+
+  /** What was wrong with a field is no longer said once somebody writes in it. */
+  #corrected(input) {
+    if (input.getAttribute("aria-invalid") === "true") this.#error(SIDES.includes(input.name) ? "box" : input.name, "");
   }
 
   #error(field, text) {

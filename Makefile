@@ -13,7 +13,7 @@ FLIGHTS := traffic==2.13
 MESSAGES := --no-location --no-obsolete --no-wrap --ignore .venv --ignore node_modules --ignore build --ignore var \
 	--ignore static/bundle --ignore static/vendor --ignore tests --ignore bench --ignore docs
 
-.PHONY: live test test-js test-live test-servers test-steps check bench bench-place chaos soak fuzz bundle messages install lock clean
+.PHONY: live test test-js test-live test-servers test-steps check explore bench bench-place chaos soak fuzz bundle messages install lock clean
 
 live: $(INSTALLED)
 	$(BIN)/python manage.py live
@@ -41,6 +41,10 @@ check: $(INSTALLED)
 	$(BIN)/lint-imports
 	$(BIN)/mypy
 	$(MAKE) --no-print-directory test
+
+# Examples that no check has had yet, for instance `make explore OPTIONS=tests/sketch`.
+explore: $(INSTALLED)
+	$(BIN)/python -m pytest -m "hypothesis and not spark and not browser" -n 2 --hypothesis-profile=exploring $(OPTIONS)
 
 # For instance `make bench OPTIONS="--scenario demo"`.
 bench: $(INSTALLED)

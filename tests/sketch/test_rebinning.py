@@ -61,8 +61,9 @@ def test_the_fewest_bins_keep_an_error_for_a_part_of_the_values(seed, error, par
     values = rng.choice([rng.normal(0, 1, 300), rng.exponential(5, 300), np.round(rng.normal(0, 3, 300))])
     points, extent = Points.of(values), np.ptp(values)
     edges = points.edges_within(error * extent, 254, part)
-    kept = (errors(values, edges, extent) <= error * (1 + 1e-9)).mean()
-    assert kept == pytest.approx(points.kept(edges, error * extent)) and kept >= part
+    found = errors(values, edges, extent)  # some may be as large as the budget, but for the last digit
+    least, most = ((found <= error * (1 + slack)).mean() for slack in (-1e-9, 1e-9))
+    assert least - 1e-9 <= points.kept(edges, error * extent) <= most + 1e-9 and most >= part
     for fewer in range(1, len(edges) + 1):
         assert (errors(values, points.edges(fewer), extent) <= error * (1 - 1e-9)).mean() < part
 

@@ -30,8 +30,8 @@ os.environ.setdefault("LOOKOUT_DELIVERY_HOSTS", "127.0.0.1")
 # In the tests, four regions meet in a point; by default, there are two.
 os.environ["LOOKOUT_REGIONS"] = "4"
 
-# How long an example takes says more about the machine than about the code. A check has the same examples each time, so that
-# it fails for what was changed; `make explore` looks for new ones.
+# How long an example takes says more about the machine than about the code. A check has the same examples each time, so
+# that it fails for what was changed; `make explore` looks for new ones.
 settings.register_profile("repeatable", deadline=None, derandomize=True)
 settings.register_profile("exploring", deadline=None, max_examples=1000)
 settings.load_profile("repeatable")

@@ -304,7 +304,7 @@ def test_a_page_of_a_thousand_queries_gets_all_answers_and_a_status_touches_one_
         live.run("reconcile")
         answered = page.locator(".query-count").filter(has_text=re.compile("^1$"))
         expect(answered).to_have_count(1000)
-        expect(page.locator(".query .pill[data-status=running]")).to_have_count(1000)
+        expect(page.locator("#query-list .pill[data-status=running]")).to_have_count(1000)
         page.evaluate(TOUCHED)
         card = page.locator(".query").first
         card.locator(".query-main").click()

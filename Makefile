@@ -18,22 +18,23 @@ MESSAGES := --no-location --no-obsolete --no-wrap --ignore .venv --ignore node_m
 live: $(INSTALLED)
 	$(BIN)/python manage.py live
 
-# Two parts at a time, since tests of a running Lookout mostly wait for it. Each prints what it has to say when it ends.
-test: $(INSTALLED)
-	$(MAKE) --no-print-directory --jobs=2 --keep-going --output-sync=target test-live test-steps test-servers test-js
+# What starts Spark or a browser runs beside nothing else. The first part needs neither, the second the one Lookout that its
+# tests share, and the third servers of its own.
+test: $(INSTALLED) test-steps test-live test-servers test-js
 
-# What shares one Lookout, what needs neither Spark nor a browser, and what has servers of its own.
 test-live: $(INSTALLED)
 	$(BIN)/python -m pytest -m live
 
 test-steps: $(INSTALLED)
-	$(BIN)/python -m pytest -m "not spark and not browser" -n 3 --dist worksteal -p no:tests.house.browser_required
+	$(BIN)/python -m pytest -m "not spark and not browser" -n 2 --dist worksteal -p no:tests.house.browser_required
 
 test-servers: $(INSTALLED)
 	$(BIN)/python -m pytest -m "(spark or browser) and not live"
 
 test-js: $(INSTALLED)
 	$(NODE) --test $(wildcard tests/js/*.test.js tests/js/*.test.mjs)
+
+.NOTPARALLEL:
 
 check: $(INSTALLED)
 	$(BIN)/ruff format --check .

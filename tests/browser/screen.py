@@ -10,9 +10,7 @@ from playwright.sync_api import FloatRect, Locator, Page, expect
 
 from bench.live import PATIENCE_S, wait_for
 
-FINGER_PX = 44
-
-TILE_PX = 256
+FINGER_PX, TILE_PX = 44, 256
 CONNECTED = re.compile("^(live|slow|down)$")
 TURN = """(hash) => new Promise((turned) => {
   if (location.hash === hash) turned();

@@ -27,7 +27,7 @@ AREA = {"type": "Polygon", "coordinates": [[[24.3, 59.6], [24.5, 59.6], [24.5, 5
 
 
 def wrong(page, part="html"):
-    """Return what axe-core finds wrong with a part of the page, and goes on to find: the page may be changing."""
+    """Return what axe-core finds wrong with a part of the page, and not only while the page is changing."""
     if not page.evaluate("() => Boolean(window.axe)"):
         page.evaluate(f"() => {{ {AXE.read_text()} }}")  # past the content security policy
     until_s = time.monotonic() + SETTLED_S

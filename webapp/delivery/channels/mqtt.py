@@ -96,7 +96,7 @@ def _client(access, told):
 def _run(client, until_s, done, rule):
     """Let the client read and write until something is done."""
     while not done():
-        code = step(client, min(0.5, max(0.01, until_s - time.monotonic())))
+        code = _step(client, min(0.5, max(0.01, until_s - time.monotonic())))
         if done():
             return
         if code != mqtt.MQTT_ERR_SUCCESS:
@@ -105,7 +105,7 @@ def _run(client, until_s, done, rule):
             raise NotDelivered(rule)
 
 
-def step(client, patience_s):
+def _step(client, patience_s):
     """Let the client read and write once. Its own `loop` uses `select`, which refuses descriptors above 1,023."""
     connection = client.socket()
     if connection is None:

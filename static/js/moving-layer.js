@@ -45,14 +45,14 @@ export class MovingLayer {
   showQueries(queries, edited) {
     const wanted = new Map(queries.filter((q) => q.shown && q.plan?.around && q.query !== edited).map((q) => [q.query, q]));
     for (const number of this.looks.keys()) if (number !== PREVIEW && !wanted.has(number)) this.#drop(number);
-    for (const [number, query] of wanted) this.#look(number).query = query;
+    for (const [number, query] of wanted) this.#look(number).listed = query;
     this.refresh();
   }
 
   /** Show a plan that is being written, with handles; null shows none. `onDraft(plan)` is called with what the handles make of it. */
   preview(query, plan, onDraft) {
     if (!plan?.around) return this.#drop(PREVIEW);
-    Object.assign(this.#look(PREVIEW), { query: { query, plan, status: "running" }, onDraft });
+    Object.assign(this.#look(PREVIEW), { listed: { query, plan, status: "running" }, onDraft });
     this.refresh();
   }
 
@@ -92,7 +92,21 @@ export class MovingLayer {
 
   #look(number) {
     if (this.looks.has(number)) return this.looks.get(number);
-    const look = { number, at: null, drawn: null, draft: null, ends: [], parts: {}, labels: [] };
+    const { store } = this;
+    const look = {
+      number,
+      at: null,
+      drawn: null,
+      draft: null,
+      ends: [],
+      parts: {},
+      labels: [],
+      listed: null,
+      /** The query as it is now: what is listed may be older, and a saved edit would not be drawn at first. */
+      get query() {
+        return store.queries.get(number) ?? this.listed;
+      },
+    };
     look.handles = new AroundHandles(this.L, this.map, {
       plan: () => planOf(look),
       at: () => look.at,
@@ -125,6 +139,7 @@ export class MovingLayer {
   #draw(look) {
     if (!this.looks.has(look.number)) return;
     const plan = planOf(look);
+    if (!plan?.around) return this.#clear(look); // an edit made it another kind, and the list does not say so yet
     const target = plan.around.at ?? this.#placeOf(look.query);
     if (!target) return this.#clear(look);
     look.at = this.#glided(look, this.#near(target));

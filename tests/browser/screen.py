@@ -241,6 +241,21 @@ def box_of(locator: Locator) -> FloatRect:
     return wait_for(locator.bounding_box, f"the box of {locator}")
 
 
+def record_values(slider: Locator) -> None:
+    """Begin to record each value that a slider shows, for `recorded`."""
+    slider.evaluate("""(slider) => {
+      const value = () => slider.getAttribute("aria-valuenow");
+      slider.values = [value()];
+      new MutationObserver(() => slider.values.push(value())).observe(slider, {attributeFilter: ["aria-valuenow"]});
+    }""")
+
+
+def recorded(slider: Locator) -> list[str]:
+    """Return the values that a slider has shown, each once in a row."""
+    values: list[str] = slider.evaluate("(slider) => slider.values.filter((value, i, all) => value !== all[i - 1])")
+    return values
+
+
 def unfold(page: Page, parts: str) -> None:
     """Open those parts of a page that can be opened and are shown, one after the other."""
     closed = page.locator(f"{parts}:not([open]) > summary:visible")

@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import expect
 
 from bench.live import wait_for
-from tests.browser.screen import box_of
+from tests.browser.screen import box_of, record_values, recorded
 
 pytestmark = [pytest.mark.browser, pytest.mark.spark]
 
@@ -232,6 +232,7 @@ def test_a_range_is_made_and_changed_by_keyboard_alone(seen, live):
     keys.press("Escape")
     expect(handle).to_have_attribute("aria-valuenow", "9260")
     expect(handle).to_be_focused()
+    record_values(handle)
     for _ in range(2):
         keys.press("Shift+ArrowRight")
     keys.press("Enter")
@@ -242,6 +243,9 @@ def test_a_range_is_made_and_changed_by_keyboard_alone(seen, live):
     keys.press("Tab")
     wait_for(lambda: plan_of(live, name)["around"]["radius"] == 30_260, "the radius that was saved on leaving")
     seen.expect_query(name, "running", "2")
+    assert recorded(handle) == ["9260", "10260", "20260", "30260"], (
+        "a value that was saved is not shown as before for a moment"
+    )
     assert seen.page.url == view
 
 

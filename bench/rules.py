@@ -47,12 +47,12 @@ class Engine(Tasks):
 
     def _save(self):
         """Save what the batch before has left, unless it is saved; return the processor time, in seconds."""
-        began_s = time.thread_time()
+        began_s = time.process_time()
         if self.saved < self.batch - 1:
             for task, layout in enumerate(self.layouts):
                 save(layout, self.batch - 1, [task], [task], Saving(self.saved))
             self.saved = self.batch - 1
-        return time.thread_time() - began_s
+        return time.process_time() - began_s
 
 
 def ranges(rng: np.random.Generator, number: int) -> list[dict[str, Any]]:

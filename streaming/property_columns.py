@@ -4,7 +4,6 @@ import re
 import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from functools import partial
 
 import numpy as np
 import orjson
@@ -12,6 +11,7 @@ import polars as pl
 import pyarrow as pa
 
 from streaming.errors import InvalidPlan
+from streaming.number_text import numbers_of_alike
 
 _NAME = re.compile(r"[^'\"\[\]\\]{1,200}")
 _TEXT, _NUMBER = "text ", "number "
@@ -162,6 +162,9 @@ def number_columns(properties: pa.Array | pa.ChunkedArray, names: Sequence[str])
     >>> number_columns(pa.array(['{"speed": [5]}', '{"speed": 7}', '{"speed": true}']), ["speed"]).tolist()
     [[nan, 7.0, 1.0]]
     """
+    if isinstance(properties, pa.ChunkedArray):
+        properties = properties.combine_chunks()
+    properties = properties.cast(pa.string())
     numbers = np.empty((len(names), len(properties)))
     for start in range(0, len(properties), SLICE):
         numbers[:, start : start + SLICE] = _numbers(properties.slice(start, SLICE), names)
@@ -182,36 +185,26 @@ _ONCE: dict[tuple[int, tuple[str, ...]], np.ndarray] = {}
 
 
 def _numbers(properties, names):
+    if (keys := _keys_of_all(properties)) and (numbers := numbers_of_alike(properties, keys)) is not None:
+        columns = dict(zip(keys, numbers.T, strict=True))
+        return np.stack([columns.get(name, np.full(len(properties), np.nan)) for name in names])
     text = pl.DataFrame({"properties": pl.from_arrow(properties)}, schema={"properties": pl.String})
-    ways = [partial(_split_numbers, keys)] if (keys := _keys_of_all(text["properties"])) else []
-    for read in (*ways, _decoded_numbers, _decoded_texts, _texts_singly):
+    for read in (_decoded_numbers, _decoded_texts, _texts_singly):
         try:
             return text.select(read(names)).select(names).fill_null(float("nan")).to_numpy().T
-        # A value is of another type than that way expects. Each way but the first takes longer than the one before.
+        # A value is of another type than that way expects. Each way takes longer than the one before.
         except (pl.exceptions.ComputeError, pl.exceptions.InvalidOperationError):
             continue
     raise ValueError("properties must be JSON objects")
 
 
-def _keys_of_all(text):
+def _keys_of_all(properties):
     """Return the keys that all objects may have, in this order and each with a number; None if some of them differ."""
-    some = [orjson.loads(one or "{}") for one in text.gather_every(max(1, len(text) // SAMPLED))]
+    rows = range(0, len(properties), max(1, len(properties) // SAMPLED))
+    some = [orjson.loads(properties[row].as_py() or "{}") for row in rows]
     keys = list(some[0]) if some else []
     alike = all(list(one) == keys and all(type(value) in (int, float) for value in one.values()) for one in some)
     return keys if alike else None
-
-
-def _split_numbers(keys, names):
-    """Read objects that have these keys alone, each with a number; casting raises an error if one has not."""
-    parts = pl.col("properties").str.splitn(",", len(keys))
-    read = {name: pl.lit(None, pl.Float64).alias(name) for name in names}
-    for place, key in enumerate(keys):
-        begin = ("" if place else "{") + orjson.dumps(key).decode() + ":"
-        part = parts.struct.field(f"field_{place}").str.strip_prefix(begin)
-        part = part.str.strip_suffix("}") if key == keys[-1] else part
-        read[key] = part.cast(pl.Float64).alias(key)
-    # Those that are not asked for are read as well: only so is it certain that all objects have these keys.
-    return [*(read[name] for name in names), *(read[key] for key in keys if key not in names)]
 
 
 def _decoded_numbers(names):

@@ -24,7 +24,7 @@ from streaming.history.writer import Turn
 from streaming.operators.encounters import Ordering
 from streaming.operators.watermarks import Progress
 from streaming.results import Fragment
-from streaming.servers import home
+from streaming.servers import home, observing
 from streaming.servers.answers.tuples import Results
 from streaming.servers.control.border import Border
 from streaming.servers.control.entries import ControlEntries, Entry
@@ -50,10 +50,10 @@ from streaming.servers.runs_codec import first_number
 
 TABLES = (
     *("arrivals", "departures", "passing", "copies", "removed_copies", "superseded_copies", "focals"),
-    *("reports", "released", *tracks.TABLES),
+    *("reports", "released", "observed", *tracks.TABLES),
 )
 # The tables whose columns are not those of `tracked_schema`.
-OF_REPORTS = ("reports", "released", *tracks.TABLES)
+OF_REPORTS = ("reports", "released", "observed", *tracks.TABLES)
 # The tables with the newest elements of objects.
 OF_OBJECTS = ("arrivals", "departures", "copies", "removed_copies")
 
@@ -329,7 +329,7 @@ def region_task(
     asked = concern_sketches(before, after, applied)
     due = asked_leaves.due(control, store.told_answers(batch).pace) if asked else None
     if before.sketched or after.sketched:
-        _sketch(layout, number, batch, sent, control, due or ())
+        _sketch(layout, number, batch, inputs, control, due or ())
     if due is not None:
         results = results.plus(_ask(layout, number, attempt, border, due))
     times = None
@@ -430,8 +430,8 @@ def _time_joins(layout, number, batch, inputs, border):
     return results
 
 
-def _sketch(layout, number, batch, sent, control, due):
-    """Sketch what a region has accepted, before the queries that are due are answered."""
+def _sketch(layout, number, batch, inputs, control, due):
+    """Sketch what home servers observed in a region, before the queries that are due are answered."""
     store, before, after = layout.store, control.before, control.after
     place, following = RegionPlace(number, after.region_map), first_number(batch)
     if not before.sketched:
@@ -442,7 +442,9 @@ def _sketch(layout, number, batch, sent, control, due):
     else:
         was = store.sketchlet(number, batch)
     asked = {stream_number(after.sketch_plans[query].stream) for query in due}
-    store.leave(f"sketch/{number}", batch, sketching.step(was, [sent.passing, sent.arrivals], after, following, asked))
+    tables = [sent.tables["observed"] for sent in inputs if "observed" in sent.tables]
+    observed = pa.concat_tables([observing.NOTHING, *tables], promote_options="default")
+    store.leave(f"sketch/{number}", batch, sketching.step(was, observed, after, following, asked))
 
 
 def _ask(layout, number, attempt, border, due):

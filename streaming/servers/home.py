@@ -15,7 +15,7 @@ from streaming.elements import bounds_of
 from streaming.operators.encounters import Ordering
 from streaming.operators.runs import first_of_runs, order_of_hashes
 from streaming.operators.watermarks import NEVER_US, Progress, seen_before
-from streaming.servers import ordering
+from streaming.servers import observing, ordering
 from streaming.servers.control.registry import MICROSECONDS
 from streaming.servers.control.step import ControlStep
 from streaming.servers.elements import taken
@@ -112,7 +112,8 @@ class HomeOutput:
     for every region, however many queries follow them. `stale` counts, by stream, the versions that were older than the
     newest known. `reports` has every element of the streams that are joined over event time, stale or not, for each
     region that must know it, with `reports.reports_schema`. `released` has the reports of streams of encounters that
-    are due, in the order of event time (`ordering.Released`); `late` says which came too late for that.
+    are due, in the order of event time (`ordering.Released`); `late` says which came too late for that. `observed` has
+    what sketches take of accepted elements, of the streams that are sketched (`observing.observed`).
     """
 
     arrivals: Routed
@@ -126,6 +127,7 @@ class HomeOutput:
     reports: Routed
     released: Routed
     late: Mapping[Ordering, Late]
+    observed: Routed
 
 
 def step(home: Home, elements: pa.Table, control: ControlStep) -> tuple[Home, HomeOutput]:
@@ -182,6 +184,7 @@ def step(home: Home, elements: pa.Table, control: ControlStep) -> tuple[Home, Ho
         reports,
         Routed(released.reports, np.arange(len(released.region)), released.region),
         released.late,
+        _observed(elements, order[accepted], places, after.sketched),
     )
     columns = {name: elements[name].to_numpy()[rows] for name in ("stream", "version", "heard_us")}
     columns |= {"region": region.astype(COLUMNS["region"]), "copies": bits_of(met)}
@@ -282,6 +285,12 @@ def _passing(stream, order, superseded, streams_in_full):
         return np.empty(0, dtype=np.int64)
     rows = np.sort(order[superseded])
     return rows[np.isin(stream[rows], list(streams_in_full))]
+
+
+def _observed(elements, accepted, places, sketched):
+    """Return what sketches take of accepted elements, for the regions in which these lie."""
+    table, rows = observing.observed(elements, np.sort(accepted), sketched)
+    return Routed(table, np.arange(len(rows)), places[rows])
 
 
 def _met(elements, rows, bounds, stream, registry):

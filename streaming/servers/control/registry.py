@@ -397,10 +397,10 @@ class Registry:
     def streams_in_full(self) -> frozenset[int]:
         """Numbers of the streams whose every element is needed, not only the newest of each object.
 
-        A query emits all of them, or the stream is stored or sketched.
+        A query emits all of them, or the stream is stored.
         """
         emitted = self.running.columns.streams_in_full.keys()
-        return frozenset(emitted | self.stored.keys() | self.sketched.keys())
+        return frozenset(emitted | self.stored.keys())
 
     def ttl_of(self, stream: np.ndarray) -> np.ndarray:
         """Return the times-to-live of streams, given their numbers (M,), in microseconds; `FOREVER_US` without one."""

@@ -1,6 +1,7 @@
 """The sketchlet of a region: a sketch of each sketched stream, of the elements that the region has accepted.
 
-A region sketches what it would store: all elements but those that are older than the newest of their object.
+A region sketches what it would store: all elements but those that are older than the newest of their object. Home
+servers read them, and send what a sketch takes of them (`observing`).
 
 References
 ----------
@@ -14,14 +15,12 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import pyarrow as pa
 
-from streaming.elements import bounds_of
-from streaming.kinds.sketch.asks import KEY
-from streaming.property_columns import PropertyColumns, number_columns
 from streaming.servers.control.registry import Registry
+from streaming.servers.elements import taken
+from streaming.servers.observing import hashes_of
 from streaming.servers.region.place import RegionPlace
 from streaming.sketch.cells import cell_bounds, cell_boxes, cells_of
 from streaming.sketch.observations import Observations
-from streaming.sketch.sets.hashing import hashes_of_values
 from streaming.sketch.sets.sets import Sets
 from streaming.sketch.sets.sets import add as add_to_sets
 from streaming.sketch.sets.sets import merge as merge_sets
@@ -48,15 +47,15 @@ class Sketchlet:
 
 
 def step(
-    was: Sketchlet, tables: Sequence[pa.Table], registry: Registry, following: int, asked: Collection[int] = ()
+    was: Sketchlet, observed: pa.Table, registry: Registry, following: int, asked: Collection[int] = ()
 ) -> Sketchlet:
     """Sketch the elements of a micro-batch.
 
     Parameters
     ----------
     was : Sketchlet
-    tables : sequence of pyarrow.Table
-        With `elements.tracked_schema`: what the region has accepted.
+    observed : pyarrow.Table
+        What home servers observed of elements in the region; see `observing.observed`.
     registry : Registry
         After the control entries of the batch. A stream that is no longer sketched loses its sketch, and one whose
         settings have changed begins anew, unless only the budget changed.
@@ -74,22 +73,21 @@ def step(
     for stream, told in registry.sketched.items():
         sketch = continued(was.sketches.get(stream), told.sketch, following)
         kept = None if told.sets is None else continued_sets(was.sets.get(stream), told.sets, following)
-        for table in tables:
-            elements = _of_stream(table, stream)
-            if elements.num_rows:
-                observations = observed(elements, told.sketch)
-                sketch = add(sketch, observations)
-                kept = None if kept is None else add_sets(kept, elements, observations, told.sketch)
+        mine = _of_stream(observed, stream)
+        if mine.num_rows:
+            observations = Observations.of_table(mine, len(told.sketch.features))
+            sketch = add(sketch, observations)
+            kept = None if kept is None else add_sets(kept, mine, observations, told.sketch)
         sketches[stream] = reduced(sketch) if stream in asked else sketch
         if kept is not None:
             sets[stream] = kept
     return was if _same(sketches, was.sketches) and _same(sets, was.sets) else Sketchlet(sketches, sets)
 
 
-def _of_stream(table, stream):
-    """Return the elements of a stream; often all are of one, and nothing is copied."""
-    mine = table["stream"].to_numpy() == stream
-    return table if mine.all() else table.take(pa.array(np.flatnonzero(mine)))
+def _of_stream(observed, stream):
+    """Return what was observed of a stream; often all is of one, and nothing is copied."""
+    mine = observed["stream"].to_numpy() == stream
+    return observed if mine.all() else taken(observed, np.flatnonzero(mine))
 
 
 def _same(now, was):
@@ -115,45 +113,23 @@ def continued_sets(sets: Sets | None, settings: SetSettings, following: int) -> 
     return sets if sets.settings == settings else Sets(settings, following=max(sets.following, following))
 
 
-def add_sets(sets: Sets, elements: pa.Table, observations: Observations, sketch: SketchSettings) -> Sets:
+def add_sets(sets: Sets, observed: pa.Table, observations: Observations, sketch: SketchSettings) -> Sets:
     """Return sets that know the values of elements; those without a place are left out, as in the sketch.
 
     Parameters
     ----------
     sets : Sets
-    elements : pyarrow.Table, N rows
+    observed : pyarrow.Table
+        What home servers observed of elements of the stream; see `observing.observed`.
     observations : Observations
-        Of the same elements.
+        The same.
     sketch : SketchSettings
         Of the sketch of the same stream, whose cells these are.
     """
     placed = np.flatnonzero(np.isfinite(observations.place).all(axis=0))
-    told = [_hashed(elements, name) for name in sets.settings.features]
-    hashes, known = (np.stack([part[side] for part in told])[:, placed] for side in (0, 1))
+    hashes, known = (part[:, placed] for part in hashes_of(observed, len(sets.settings.features)))
     cell = cells_of(observations.place[:, placed], *cell_bounds(sketch), sets.settings.cell_bits)
     return add_to_sets(sets, observations.time_us[placed], cell, hashes, known)
-
-
-def _hashed(elements, name):
-    """Return the hashes of the values of a feature, and which elements have it."""
-    if name == KEY:
-        return hashes_of_values(elements["key"].to_pylist()), np.ones(elements.num_rows, dtype=bool)
-    text = PropertyColumns(elements["properties"]).texts(name)
-    return hashes_of_values(text), np.array([value is not None for value in text], dtype=bool)
-
-
-def observed(elements: pa.Table, settings: SketchSettings) -> Observations:
-    """Return what a sketch takes of elements: their times, the middles of their boxes, and the features as numbers.
-
-    Parameters
-    ----------
-    elements : pyarrow.Table, N rows
-    settings : SketchSettings
-    """
-    bounds, n = bounds_of(elements["bounds"]), settings.space.n
-    place = np.stack([(bounds[:, axis] + bounds[:, n + axis]) / 2 for axis in settings.axes])
-    values = number_columns(elements["properties"], settings.features)
-    return Observations(elements["time_us"].to_numpy(), place, values)
 
 
 def divided(states: Sequence[Sketchlet], place: RegionPlace, following: int) -> Sketchlet:

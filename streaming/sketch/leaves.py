@@ -195,32 +195,65 @@ def merged(leaves: Leaves, order: np.ndarray, at: np.ndarray, pairs: Pairs) -> L
         Where in `order` each group begins. The group's keys are those of its first leaf.
     pairs : sequence of (int, int)
     """
-    leaves = leaves.take(order)
     if len(at) == len(order):
-        return leaves
-    sizes = np.diff(at, append=len(order))
-    count = np.add.reduceat(leaves.count, at)
-    if shares_count(leaves):
-        n = np.broadcast_to(count, (len(leaves.n), len(count)))
-    else:
-        n = np.add.reduceat(leaves.n, at, axis=1)
-    mean = np.add.reduceat(leaves.n * leaves.mean, at, axis=1) / np.maximum(n, 1)
-    apart = leaves.mean - np.repeat(mean, sizes, axis=1)
-    m2 = np.add.reduceat(leaves.m2 + leaves.n * apart**2, at, axis=1)
-    comoment = np.empty((len(pairs), len(at)))
+        return leaves.take(order)
+    of, chosen, shared = _places(order, at), order[at], shares_count(leaves)
+    count = _sums(leaves.count, of, len(at)).astype(np.int64)
+    # One feature at a time: its columns stay in the cache of the processor.
+    told = []
+    for feature, many in enumerate(leaves.n):
+        n = count if shared else _sums(many, of, len(at)).astype(np.int64)
+        mean = _sums(many * leaves.mean[feature], of, len(at)) / np.maximum(n, 1)
+        apart = leaves.mean[feature] - mean[of]
+        m2 = _sums(leaves.m2[feature] + many * apart * apart, of, len(at))
+        low = _least(leaves.low[feature], of, chosen)
+        told.append((n, mean, m2, low, _largest(leaves.high[feature], of, chosen), apart))
+    n, mean, m2, low, high, apart = zip(*told, strict=True)
     weight = leaves.count * leaves.complete
-    for row, (one, other) in enumerate(pairs):
-        np.add.reduceat(leaves.comoment[row] + weight * apart[one] * apart[other], at, out=comoment[row])
-    firsts = {name: getattr(leaves, name)[at] for name in ("start_us", "level", "cell", "planes")}
-    return Leaves(**firsts, count=count, n=n, mean=mean, m2=m2, comoment=comoment, **_extremes(leaves, at))
+    comoment = [
+        _sums(leaves.comoment[row] + weight * apart[one] * apart[other], of, len(at))
+        for row, (one, other) in enumerate(pairs)
+    ]
+    return Leaves(
+        **{field.name: getattr(leaves, field.name)[chosen] for field in fields(Keys)},
+        count=count,
+        n=np.broadcast_to(count, (len(n), len(count))) if shared else np.stack(n),
+        mean=np.stack(mean),
+        m2=np.stack(m2),
+        comoment=np.stack(comoment) if comoment else np.empty((0, len(at))),
+        first_us=_least(leaves.first_us, of, chosen),
+        last_us=_largest(leaves.last_us, of, chosen),
+        place_low=np.stack([_least(axis, of, chosen) for axis in leaves.place_low]),
+        place_high=np.stack([_largest(axis, of, chosen) for axis in leaves.place_high]),
+        low=np.stack(low),
+        high=np.stack(high),
+    )
 
 
-def _extremes(leaves, at):
-    lower = {name: np.minimum.reduceat(getattr(leaves, name), at, axis=-1) for name in ("first_us", "place_low", "low")}
-    upper = {
-        name: np.maximum.reduceat(getattr(leaves, name), at, axis=-1) for name in ("last_us", "place_high", "high")
-    }
-    return lower | upper
+def _places(order, at):
+    """Return the group of each of K leaves or elements, given their order, and where in it each group begins."""
+    of = np.empty(len(order), dtype=np.int64)
+    of[order] = np.repeat(np.arange(len(at)), np.diff(at, append=len(order)))
+    return of
+
+
+def _sums(column, of, many):
+    """Return the sum of the values of each group, as float64: exact for counts below 2**53."""
+    return np.bincount(of, column, many)
+
+
+def _least(column, of, chosen):
+    """Return the least value of each group, of which `chosen` is one member each, in less time than `reduceat`."""
+    least = column[chosen]
+    np.minimum.at(least, of, column)
+    return least
+
+
+def _largest(column, of, chosen):
+    """Return the largest value of each group, of which `chosen` is one member each."""
+    largest = column[chosen]
+    np.maximum.at(largest, of, column)
+    return largest
 
 
 @dataclass(frozen=True)
@@ -251,14 +284,11 @@ def summarised(
     """
     order, at = _groups(groups)
     sizes, chosen = np.diff(at, append=len(order)), order[at]
-    of = np.empty(len(order), dtype=np.int64)
-    of[order] = np.repeat(np.arange(len(at)), sizes)
+    of = _places(order, at)
     # One feature at a time: its columns stay in the cache of the processor.
     n, mean, m2, low, high, apart = zip(*(_summary(column, of, sizes) for column in values), strict=True)
     complete = (keys.planes[chosen] & COMPLETE) != 0
-    comoment = [np.bincount(of, apart[one] * apart[other], len(at)) * complete for one, other in pairs]
-    place_low, place_high = zip(*(_extremes_of(column, of, chosen) for column in place), strict=True)
-    first_us, last_us = _extremes_of(time_us, of, chosen)
+    comoment = [_sums(apart[one] * apart[other], of, len(at)) * complete for one, other in pairs]
     return Leaves(
         **{field.name: getattr(keys, field.name)[chosen] for field in fields(keys)},
         count=sizes,
@@ -266,10 +296,10 @@ def summarised(
         mean=np.stack(mean),
         m2=np.stack(m2),
         comoment=np.stack(comoment) if comoment else np.empty((0, len(at))),
-        first_us=first_us,
-        last_us=last_us,
-        place_low=np.stack(place_low),
-        place_high=np.stack(place_high),
+        first_us=_least(time_us, of, chosen),
+        last_us=_largest(time_us, of, chosen),
+        place_low=np.stack([_least(axis, of, chosen) for axis in place]),
+        place_high=np.stack([_largest(axis, of, chosen) for axis in place]),
         low=np.stack(low),
         high=np.stack(high),
     )
@@ -286,19 +316,12 @@ def _summary(column, of, sizes):
     filled = np.where(missing, 0.0, column) if lacking else column
     mean = np.bincount(of, filled, many) / np.maximum(n, 1)
     apart = filled - mean[of]
-    apart[missing] = 0.0
+    if lacking:
+        apart[missing] = 0.0
     low, high = np.full(many, np.inf), np.full(many, -np.inf)
     np.minimum.at(low, of, np.where(missing, np.inf, column) if lacking else column)
     np.maximum.at(high, of, np.where(missing, -np.inf, column) if lacking else column)
     return n, mean, np.bincount(of, apart * apart, many), low, high, apart
-
-
-def _extremes_of(column, of, chosen):
-    """Return the least and the largest value in each leaf, of which `chosen` is one element each."""
-    low, high = column[chosen], column[chosen]
-    np.minimum.at(low, of, column)
-    np.maximum.at(high, of, column)
-    return low, high
 
 
 def with_keys(leaves: Leaves, keys: Keys) -> Leaves:

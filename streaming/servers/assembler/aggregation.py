@@ -101,7 +101,8 @@ def step(
     -------
     state : Aggregation
     changes : polars.DataFrame
-        Groups that begin, change or end, with the columns `TOLD` and `sign`; no columns if there is no aggregate.
+        Groups that begin, change or end, with the columns `TOLD` and `sign`; no columns if there is no aggregate. They
+        are ordered, so that a batch that runs again tells the same: joins of Polars promise no order.
     crossings : polars.DataFrame
         Thresholds that are crossed, or no longer crossed, with the columns `CROSSED` and `sign`; likewise.
     """
@@ -118,7 +119,7 @@ def step(
     gone = ~pl.col("query").is_in(running)
     renewed = np.concatenate([partial.renewed for partial in partials])
     newest, changes = _compared(state.told.filter(concerned | gone), values, groups, renewed)
-    told = pl.concat([state.told.filter(~concerned & ~gone), newest])
+    told = pl.concat([state.told.filter(~concerned & ~gone), newest]).sort(GROUP)
     crossed = _crossed(state.crossed, told, groups)
     crossings = _crossings(state.crossed, crossed, told)
     return Aggregation(held, told, crossed), changes, crossings
@@ -171,7 +172,9 @@ def _compared(old, new, groups, renewed):
     changed_us = pl.col("time_us_new").fill_null(groups.now_us)
     newest["time_us"] = pl.when(same).then(pl.col("time_us")).otherwise(changed_us)
     told = both.select("query", "group", **newest, sign=sign, same=same, now=now)
-    return told.filter("now").select(list(TOLD)).cast(TOLD), told.filter(~pl.col("same")).drop("same", "now")
+    return told.filter("now").select(list(TOLD)).cast(TOLD), told.filter(~pl.col("same")).drop("same", "now").sort(
+        GROUP
+    )
 
 
 def _crossed(former, told, groups):
@@ -193,7 +196,7 @@ def _crossed(former, told, groups):
         since_us=pl.col("since_us").fill_null(groups.now_us)
     )
     raised = groups.now_us - pl.col("since_us") >= pl.col("for_us")
-    return timed.with_columns(raised=raised).select(list(CROSSED)).cast(CROSSED)
+    return timed.with_columns(raised=raised).select(list(CROSSED)).cast(CROSSED).sort(*GROUP, "threshold")
 
 
 def _crossings(former, crossed, told):
@@ -202,4 +205,5 @@ def _crossings(former, crossed, told):
     was, now = former.filter("raised"), crossed.filter("raised")
     begun = now.join(was, on=names, how="anti").with_columns(sign=pl.lit(ENTERED, pl.Int8))
     ended = was.join(now, on=names, how="anti").drop("value").join(told.select(*GROUP, "value"), on=GROUP, how="left")
-    return pl.concat([begun, ended.select(was.columns).with_columns(sign=pl.lit(LEFT, pl.Int8))])
+    ended = ended.select(was.columns).with_columns(sign=pl.lit(LEFT, pl.Int8))
+    return pl.concat([begun, ended]).sort(*names, "sign")

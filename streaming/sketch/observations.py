@@ -46,8 +46,8 @@ class Observations:
     @classmethod
     def of_table(cls, table: pa.Table, features: int) -> "Observations":
         """Return the observations of a table; the inverse of `table`."""
-        place = np.stack([np.array(table[f"place_{axis}"]) for axis in range(2)])
-        values = np.stack([np.array(table[f"value_{feature}"]) for feature in range(features)])
+        place = _rows(table, [f"place_{axis}" for axis in range(2)])
+        values = _rows(table, [f"value_{feature}" for feature in range(features)])
         return cls(np.array(table["time_us"]), place, values)
 
     @classmethod
@@ -58,3 +58,11 @@ class Observations:
             np.concatenate([part.place for part in parts], axis=1),
             np.concatenate([part.values for part in parts], axis=1),
         )
+
+
+def _rows(table, names):
+    """Return some columns of a table as the rows of one array; each is copied once, however many chunks it has."""
+    rows = np.empty((len(names), table.num_rows))
+    for row, name in zip(rows, names, strict=True):
+        np.concatenate([chunk.to_numpy(zero_copy_only=False) for chunk in table[name].chunks] or [row[:0]], out=row)
+    return rows

@@ -1,21 +1,27 @@
 """Sketchlets know every accepted element once, however the input is cut: restarts, reruns, splits and merges."""
 
+import functools
 import random
 import tempfile
 from pathlib import Path
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from streaming.elements import point_elements
+from streaming.elements import point_elements, stream_number
 from streaming.sketch.leaves import grouped, together
+from streaming.sketch.sets.hashing import hash_of
+from streaming.sketch.sets.questions import chosen, frequency
+from streaming.sketch.sets.sets import merge
 from streaming.sketch.settings import parse_settings
 from tests.servers.harness import Engine
 
 HOUR_US = 3_600_000_000
 SKETCH = {"features": ["speed_mps", "draught_m"], "planes": [{"feature": "speed_mps", "bins": 4}], "cell_bits": 6}
 SKETCH |= {"comoments": ["speed_mps", "draught_m"], "first": 5, "follow": 20}
+NAMES = ("ships", "buses")
 ON = {"op": "stream", "stream": "ships", "sketch": SKETCH}
 
 
@@ -32,9 +38,9 @@ def random_elements(rng, count):
     return list(zip(keys, times, places.tolist(), properties, strict=True))
 
 
-def table_of(elements):
+def table_of(elements, stream="ships"):
     keys, times, places, properties = zip(*elements, strict=True) if elements else ((), (), (), ())
-    return point_elements("ships", keys, list(times), np.array(places).reshape(-1, 2), properties)
+    return point_elements(stream, keys, list(times), np.array(places).reshape(-1, 2), properties)
 
 
 def accepted(elements):
@@ -165,3 +171,45 @@ def test_elements_wait_until_the_sketch_is_asked_and_are_handed_over_when_region
     found = sketches(engine)
     assert not any(sketch.waiting for sketch in found if sketch.bins is not None)
     assert told(found) == expected(accepted(elements))
+
+
+@pytest.mark.parametrize("cut", [1, 7, 60])
+def test_streams_of_other_features_are_observed_side_by_side(tmp_path, cut):
+    """However they are cut into batches, and whether a batch has elements of one stream, of the other, or of both."""
+    rng = random.Random(8)
+    ships, buses = random_elements(rng, 60), random_elements(rng, 60)
+    lines = ["7", 7, "N7", None]
+    buses = [(*bus[:3], {"load": row % 5, "line": lines[row % 4]}) for row, bus in enumerate(buses)]
+    sets = {"features": ["key", "line"], "cell_bits": 0}
+    engine = Engine(tmp_path, partitions=2, regions=4)
+    engine.run([], [ON, {"op": "stream", "stream": "buses", "sketch": {"features": ["load"], "sets": sets}}])
+    for begin in range(0, 60, cut):
+        blocks = [
+            (name, 0, table_of(rows[begin : begin + cut], name))
+            for name, rows in zip(NAMES, (ships, buses), strict=True)
+        ]
+        for part in [blocks] if begin % 2 else [blocks[:1], blocks[1:]]:
+            engine.run(part, [])
+    of_ships, of_buses = (sketchlets(engine, name) for name in NAMES)
+    assert told(sketch for sketch, _ in of_ships) == expected(accepted(ships))
+    kept = accepted(buses)
+    leaves = grouped(together([sketch.leaves() for sketch, _ in of_buses]), ())
+    assert (leaves.n * leaves.mean).sum() == pytest.approx(sum(bus["load"] for *_, bus in kept))
+    found = functools.reduce(merge, [sets for _, sets in of_buses])
+    values = [key for key, *_ in kept]
+    assert counted(found, "key", values) == [values.count(value) for value in values]
+    values = [str(bus["line"]) for *_, bus in kept if bus["line"] is not None]
+    assert counted(found, "line", [*values, ""]) == [*(values.count(value) for value in values), 0]
+
+
+def sketchlets(engine, name):
+    """The sketch and the sets of a stream in each region."""
+    states = [engine.layout.store.sketchlet(number, engine.batch) for number in range(engine.region_map.regions)]
+    return [(state.sketches[stream_number(name)], state.sets.get(stream_number(name))) for state in states]
+
+
+def counted(sets, feature, values):
+    """How often each value of a feature came; equal numbers are one value, however they are written."""
+    of_feature = chosen(sets, feature)
+    hashes = [hash_of(float(value) if value.isdigit() else value) for value in values]
+    return [frequency(sets, of_feature, hashed).value for hashed in hashes]

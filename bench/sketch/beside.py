@@ -1,7 +1,7 @@
 """How much a sketch costs the engine's tasks beside exact queries: processor time of the same batches, in turn.
 
-Run it with ``POLARS_MAX_THREADS=1``, as the engine runs its tasks, so that no other thread takes what is measured. Most
-batches only keep their elements, and some make leaves of many, so the mean is measured, and not the median.
+Run it with ``POLARS_MAX_THREADS=1 MIMALLOC_PURGE_DELAY=2000``, as the engine runs its tasks. Most batches only keep
+their elements, and some make leaves of many, so the mean is measured, and not the median.
 """
 
 import tempfile

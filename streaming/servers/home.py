@@ -184,7 +184,7 @@ def step(home: Home, elements: pa.Table, control: ControlStep) -> tuple[Home, Ho
         reports,
         Routed(released.reports, np.arange(len(released.region)), released.region),
         released.late,
-        _observed(elements, order[accepted], places, after.sketched),
+        _observed(elements, np.flatnonzero(_mask(order[accepted], len(order))), places, after.sketched),
     )
     columns = {name: elements[name].to_numpy()[rows] for name in ("stream", "version", "heard_us")}
     columns |= {"region": region.astype(COLUMNS["region"]), "copies": bits_of(met)}
@@ -288,8 +288,8 @@ def _passing(stream, order, superseded, streams_in_full):
 
 
 def _observed(elements, accepted, places, sketched):
-    """Return what sketches take of accepted elements, for the regions in which these lie."""
-    table, rows = observing.observed(elements, np.sort(accepted), sketched)
+    """Return what sketches take of accepted elements, in the order of arrival, for the regions where these lie."""
+    table, rows = observing.observed(elements, accepted, sketched)
     return Routed(table, np.arange(len(rows)), places[rows])
 
 

@@ -6,6 +6,7 @@ import socket
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -360,3 +361,9 @@ def test_a_process_that_measures_for_ten_minutes_has_ten_minutes_more_to_tell_it
     assert stack.patience_s(command) == stack.patience_s(command[:3]) + 600
     with stack.child("bench.client", "--seconds", "600") as process:
         assert stack.patience_s(process.args) == stack.patience_s(command)
+
+
+def test_processor_time_is_that_of_all_threads():
+    """Polars computes in threads of its own, so the time of one thread leaves out what queries and sketches cost."""
+    sources = [path for path in Path("bench").rglob("*.py") if "thread_time" in path.read_text()]
+    assert sources == []

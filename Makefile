@@ -47,7 +47,7 @@ lint: $(INSTALLED)
 	$(BIN)/ruff check .
 	$(BIN)/lint-imports
 	$(BIN)/mypy
-	$(BIN)/python -m pytest -q $(MADE)
+	$(BIN)/python -m pytest -q -p no:tests.house.browser_required $(MADE)
 
 # Examples that no check has had yet, for instance `make explore OPTIONS=tests/sketch`.
 explore: $(INSTALLED)

@@ -48,12 +48,9 @@ from streaming.servers.region.time_join import TimeJoins
 from streaming.servers.region.watched import Heard, Watched, concern_rules
 from streaming.servers.runs_codec import first_number
 
-TABLES = (
-    *("arrivals", "departures", "passing", "copies", "removed_copies", "superseded_copies", "focals"),
-    *("reports", "released", "observed", *tracks.TABLES),
-)
-# The tables whose columns are not those of `tracked_schema`.
-OF_REPORTS = ("reports", "released", "observed", *tracks.TABLES)
+# The tables with elements of the batch, all with `tracked_schema`.
+ELEMENTS = ("arrivals", "departures", "passing", "copies", "removed_copies", "superseded_copies", "focals")
+TABLES = (*ELEMENTS, "reports", "released", "observed", *tracks.TABLES)
 # The tables with the newest elements of objects.
 OF_OBJECTS = ("arrivals", "departures", "copies", "removed_copies")
 
@@ -308,7 +305,7 @@ def region_task(
     attempt = store.attempt(batch, f"region-{number}", saving.since if saving else None)
     before = store.registry(batch)
     after, applied = store.applied(batch, entries)
-    tables = {name: _together(inputs, name, store.space) for name in TABLES if name not in OF_REPORTS}
+    tables = {name: _together(inputs, name, store.space) for name in ELEMENTS}
     sent = ObjectInput(*(tables[column.name] for column in fields(ObjectInput)))
     was, regions = store.region(number, batch), after.region_map.regions
     if rescaling := layout.rescaling(batch, after):

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from streaming.engine.batch import RegionInput
+from streaming.engine.batch import ELEMENTS, RegionInput
 from streaming.results import Fragment
 from streaming.traces import PUBLISH, WRITE, Span, Traces
 
@@ -54,5 +54,5 @@ class EngineTraces:
 
 
 def _arriving(sent):
-    """Return the tables with elements of the batch: those that home servers release came in batches before."""
-    return [table for name, table in sent.tables.items() if name != "released"]
+    """Return the tables with elements of the batch; reports that home servers release came in batches before."""
+    return [table for name in (*ELEMENTS, "reports") if (table := sent.tables.get(name)) is not None]

@@ -3,9 +3,11 @@
 import random
 import re
 from collections import defaultdict
+from types import SimpleNamespace
 
 from streaming.elements import bounds_of, box_elements, partition_of, to_ipc
 from streaming.engine.batch import IngestBlock, Saving, home_task, must_save, region_task, save
+from streaming.engine.batch_traces import EngineTraces
 from streaming.engine.layout import Layout
 from streaming.engine.store import Store
 from streaming.history import HistoryWriter
@@ -16,6 +18,7 @@ from streaming.results.netting import net
 from streaming.servers.control.entries import ControlEntries
 from streaming.spaces import EARTH
 from streaming.state.upkeep import Upkeep
+from streaming.traces import Traces
 
 UPKEEP_EVERY = 5
 # The share of batches with another region map, and how many regions it has at most.
@@ -37,6 +40,8 @@ def another(known, rng):
     return known.split(region, axis, low + (high - low) * rng.uniform(0.1, 0.9), rng.randrange(3))
 
 
+# Reads what servers send each other, as an engine that traces elements does, and keeps nothing of it.
+TRACES = EngineTraces(Traces(0.1, SimpleNamespace(record=lambda *span: None)))
 # Failures that users cause: their filters, and reports that are late, or not believed.
 _USERS = re.compile("^the filter|came too late|not believed")
 
@@ -115,11 +120,16 @@ class Engine:
             for stream, heard_us, table in elements:
                 mine = table.filter(partition_of(table["key_hash"].to_numpy(), self.layout.partitions) == partition)
                 blocks.append(IngestBlock(stream, heard_us, to_ipc(mine)))
-            for sent in home_task(self.layout, partition, self.batch, blocks, control, saving):
+            made = home_task(self.layout, partition, self.batch, blocks, control, saving)
+            TRACES.home(self.batch, partition, made, 0)
+            TRACES.send(self.batch, made, 0)
+            for sent in made:
                 inputs[sent.region].append(sent)
         fragments = []
         for number in range(self.layout.store.registry(self.batch + 1).region_map.regions):
-            fragments += region_task(self.layout, number, self.batch, inputs[number], control, saving)
+            made = region_task(self.layout, number, self.batch, inputs[number], control, saving)
+            TRACES.evaluate(inputs[number], made, 0)
+            fragments += made
         self.batch += 1
         if saving:
             self.saved = self.batch - 1

@@ -52,10 +52,7 @@ def observed(elements: pa.Table, rows: np.ndarray, sketched: Mapping[int, Stream
     for stream, told in sketched.items():
         mine = rows[streams == stream]
         if len(mine):
-            whole = (
-                elements if len(mine) == elements.num_rows and (mine[1:] > mine[:-1]).all() else taken(elements, mine)
-            )
-            tables.append(_table(whole, stream, told))
+            tables.append(_table(taken(elements, mine), stream, told))
             chosen.append(mine)
     return pa.concat_tables(tables, promote_options="default"), np.concatenate(chosen)
 

@@ -86,8 +86,7 @@ def step(
 
 def _of_stream(observed, stream):
     """Return what was observed of a stream; often all is of one, and nothing is copied."""
-    mine = observed["stream"].to_numpy() == stream
-    return observed if mine.all() else taken(observed, np.flatnonzero(mine))
+    return taken(observed, np.flatnonzero(observed["stream"].to_numpy() == stream))
 
 
 def _same(now, was):

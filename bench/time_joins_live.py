@@ -7,6 +7,7 @@ and whoever follows the result log sees when each pair comes: the age of a pair 
 import argparse
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -44,14 +45,16 @@ class Pairs(Follower):
         When the newest fragment of each batch was appended, in milliseconds.
     ages_ms : dict of int to list of ndarray
         By query, how old pairs were when they came.
-    elements : int
+    elements : dict of int to int
+        How many elements each batch took.
     """
 
     def __init__(self, stack: Live) -> None:
         super().__init__(stack.redis_url, log_url=stack.log_url)
         self.batches: dict[int, int] = {}
         self.ages_ms: dict[int, list[np.ndarray]] = {}
-        self.elements, self._position = 0, self._event_log.newest(self._log)
+        self.elements: Counter[int] = Counter()
+        self._position = self._event_log.newest(self._log)
 
     def _follow(self):
         while not self._stop.is_set():
@@ -59,7 +62,7 @@ class Pairs(Follower):
                 self._position = entry.position
                 fragment = read_fragment(entry.fields, EARTH)
                 self.batches[fragment.batch] = max(self.batches.get(fragment.batch, 0), entry.appended_ms)
-                self.elements += fragment.counters["elements"]
+                self.elements[fragment.batch] += fragment.counters["elements"]
                 self._count(fragment.changes, entry.appended_ms)
 
     def _count(self, changes, at_ms):
@@ -71,10 +74,12 @@ class Pairs(Follower):
     def figures(self) -> dict[str, float | None]:
         """Return the figures of what was followed."""
         at_ms = np.array([self.batches[batch] for batch in sorted(self.batches)])
-        told = {"elements/s": 1_000 * self.elements / max(1, at_ms[-1] - at_ms[0])}
+        # The first batch ends where the time begins.
+        elements = self.elements.total() - self.elements[min(self.batches)]
+        told = {"elements/s": 1_000 * elements / max(1, at_ms[-1] - at_ms[0])}
         told |= {
             "longest batch ms": float(np.diff(at_ms).max(initial=0)),
-            "batches/s": 1_000 * len(at_ms) / np.ptp(at_ms),
+            "batches/s": 1_000 * (len(at_ms) - 1) / max(1, np.ptp(at_ms)),
         }
         for number, parts in self.ages_ms.items():
             ages_ms = np.concatenate(parts)

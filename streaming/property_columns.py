@@ -10,6 +10,7 @@ import orjson
 import polars as pl
 import pyarrow as pa
 
+from streaming.elements import whole_column
 from streaming.errors import InvalidPlan
 from streaming.number_text import numbers_of_alike
 
@@ -163,11 +164,11 @@ def number_columns(properties: pa.Array | pa.ChunkedArray, names: Sequence[str])
     [[nan, 7.0, 1.0]]
     """
     if isinstance(properties, pa.ChunkedArray):
-        properties = properties.combine_chunks()
+        properties = whole_column(properties)
     properties = properties.cast(pa.string())
     numbers = np.empty((len(names), len(properties)))
     for start in range(0, len(properties), SLICE):
-        numbers[:, start : start + SLICE] = _numbers(properties.slice(start, SLICE), names)
+        _read_numbers(properties.slice(start, SLICE), names, numbers[:, start : start + SLICE])
     return numbers
 
 
@@ -184,14 +185,18 @@ def number_columns_once(properties: pa.Array, names: tuple[str, ...]) -> np.ndar
 _ONCE: dict[tuple[int, tuple[str, ...]], np.ndarray] = {}
 
 
-def _numbers(properties, names):
+def _read_numbers(properties, names, into):
+    """Put the numbers of some elements into an array of shape (F, N)."""
     if (keys := _keys_of_all(properties)) and (numbers := numbers_of_alike(properties, keys)) is not None:
         columns = dict(zip(keys, numbers.T, strict=True))
-        return np.stack([columns.get(name, np.full(len(properties), np.nan)) for name in names])
+        for row, name in zip(into, names, strict=True):
+            row[:] = columns.get(name, np.nan)
+        return
     text = pl.DataFrame({"properties": pl.from_arrow(properties)}, schema={"properties": pl.String})
     for read in (_decoded_numbers, _decoded_texts, _texts_singly):
         try:
-            return text.select(read(names)).select(names).fill_null(float("nan")).to_numpy().T
+            into[:] = text.select(read(names)).select(names).fill_null(float("nan")).to_numpy().T
+            return
         # A value is of another type than that way expects. Each way takes longer than the one before.
         except (pl.exceptions.ComputeError, pl.exceptions.InvalidOperationError):
             continue

@@ -70,8 +70,8 @@ def _beside(options) -> Iterator[str]:
 
 
 def _through(options) -> Iterator[str]:
-    yield "| objects | elements/s without a sketch | with one of 8 features | ratio | longest batches ms |"
-    yield "| --- | --- | --- | --- | --- |"
+    yield "| objects | elements/s without a sketch | with one of 8 features | ratio | all ratios | longest batches ms |"
+    yield "| --- | --- | --- | --- | --- | --- |"
     yield from through.rows()
 
 

@@ -1,4 +1,4 @@
-# Lookout. `make live` starts everything; `make check` is what the continuous integration runs.
+# Lookout. `make live` starts everything; `make check ALL=1` is what the continuous integration runs.
 
 PYTHON ?= python3
 VENV := .venv
@@ -21,18 +21,21 @@ MESSAGES := --no-location --no-obsolete --no-wrap --ignore .venv --ignore node_m
 live: $(INSTALLED)
 	$(BIN)/python manage.py live
 
+# Tests that are marked `long` run with `ALL=1` only, as in the continuous integration; the others take a quarter of an hour.
+CHOSEN := $(if $(ALL),,and not long)
+
 # What starts Spark or a browser runs beside nothing else. The first part needs neither, the second the one Lookout that its
 # tests share, and the third servers of its own.
 test: $(INSTALLED) test-steps test-live test-servers test-js
 
 test-live: $(INSTALLED)
-	$(BIN)/python -m pytest -m live
+	$(BIN)/python -m pytest -m "live $(CHOSEN)"
 
 test-steps: $(INSTALLED)
-	$(BIN)/python -m pytest -m "not spark and not browser" -n 2 --dist worksteal -p no:tests.house.browser_required
+	$(BIN)/python -m pytest -m "not spark and not browser $(CHOSEN)" -n 2 --dist worksteal -p no:tests.house.browser_required
 
 test-servers: $(INSTALLED)
-	$(BIN)/python -m pytest -m "(spark or browser) and not live"
+	$(BIN)/python -m pytest -m "(spark or browser) and not live $(CHOSEN)"
 
 test-js: $(INSTALLED)
 	$(NODE) --test $(wildcard tests/js/*.test.js tests/js/*.test.mjs)

@@ -89,6 +89,7 @@ class Rig:
         self.batches = 0
         self._names = (self.log.names.control, *map(self.log.names.ingest, range(2)))
         self._read = dict.fromkeys(self._names, FIRST)
+        self._done = dict(self._read)
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
 
@@ -114,7 +115,11 @@ class Rig:
         blocks = [entry.fields for entries in arrived.values() for entry in entries]
         elements = [(b[b"stream"].decode(), int(b[b"heard_us"]), from_ipc(b[b"block"])) for b in blocks]
         self.log.publish(self.engine.run(elements, control))
-        self.batches += 1
+        self.batches, self._done = self.batches + 1, dict(self._read)
+
+    def caught_up(self):
+        """Tell whether all that the logs hold now is in batches that have ended; that another batch ended says less."""
+        return all(self.log.event_log.newest(name) == position for name, position in self._done.items())
 
     def move(self, positions, stream="ships", at_us=None, properties=None):
         """Tell where objects are: coordinates by key."""

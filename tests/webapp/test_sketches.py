@@ -24,9 +24,8 @@ def sketched(streams, engine):
     stream.save()
     client = engine.log.client
     wait_for(lambda: any(entry.get("sketch") for entry in control_entries(client)), "the engine is told of the sketch")
-    batches = engine.batches
     engine.move({"a": INSIDE, "b": OUTSIDE}, properties={"speed_mps": 4.0})
-    wait_for(lambda: engine.batches > batches, "a batch has the ships")
+    wait_for(engine.caught_up, "a batch has the ships")
     return stream
 
 

@@ -75,10 +75,9 @@ def test_one_huge_query_that_moves_is_paused_among_small_ones(engine, streams, u
 
     huge, small = around(0, 2_000_000), [around(number, 1_000) for number in range(1, 20)]
     for _ in range(7):
-        before = engine.batches
         places = {ship: (random.uniform(0, 9), random.uniform(0, 9)) for ship in ships}
         engine.move(places, properties={"speed": 9})
-        while engine.batches == before:
+        while not engine.caught_up():
             time.sleep(0.01)
     recording.record_events(engine.log.client, EARTH)
     paused = Query.objects.get(pk=huge)

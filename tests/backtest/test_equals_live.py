@@ -179,6 +179,7 @@ def lived(folder, seed, plans):
     return live, (START_S * US, end_us)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", [2, 7])
 def test_a_back_test_of_rules_about_values_tells_what_was_told_live(tmp_path, seed):
     live, span = lived(tmp_path, seed, VALUES)
@@ -189,6 +190,7 @@ def test_a_back_test_of_rules_about_values_tells_what_was_told_live(tmp_path, se
     assert {query for query, *_ in found} == set(VALUES) & set(rules)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", [2, 7, 11])
 def test_a_back_test_tells_what_was_told_live(tmp_path, seed):
     live, span = lived(tmp_path, seed, PLANS)

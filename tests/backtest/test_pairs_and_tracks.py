@@ -118,6 +118,7 @@ def by_second(batches):
     return found + [(clock_us // US + 1, *row) for row in waiting]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", [1, 2])
 def test_a_back_test_and_a_replay_tell_what_was_told_live(tmp_path, reports, seed):
     asked = plans(reports)

@@ -243,6 +243,7 @@ def run_all(machine, trouble):
         machine.interval(trouble)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", [1, 2])
 def test_intervals_of_tasks_that_crash_give_the_answers_of_one_process_and_traces_without_gaps(
     tmp_path, redis_client, redis_server, seed, monkeypatch
@@ -266,6 +267,7 @@ def test_intervals_of_tasks_that_crash_give_the_answers_of_one_process_and_trace
     assert [span for span in made if span.name != HOME and span.parent.span_id not in known] == []
 
 
+@pytest.mark.long
 def test_intervals_of_tasks_that_crash_give_the_answers_of_one_process_with_logs_in_kafka(
     tmp_path, redis_client, redis_server, kafka_servers, monkeypatch
 ):
@@ -291,6 +293,7 @@ class Waits:
         time.sleep(0.01)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("trouble", [False, True])
 def test_tasks_wait_while_redis_is_full_and_the_answers_are_those_of_one_process(
     tmp_path, redis_client, redis_server, trouble, monkeypatch

@@ -89,6 +89,7 @@ def read_all(machine):
         machine.interval(trouble=False)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("was", "now"), [(2, 3), (3, 1), (1, 4)])
 def test_answers_stay_exact_as_the_number_of_partitions_changes_with_blocks_unread(
     tmp_path, redis_client, redis_server, monkeypatch, was, now
@@ -133,6 +134,7 @@ def test_homes_are_divided_whole_and_what_is_stored_of_them_is_never_taken_for_s
         assert min(run.number for run in after.entries.parts) > max(run.number for run in before.entries.parts)
 
 
+@pytest.mark.long
 def test_a_cut_of_power_while_the_state_is_divided_loses_nothing(tmp_path, redis_client, redis_server, monkeypatch):
     often(monkeypatch)
     monkeypatch.setattr("streaming.engine.repartition.READ_AT_ONCE", 3)

@@ -223,6 +223,7 @@ def kept_batches(files):
     return [batch_of(name) for name in files.list("manifests")]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", range(3))
 def test_a_history_of_crashes_duplicates_zombies_and_broken_files_equals_the_oracle(tmp_path, truth, seed):
     rng, reader, history = random.Random(seed), Reader(), History(3, len(truth))

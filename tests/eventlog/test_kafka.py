@@ -66,6 +66,7 @@ def test_what_a_process_has_not_committed_is_never_read_and_its_successor_append
     assert (numbers(log, "one"), log.length("one")) == ([1, 2], 2)
 
 
+@pytest.mark.long
 def test_nothing_is_lost_or_doubled_if_the_broker_is_killed_while_entries_are_appended(kafka_broker):
     log, name = KafkaEventLog(kafka_broker.servers, uuid.uuid4().hex, patience_s=120.0), "one"
     appended, errors = threading.Semaphore(0), []
@@ -90,6 +91,7 @@ def test_nothing_is_lost_or_doubled_if_the_broker_is_killed_while_entries_are_ap
     assert (numbers(log, "plain"), numbers(log, name)) == (list(range(60)), list(range(60)))
 
 
+@pytest.mark.long
 def test_every_call_that_begins_while_the_broker_is_away_is_answered_once_it_is_back(kafka_broker):
     log, many = KafkaEventLog(kafka_broker.servers, uuid.uuid4().hex, patience_s=60.0), 110_000
     log.append("plain", {"n": 0})
@@ -129,6 +131,7 @@ def test_every_call_that_begins_while_the_broker_is_away_is_answered_once_it_is_
     assert (numbers(log, "one"), numbers(log, "new bounded")) == ([0, 1], [1])
 
 
+@pytest.mark.long
 def test_a_broker_that_has_lost_entries_fails_one_append_and_takes_the_next_one(kafka_broker):
     prefix = uuid.uuid4().hex
     log = KafkaEventLog(kafka_broker.servers, prefix, patience_s=60.0)

@@ -52,6 +52,7 @@ class AskedHistory(History):
         self.checked += 1
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", [2, 5, 9])
 def test_each_clock_explains_whether_its_object_has_an_alarm(tmp_path, seed):
     history = AskedHistory(tmp_path, seed)

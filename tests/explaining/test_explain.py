@@ -53,6 +53,7 @@ def leaves(term):
 subjects = st.builds(subject_of, strategies.boxes(), strategies.properties, st.sampled_from(strategies.STREAMS))
 
 
+@pytest.mark.long
 @settings(max_examples=100, deadline=None)
 @given(strategies.plans(), subjects)
 def test_a_range_is_explained_as_the_engine_decides_it(plan, subject):

@@ -64,6 +64,7 @@ def random_element(rng, lon, lat, size):
     return [west, south, -FAR, east, north, FAR], line
 
 
+@pytest.mark.long
 @settings(max_examples=20, deadline=None)
 @given(st.integers(0, 2**32 - 1))
 def test_elements_of_every_shape_meet_areas_of_every_shape_as_brute_force_says(seed):

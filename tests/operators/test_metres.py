@@ -48,6 +48,7 @@ def random_pair(rng, kinds):
     return random_geometry(rng, lon, lat, size, kinds[0]), random_geometry(rng, to_lon, to_lat, size, kinds[1])
 
 
+@pytest.mark.long
 @settings(max_examples=30)
 @given(seeds, st.sampled_from(KINDS), st.sampled_from(KINDS))
 @example(58679353, "line", "line")  # one ends at a pole, from which all places of the other are equally far
@@ -59,6 +60,7 @@ def test_a_distance_is_the_least_geodesic_between_two_places_in_both_directions(
     assert found == pytest.approx(distance_m(another, one)[0], abs=1e-6, rel=relative)
 
 
+@pytest.mark.long
 @settings(max_examples=100)
 @given(seeds, st.sampled_from(KINDS), st.sampled_from(KINDS), st.sampled_from([-1e-3, 1e-3, 1.0]))
 def test_what_may_be_closer_holds_whatever_is(seed, kind, other, change):

@@ -84,6 +84,7 @@ def test_the_answer_at_each_second_is_that_of_brute_force(root, told):
     assert changes > 60
 
 
+@pytest.mark.long
 def test_pages_together_tell_the_same_wherever_they_are_cut(root):
     whole = rows_of(pages(root, PLANS, [SPAN[1]]))
     assert {query for _, query, *_ in whole} == {1, 2, 3}
@@ -116,6 +117,7 @@ def played(root, tmp_path):
     return Played((1, 2, 3), plans, plans, {"9": "is not played"}, *SPAN, **about)
 
 
+@pytest.mark.long
 def test_a_session_tells_pages_that_follow_each_other_and_ends(root, played):
     session = Session(played)
     frames = [read_frame(session.page(SPAN[0] + seconds * S, 1000, 60.0, 60.0)) for seconds in (10, 30, 40)]

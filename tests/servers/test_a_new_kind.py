@@ -115,6 +115,7 @@ class World:
                 yield key
 
 
+@pytest.mark.long
 @given(st.integers(0, 2**32))
 @settings(deadline=None, max_examples=25)
 def test_its_answers_equal_brute_force_after_every_batch_beside_other_kinds(seed):

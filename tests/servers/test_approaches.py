@@ -114,6 +114,7 @@ class World:
         self.client.receive(self.engine.run(elements, control))
 
 
+@pytest.mark.long
 @given(st.integers(0, 2**32))
 @settings(deadline=None, max_examples=12)
 def test_answers_equal_brute_force_after_every_batch(seed):

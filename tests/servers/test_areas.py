@@ -67,6 +67,7 @@ def play_seed(kind, seed):
         return module.play_seed(seed, **({"random_plan": made} if module is test_joins else {}))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", KINDS)
 @settings(max_examples=6)
 @given(seed=st.integers(0, 2**32 - 1))

@@ -158,6 +158,7 @@ def truth(tmp_path_factory):
     return answers
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("stage", STAGES)
 def test_what_fails_in_some_queries_is_told_of_them_and_the_others_are_answered(tmp_path, monkeypatch, truth, stage):
     fault, sea, told = Fault(monkeypatch, stage), Sea(tmp_path, GOOD), {}

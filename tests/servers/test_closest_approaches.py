@@ -223,6 +223,7 @@ def play(seed, batches=8):
     return seen, {(row["sign"], REASONS[row["reason"]]) for row in world.client.told}
 
 
+@pytest.mark.long
 @given(st.integers(0, 2**32))
 @settings(deadline=None, max_examples=10)
 def test_answers_equal_brute_force_after_every_batch_and_restart(seed):
@@ -241,6 +242,7 @@ def test_the_histories_make_every_kind_of_tuple():
     assert wanted | {(LEFT, "passed"), (STAYED, "moved")} <= set.union(*(kinds for _, kinds in told))
 
 
+@pytest.mark.long
 @given(st.integers(0, 2**32))
 @settings(deadline=None, max_examples=5)
 def test_the_answers_do_not_depend_on_cuts_restarts_and_regions(seed):

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import orjson
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -174,6 +175,7 @@ def play_seed(seed):
     return {(row["sign"], row["reason"]) for row in client.told}
 
 
+@pytest.mark.long
 @settings(max_examples=25)
 @given(seeds)
 def test_answers_equal_the_oracle_after_every_batch_and_restart(seed):

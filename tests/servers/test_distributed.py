@@ -118,6 +118,7 @@ def play_seed(seed):
         return play(history, lives, Engine(Path(root), *rng.choice(LAYOUTS), space=space), MovingWorld)
 
 
+@pytest.mark.long
 @settings(max_examples=15)
 @given(st.integers(0, 2**32 - 1))
 @example(5594)  # the object with the greatest value moves without a change of its event time

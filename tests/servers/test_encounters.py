@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import orjson
+import pytest
 import shapely
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -360,6 +361,7 @@ def play_seed(seed, batches=5):
     return world
 
 
+@pytest.mark.long
 @settings(max_examples=8)
 @given(st.integers(0, 2**32 - 1))
 def test_encounters_equal_the_oracle_after_every_batch_and_restart(seed):

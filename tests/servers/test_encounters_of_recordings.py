@@ -75,6 +75,7 @@ def same(told, known):
     pandas.testing.assert_frame_equal(*frames, check_dtype=False)
 
 
+@pytest.mark.long
 def test_ships_within_500_m_of_each_other_for_two_minutes(tmp_path, shared_data):
     elements = decoded({"kind": "ais"}, "ships", read_recording(shared_data / "ais" / "ais-sample.txt.gz"))
     join = {"stream": "ships", "predicate": "dwithin", "distance": 500}

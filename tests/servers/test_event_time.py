@@ -108,6 +108,7 @@ def test_a_report_that_comes_twice_counts_once_and_one_of_another_place_is_anoth
     assert feed.told == 2 * [("a1", 101, "b1", 102)]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("document", [WINDOW, {**WINDOW, "slide_s": 3}, INTERVAL])
 def test_however_the_feed_is_cut_and_wherever_the_engine_restarts_the_same_is_told(tmp_path, document):
     rng = random.Random(5)

@@ -205,6 +205,7 @@ def play_seed(seed, edited=False, **world):
     return world.client.told
 
 
+@pytest.mark.long
 @settings(max_examples=14)
 @example(40797)  # a corner of a box touches a slanting line, beyond the antimeridian
 @given(st.integers(0, 2**32 - 1))
@@ -212,6 +213,7 @@ def test_answers_equal_the_oracle_after_every_batch_edit_and_restart(seed):
     play_seed(seed)
 
 
+@pytest.mark.long
 @settings(max_examples=10)
 @given(st.integers(0, 2**32 - 1))
 def test_answers_equal_the_oracle_when_every_batch_edits_a_layer(seed):

@@ -188,6 +188,7 @@ def recipients_by_definition(registry, apart):
     return sorted(names), shared
 
 
+@pytest.mark.long
 @settings(max_examples=25)
 @given(
     st.integers(0, 2**32),

@@ -51,6 +51,7 @@ def without_twins(fragment):
     return replace(fragment, shared=shared, changes=changes.filter(pa.array(mine, pa.bool_())), counters=counters)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("histories", [test_continuous_queries, test_joins, test_stream_joins])
 def test_twins_are_told_alike_but_for_what_stays_in_any_cut_and_layout(histories, monkeypatch):
     monkeypatch.setattr(histories, "Engine", Twins)

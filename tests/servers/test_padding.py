@@ -53,6 +53,7 @@ def play_in_pages(seed, padding):
         return play_seed(seed, edited=rng.random() < 0.5, padding=padding, random_plan=far_plan)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("padding", PADDINGS, ids=lambda padding: padding.strategy)
 @settings(max_examples=8)
 @given(st.integers(0, 2**32 - 1))

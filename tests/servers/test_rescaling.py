@@ -70,6 +70,7 @@ def engine(tmp_path):
     return engine
 
 
+@pytest.mark.long
 def test_another_map_tells_nobody_anything(engine):
     assert all(engine.client.answers[number] for number in range(1, len(PLANS) + 1))
     held = {query: dict(answer) for query, answer in engine.client.answers.items()}
@@ -85,6 +86,7 @@ def test_another_map_tells_nobody_anything(engine):
     assert engine.client.answers == held
 
 
+@pytest.mark.long
 def test_elements_of_the_same_batch_are_told_as_without_another_map(engine, tmp_path):
     other = Engine(tmp_path / "other", 2, 4, rescaled=0.0)
     rng, client, twin = np.random.default_rng(1), engine.client, Client()

@@ -310,6 +310,7 @@ class History:
         return stream, self.now * SECOND_US, table
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", [2, 5, 9, 21])
 def test_rules_agree_with_following_each_object_by_itself(tmp_path, seed):
     History(tmp_path, seed).play(40)

@@ -89,6 +89,7 @@ def reread(table, files):
     return SortedRuns.of_head(LIKE, table.head(), lambda number: Run.of_tables(number, files[number]))
 
 
+@pytest.mark.long
 @settings(deadline=None, max_examples=150)
 @given(st.lists(st.tuples(UPDATES, st.booleans()), max_size=40))
 def test_a_table_says_what_a_dictionary_says_whatever_is_merged_and_read_back(history):

@@ -25,6 +25,7 @@ def reports(rng, numbers, version):
     return point_elements("ships", [f"{number}" for number in numbers], [version] * len(numbers), places, properties)
 
 
+@pytest.mark.long
 def test_the_bytes_that_batches_write_follow_the_updates(tmp_path, monkeypatch):
     written, put, add, append = [], LocalStore.put, LocalStore.add, LocalStore.append
 

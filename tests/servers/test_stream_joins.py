@@ -217,6 +217,7 @@ def play_seed(seed, batches=8):
     return world.client.told
 
 
+@pytest.mark.long
 @settings(max_examples=4)
 @example(167563)  # edges that are nearly parallel, hundreds of degrees long
 @given(st.integers(0, 2**32 - 1))
@@ -228,6 +229,7 @@ def test_answers_equal_the_oracle_after_every_batch_and_restart(seed):
 TELLING = 4, 13, 16, 29
 
 
+@pytest.mark.long
 def test_the_histories_make_every_kind_of_tuple():
     told = {(row["sign"], row["reason"]) for seed in TELLING for row in play_seed(seed)}
     reasons = {
@@ -334,6 +336,7 @@ def test_with_emit_all_every_element_reports_its_pairs_and_partners_that_move_re
     assert client == [(ENTERED, "a", "b", 2), (ENTERED, "a", "b", 5)]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("regions", [1, 9, 70])
 def test_pairs_of_large_and_moving_boxes_equal_brute_force_in_few_and_in_many_regions(tmp_path, regions):
     rng, engine, client = np.random.default_rng(regions), Engine(tmp_path, 2, regions), Client()

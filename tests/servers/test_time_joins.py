@@ -9,6 +9,7 @@ from unittest import mock
 
 import numpy as np
 import orjson
+import pytest
 import shapely
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -269,6 +270,7 @@ def play(rng, batches):
     return world
 
 
+@pytest.mark.long
 @settings(max_examples=20)
 @given(st.integers(0, 2**32 - 1))
 def test_pairs_equal_the_oracle_after_every_batch_and_restart(seed):

@@ -90,6 +90,7 @@ def same(told, expected, columns):
     pandas.testing.assert_frame_equal(told, expected, check_dtype=False)
 
 
+@pytest.mark.long
 def test_ships_within_1000_m_of_each_other_in_windows_of_a_minute(tmp_path, shared_data):
     elements = decoded({"kind": "ais"}, "ships", read_recording(shared_data / "ais" / "ais-sample.txt.gz"))
     join = {"stream": "ships", "predicate": "dwithin", "distance": 1000}

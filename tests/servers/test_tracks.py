@@ -218,6 +218,7 @@ def expected(plans, reports):
 SEEN = defaultdict(int)
 
 
+@pytest.mark.long
 @given(st.integers(0, 2**32))
 @settings(deadline=None, max_examples=12)
 def test_what_is_told_is_what_brute_force_tells_however_reports_are_cut(seed):

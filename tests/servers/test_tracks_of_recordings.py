@@ -29,6 +29,7 @@ STRIPS = {
 }
 
 
+@pytest.mark.long
 def test_ships_that_go_over_strips_of_the_sea(tmp_path, shared_data):
     elements = decoded({"kind": "ais"}, "ships", read_recording(shared_data / "ais" / "ais-sample.txt.gz"))
     places = pandas.DataFrame(bounds_of(elements["bounds"])[:, :2], columns=["lon", "lat"])

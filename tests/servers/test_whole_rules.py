@@ -264,6 +264,7 @@ class History:
         return found
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", [0, 3, 11, 14])
 def test_rules_about_whole_answers_agree_with_counting_again_each_second(tmp_path, seed):
     history = History(tmp_path, seed)

@@ -41,6 +41,7 @@ def all_over(workers):
     wait_for(is_over, workers.log)
 
 
+@pytest.mark.long
 def test_a_receiver_that_fails_half_the_time_and_a_worker_killed_twice_lose_and_double_nothing(
     user, redis_server, tmp_path
 ):
@@ -61,6 +62,7 @@ def test_a_receiver_that_fails_half_the_time_and_a_worker_killed_twice_lose_and_
     assert DeliveryAttempt.objects.filter(outcome="interrupted").exists()
 
 
+@pytest.mark.long
 def test_a_redis_that_is_killed_and_comes_back_empty_loses_no_alarm(user, tmp_path):
     redis = MortalRedis(tmp_path)
     try:
@@ -94,6 +96,7 @@ def test_a_receiver_that_is_away_gets_everything_once_it_is_back(user, redis_ser
             assert len(back.taken) == 20
 
 
+@pytest.mark.long
 def test_a_thousand_incidents_of_a_minute_leave_within_that_minute(user, redis_server, tmp_path, record_property):
     """Ten bursts of a hundred, with the real pace, to a receiver that takes 50 ms for each."""
     with Receiver(delay_s=0.05) as receiver, Workers(tmp_path, redis_server, REAL) as workers:

@@ -59,6 +59,7 @@ def test_the_plans_of_the_examples_are_plans(streams):
     assert set(plans) == set(REPLIES["view.status"]["views"])
 
 
+@pytest.mark.long
 @pytest.mark.django_db(transaction=True)
 async def test_the_server_says_what_the_examples_say(engine, streams, user, connect, redis_client):
     redis_client.hset("lookout:health", "ships", json.dumps(REPLIES["stream.status"]["streams"]["ships"]))

@@ -679,6 +679,7 @@ def test_a_user_has_one_import_at_a_time_and_others_go_on(site, other, monkeypat
     assert Layer.objects.get(name="second").status == "ready"
 
 
+@pytest.mark.long
 def test_ctrl_c_in_a_terminal_ends_the_import_and_leaves_nothing(tmp_path):
     home = tmp_path / "home"
     point = b'{"type":"Feature","properties":{"name":"x"},"geometry":{"type":"Point","coordinates":[1,2]}}\n'

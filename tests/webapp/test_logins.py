@@ -93,6 +93,7 @@ async def most_during_a_reply(connection, guesses):
         await asyncio.sleep(0.05)
 
 
+@pytest.mark.long
 @one_site
 async def test_wrong_log_ins_do_not_hold_up_the_websocket(site):
     jar = aiohttp.CookieJar(unsafe=True)  # the site has a number for a name

@@ -53,6 +53,7 @@ def database_url():
         shutil.rmtree(folder)
 
 
+@pytest.mark.long
 def test_a_part_of_the_tests_of_the_web_application_passes_on_postgresql(database_url):
     folder = Path(__file__).parent
     files = [folder / f"{name}.py" for name in MODULES]

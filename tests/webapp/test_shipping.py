@@ -250,6 +250,7 @@ async def test_what_a_client_holds_is_told_without_the_answers_that_are_behind(l
     assert client.held == {1: ResumePoint("e", 7)}
 
 
+@pytest.mark.long
 @pytest.mark.django_db(transaction=True)
 async def test_a_connection_that_comes_back_says_what_it_holds(engine, streams, user, connect):
     engine.move({"near": INSIDE})

@@ -121,6 +121,7 @@ async def test_a_range_query_over_prices_gives_plus_and_minus_and_events(prices,
     assert [event async for event in events] == [("+", "AAPL", [100, 100], None), ("-", "AAPL", [99.5, 99.5], None)]
 
 
+@pytest.mark.long
 async def test_a_space_that_comes_while_a_client_listens_is_told_of_and_one_that_goes_no_more(user, connect):
     async with connect(user) as socket:
         await socket.hear("engine.status", space="earth")

@@ -172,6 +172,7 @@ def queries(live, feed, user):
     live.run("forget_query", example)
 
 
+@pytest.mark.long
 def test_queries_with_their_answers_and_events(screen, feed, queries):
     screen.look(9, *HERE)
     page, found = screen.page, {}

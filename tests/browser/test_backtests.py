@@ -17,6 +17,7 @@ WEST, SOUTH, EAST, NORTH = 24.2, 59.6, 24.8, 59.8
 INSIDE, OUTSIDE = (24.4, 59.7), (25.0, 59.7)
 
 
+@pytest.mark.long
 def test_a_query_and_a_rule_are_tried_on_the_past_before_they_are_saved(screen, stored_feed, request):
     page = screen.page
     stored_feed.put(anna=OUTSIDE, berta=OUTSIDE)

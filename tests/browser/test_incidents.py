@@ -23,6 +23,7 @@ def begin(screen, feed, name="Harbour", severity="critical"):
     screen.expect_query(name, "running", "0")
 
 
+@pytest.mark.long
 def test_the_story_of_an_incident(screen, stored_feed, user):
     feed, page = stored_feed, screen.page
     feed.put(anna=OUTSIDE)

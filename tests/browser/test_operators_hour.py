@@ -55,6 +55,7 @@ def stayed(feed, screen, name):
     seconds_pass(2)
 
 
+@pytest.mark.long
 def test_an_operators_hour(screen_of, user, stored_feed, tmp_path):
     screen = screen_of(user, staff=True)
     page, feed, story = screen.page, stored_feed, Story(screen.page)

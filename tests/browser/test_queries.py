@@ -286,6 +286,7 @@ TOUCHED = """() => {
 COUNTED = "() => [touched.cards.size, touched.shapes.size]"
 
 
+@pytest.mark.long
 def test_a_page_of_a_thousand_queries_gets_all_answers_and_a_status_touches_one_card_and_shape(
     screen, feed, live, user
 ):

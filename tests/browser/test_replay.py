@@ -62,6 +62,7 @@ def point_at_a_tick(page):
     return tip
 
 
+@pytest.mark.long
 def test_a_replay_shows_the_past_with_answers_and_live_is_there_at_once(past, stored_feed, screen):
     page, badge = screen.page, screen.page.locator("#replay-badge")
     outside_s, inside_s, _ = past

@@ -114,6 +114,7 @@ def until_stored(screen, stream):
     wait_for(rows, "everything stored")
 
 
+@pytest.mark.long
 def test_who_was_in_a_rectangle_how_long_and_where_they_went(past, screen, tmp_path):
     screen.look(ZOOM, *MIDDLE)
     until_stored(screen, past)

@@ -51,6 +51,7 @@ def test_a_ship_that_stays_has_an_alarm_until_it_leaves(screen, feed):
     expect(dialog).to_be_hidden()
 
 
+@pytest.mark.long
 def test_an_alarm_opens_an_incident_and_reaches_a_webhook(screen_of, user, feed):
     """From a report of a ship to the request that somebody else's program gets."""
     screen = screen_of(user, staff=True)

@@ -34,6 +34,7 @@ def guest(chromium):
     context.close()
 
 
+@pytest.mark.long
 def test_a_team_shares_a_query_a_view_and_a_link_and_a_member_who_leaves_sees_nothing_more(
     screen, screen_of, user, feed, live, guest
 ):

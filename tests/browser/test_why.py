@@ -27,6 +27,7 @@ def begin(screen, feed, severity=""):
     expect(screen.page.locator("#object-title")).to_have_text("MS Anna")
 
 
+@pytest.mark.long
 def test_an_object_is_told_why_it_is_not_in_an_answer_and_when_an_alarm_comes(screen, feed):
     page = screen.page
     begin(screen, feed)

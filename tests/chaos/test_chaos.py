@@ -17,6 +17,7 @@ SHORT = Options(
 )
 
 
+@pytest.mark.long
 @pytest.mark.spark
 async def test_five_faults_leave_every_answer_exact(live):
     live.clear()

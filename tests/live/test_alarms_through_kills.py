@@ -28,6 +28,7 @@ def lines(numbers):
         yield orjson.dumps({"type": "Feature", "geometry": place, "properties": properties}) + b"\n"
 
 
+@pytest.mark.long
 async def test_a_thousand_incidents_reach_a_receiver_once_whatever_is_killed(live, tmp_path, record_property):
     """More than a thousand a minute."""
     port = free_port()

@@ -38,6 +38,7 @@ def rules(recording, inside, other):
     }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("recording", RECORDINGS[:1], ids=lambda recording: recording.stream)
 async def test_a_back_test_of_a_stored_recording_tells_the_alarms_that_were_told_live(
     live, shared_data, tmp_path, recording

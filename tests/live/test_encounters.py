@@ -83,6 +83,7 @@ async def test_two_ships_that_meet_at_sea_are_told_and_two_in_port_are_not(live,
     live.run("drop_layer", "ports")
 
 
+@pytest.mark.long
 @pytest.mark.recordings
 async def test_ships_of_a_recording_that_stay_near_each_other_equal_pandas(live, shared_data):
     feed = read_recording(shared_data / "ais" / "ais-sample.txt.gz")

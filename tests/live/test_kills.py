@@ -54,6 +54,7 @@ def nothing_left(live):
     live.clear()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("program", FALLS)
 async def test_a_killed_program_comes_back_and_answers_are_exact_again(live, program, record_property):
     stream, port = f"swarm_{program}".replace(" ", "_"), free_port()
@@ -137,6 +138,7 @@ async def test_a_killed_program_comes_back_and_answers_are_exact_again(live, pro
         wait_for(lambda: registered(live, stream) == {*plans, *moving, new_view}, lambda: f"{registered(live, stream)}")
 
 
+@pytest.mark.long
 async def test_queries_return_by_themselves_after_the_engines_state_has_gone(live):
     stream, state = "kept", live.home / "engine" / "earth"
     live.add_stream(stream, {"kind": "tcp_listener", "port": free_port()}, DECODER)

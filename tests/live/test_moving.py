@@ -55,6 +55,7 @@ FEEDS = [
 ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("feed", FEEDS, ids=lambda feed: feed.stream)
 async def test_twenty_queries_that_move_equal_brute_force_at_the_end(live, shared_data, tmp_path, feed):
     path = feed.path(shared_data, tmp_path)

@@ -65,6 +65,7 @@ def by_object(tuples):
     return dict(told)
 
 
+@pytest.mark.long
 async def test_a_replay_tells_what_was_told_live_of_answers_and_of_the_view(live):
     live.add_stream(STREAM, BUSES, DECODER, enabled=False, stored=True, ttl_s=TTL_S)
     token = live.token("ann")

@@ -48,6 +48,7 @@ def quote(name, price):
     return f"{name},{time.time_ns() // 1_000_000},{price}\n".encode()
 
 
+@pytest.mark.long
 async def test_a_space_added_to_a_running_lookout_answers_the_range_query_of_a_share_above_a_price(
     live, record_property
 ):

@@ -21,7 +21,7 @@ MESSAGES := --no-location --no-obsolete --no-wrap --ignore .venv --ignore node_m
 live: $(INSTALLED)
 	$(BIN)/python manage.py live
 
-# Tests that are marked `long` run with `ALL=1` only, as in the continuous integration; the others take a quarter of an hour.
+# Tests that are marked `long` run with `ALL=1` only, as in the continuous integration.
 CHOSEN := $(if $(ALL),,and not long)
 
 # What starts Spark or a browser runs beside nothing else. The first part needs neither, the second the one Lookout that its

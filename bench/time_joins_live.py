@@ -76,10 +76,11 @@ class Pairs(Follower):
         at_ms = np.array([self.batches[batch] for batch in sorted(self.batches)])
         # The first batch ends where the time begins.
         elements = self.elements.total() - self.elements[min(self.batches)]
-        told = {"elements/s": 1_000 * elements / max(1, at_ms[-1] - at_ms[0])}
-        told |= {
+        span_ms = max(1, at_ms[-1] - at_ms[0])
+        told = {
+            "elements/s": 1_000 * elements / span_ms,
             "longest batch ms": float(np.diff(at_ms).max(initial=0)),
-            "batches/s": 1_000 * (len(at_ms) - 1) / max(1, np.ptp(at_ms)),
+            "batches/s": 1_000 * (len(at_ms) - 1) / span_ms,
         }
         for number, parts in self.ages_ms.items():
             ages_ms = np.concatenate(parts)

@@ -6,7 +6,6 @@ no longer. A shared machine is up to twice as fast in one minute as in another, 
 
 import time
 from collections.abc import Iterator
-from itertools import product
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
@@ -55,7 +54,7 @@ def _measured(objects):
         where = ("--partitions", str(stack.partitions), "--log-url", stack.log_url)
         with child("bench.load", stack.redis_url, "--stream", STREAM, *options, *where) as load:
             said(load, "filled")
-            for _, is_sketched in product(range(TURNS), (False, True)):
+            for is_sketched in (False, True) * TURNS:
                 stack.log.send("stream", stream=STREAM, **(settings if is_sketched else {}))
                 time.sleep(SETTLING_S)
                 with Pairs(stack) as followed:

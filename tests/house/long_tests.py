@@ -1,6 +1,6 @@
 """Tell which tests took long and are not marked ``long``, at the end of a run."""
 
-# What takes more than so many seconds on a quiet machine is left out of `make check`, unless with ALL=1.
+# What takes more than so many seconds is left out of `make check`, unless with ALL=1.
 LONG_S = 10.0
 
 

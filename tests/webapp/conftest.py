@@ -118,7 +118,7 @@ class Rig:
         self.batches, self._done = self.batches + 1, dict(self._read)
 
     def caught_up(self):
-        """Tell whether all that the logs hold now is in batches that have ended; that another batch ended says less."""
+        """Tell whether batches that have ended have read all that the logs hold; the next one may read a part."""
         return all(self.log.event_log.newest(name) == position for name, position in self._done.items())
 
     def move(self, positions, stream="ships", at_us=None, properties=None):

@@ -6,13 +6,12 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 
 import numpy as np
-import orjson
 import polars as pl
 import pyarrow as pa
 
 from streaming.elements import whole_column
 from streaming.errors import InvalidPlan
-from streaming.number_text import numbers_of_alike
+from streaming.number_text import number_of_text, read_numbers
 
 _NAME = re.compile(r"[^'\"\[\]\\]{1,200}")
 _TEXT, _NUMBER = "text ", "number "
@@ -21,8 +20,8 @@ MAX_CELLS = 5_000_000
 # Numbers are read from so many elements at once. Of many more, the processor caches no longer hold what is decoded, and
 # each element takes half as long again.
 SLICE = 16_384
-# So many of these objects tell which keys all of them may have.
-SAMPLED = 8
+# Fewer elements are read without compiled code, which takes half a second to import.
+FEW = 64
 
 
 def property_text(name: str) -> pl.Expr:
@@ -187,45 +186,19 @@ _ONCE: dict[tuple[int, tuple[str, ...]], np.ndarray] = {}
 
 def _read_numbers(properties, names, into):
     """Put the numbers of some elements into an array of shape (F, N)."""
-    if (keys := _keys_of_all(properties)) and (numbers := numbers_of_alike(properties, keys)) is not None:
-        columns = dict(zip(keys, numbers.T, strict=True))
-        for row, name in zip(into, names, strict=True):
-            row[:] = columns.get(name, np.nan)
-        return
-    text = pl.DataFrame({"properties": pl.from_arrow(properties)}, schema={"properties": pl.String})
-    for read in (_decoded_numbers, _decoded_texts, _texts_singly):
-        try:
-            into[:] = text.select(read(names)).select(names).fill_null(float("nan")).to_numpy().T
-            return
-        # A value is of another type than that way expects. Each way takes longer than the one before.
-        except (pl.exceptions.ComputeError, pl.exceptions.InvalidOperationError):
-            continue
-    raise ValueError("properties must be JSON objects")
+    rows = np.arange(len(properties)) if len(properties) < FEW else read_numbers(properties, names, into)
+    if len(rows):
+        text = pl.DataFrame({"properties": pl.from_arrow(properties.take(rows))}, schema={"properties": pl.String})
+        into[:, rows] = _decoded_numbers(text, names).fill_null(float("nan")).to_numpy().T
 
 
-def _keys_of_all(properties):
-    """Return the keys that all objects may have, in this order and each with a number; None if some of them differ."""
-    rows = range(0, len(properties), max(1, len(properties) // SAMPLED))
-    some = [orjson.loads(properties[row].as_py() or "{}") for row in rows]
-    keys = list(some[0]) if some else []
-    alike = all(list(one) == keys and all(type(value) in (int, float) for value in one.values()) for one in some)
-    return keys if alike else None
-
-
-def _decoded_numbers(names):
-    decoded = pl.col("properties").str.json_decode(pl.Struct(dict.fromkeys(names, pl.Float64)))
-    return [decoded.struct.field(name) for name in names]
-
-
-def _decoded_texts(names):
+def _decoded_numbers(text, names):
+    """Return the numbers of objects, whatever they have: decoded at once if their values allow it, or else singly."""
     decoded = pl.col("properties").str.json_decode(pl.Struct(dict.fromkeys(names, pl.String)))
-    return [_number(decoded.struct.field(name)) for name in names]
-
-
-def _texts_singly(names):
-    return [_number(property_text(name)).alias(name) for name in names]
-
-
-def _number(text):
-    """Return texts as numbers; true and false are 1 and 0, as they are among numbers alone."""
-    return text.replace({"true": "1", "false": "0"}).cast(pl.Float64, strict=False)
+    try:
+        told = text.select(number_of_text(decoded.struct.field(name)).alias(name) for name in names)
+        if told.height == text.height:  # an empty text is no row
+            return told
+    except (pl.exceptions.ComputeError, pl.exceptions.InvalidOperationError):
+        pass
+    return text.select(number_of_text(property_text(name)).alias(name) for name in names)

@@ -11,10 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streaming import property_columns
-from streaming.number_text import numbers_of_alike
+from streaming.compiled_json import scan
+from streaming.number_text import read_numbers
 from streaming.property_columns import number_columns
 
-KEYS = ["a", "b", 'c"', "d,e", "f:g"]
+KEYS = ["a", "b", "ä", 'c"', "d,e", "f:g", ""]
 KINDS = st.sampled_from([pa.string(), pa.large_string(), pa.string_view()])
 NUMBERS = st.one_of(st.integers(-(2**60), 2**60), st.floats(allow_nan=False, allow_infinity=False), st.just(-0.0))
 OTHERS = st.sampled_from(
@@ -44,18 +45,23 @@ def objects(draw):
     return rows
 
 
-@given(objects(), st.lists(st.sampled_from(["a", "b"]), min_size=1, unique=True), st.sampled_from([1, 7, 100]), KINDS)
-def test_numbers_equal_those_that_python_reads(rows, names, size, kind):
-    """In slices of any size, and whatever a few of the objects have."""
+@given(
+    objects(),
+    st.lists(st.sampled_from(["a", "b", "ä"]), min_size=1, unique=True),
+    st.sampled_from([1, 7, 100]),
+    st.sampled_from([0, 8, 1000]),
+    KINDS,
+)
+def test_numbers_equal_those_that_python_reads(rows, names, size, few, kind):
+    """In slices of any size, in both ways, and whatever a few of the objects have."""
     text = pa.array([row if row is None else orjson.dumps(row).decode() for row in rows], kind)
-    with patch.object(property_columns, "SLICE", size):
+    with patch.object(property_columns, "SLICE", size), patch.object(property_columns, "FEW", few):
         read = number_columns(text, names)
     expected = [[number((row or {}).get(name)) for row in rows] for name in names]
     np.testing.assert_array_equal(read, np.array(expected).reshape(len(names), len(rows)))
 
 
 def test_objects_that_have_one_property_more_than_the_others():
-    """The few objects that are looked at do not show it."""
     rows = ['{"a":1,"b":2}'] * 100
     rows[51] = '{"a":1,"b":2,"c":3}'
     read = number_columns(pa.array(rows), ["a", "c"])
@@ -63,42 +69,95 @@ def test_objects_that_have_one_property_more_than_the_others():
     assert np.flatnonzero(~np.isnan(read[1])).tolist() == [51]
 
 
-@given(st.lists(st.tuples(NUMBERS, NUMBERS), min_size=1, max_size=40))
-def test_objects_that_are_alike_are_read_without_decoding_them(rows):
-    text = pa.array([orjson.dumps({"a": a, "b": b}).decode() for a, b in rows])
-    # A slice begins within the text of the whole array.
-    for part in (text, text[len(rows) // 2 :]):
-        read = numbers_of_alike(part, ["a", "b"])
-        assert np.array_equal(read, np.array(rows[-len(part) :], dtype=np.float64))
+NUMBER_TEXTS = st.from_regex(r"-?(0|[1-9][0-9]{0,19})(\.[0-9]{1,20})?([eE][+-]?[0-9]{1,3})?", fullmatch=True)
+
+
+@given(st.lists(st.tuples(NUMBER_TEXTS, NUMBER_TEXTS), min_size=1, max_size=40))
+def test_numbers_are_rounded_as_python_rounds_them(rows):
+    """However many digits they have, with and without an exponent."""
+    numbers = np.empty((2, len(rows)))
+    objects = pa.array([f'{{"a":{a},"b":{b}}}' for a, b in rows])
+    assert not len(read_numbers(objects, ["a", "b"], numbers))
+    np.testing.assert_array_equal(numbers.T, [[float(a), float(b)] for a, b in rows])
+    assert (np.signbit(numbers.T) == [[text.startswith("-") for text in row] for row in rows]).all()
+
+
+def test_a_slice_begins_within_the_text_of_the_whole_array():
+    numbers = np.empty((1, 2))
+    assert not len(read_numbers(pa.array(['{"a":1}', '{"a":2}', '{"a":3}'])[1:], ["a"], numbers))
+    assert numbers.tolist() == [[2.0, 3.0]]
 
 
 @pytest.mark.parametrize(
-    "other",
+    ("other", "number"),
     [
-        '{"b":1,"a":2}',
-        '{"a":1}',
-        '{"a":1,"b":2,"c":3}',
-        '{"a": 1,"b":2}',
-        '{"a":1,"b":2 }',
-        '{"a":1,"b":null}',
-        '{"a":"1","b":2}',
-        '{"a":{"b":1},"b":2}',
-        '{"a":1,"c":2}',
-        '{"a":"1,","b":2}',
-        '{"aa":1,"b":2}',
-        "{}",
-        None,
+        ('{"a": 1}', 1.0),
+        (' {"a":1}', 1.0),
+        ('{"a":1 }', 1.0),
+        ('{"\\u0061":1}', 1.0),
+        ('{"\\"":0,"a":1}', 1.0),
+        ('{"a":"\\u0031"}', 1.0),
+        ('{"b":{"a":5},"a":1}', 1.0),
+        ('{"b":["a",{"a":5}],"a":1}', 1.0),
+        ('{"a":[1]}', math.nan),
+        ('{"a":1', math.nan),
+        ('{"a"}', math.nan),
+        ('{"a":1}}', math.nan),
+        ("[1]", math.nan),
+        ("", math.nan),
     ],
 )
 @pytest.mark.parametrize("place", [0, 1, 2])
-def test_one_object_that_is_not_like_the_others_is_noticed(other, place):
-    rows = ['{"a":1,"b":2}'] * 2
+def test_what_compiled_code_does_not_read_is_noticed(other, number, place):
+    rows = ['{"a":7}'] * 2
     rows.insert(place, other)
-    assert numbers_of_alike(pa.array(rows), ["a", "b"]) is None
+    numbers = np.empty((1, 3))
+    assert read_numbers(pa.array(rows), ["a"], numbers).tolist() == [place]
+    with patch.object(property_columns, "FEW", 0):
+        expected = [7.0] * 2
+        expected.insert(place, number)
+        np.testing.assert_array_equal(number_columns(pa.array(rows), ["a"])[0], expected)
+
+
+def test_an_escape_in_another_value_does_no_harm():
+    numbers = np.empty((1, 2))
+    rows = ['{"b":"x\\",\\"a\\":5","a":1}', '{"b":"\\\\","a":2}']
+    assert [orjson.loads(row)["a"] for row in rows] == [1, 2]
+    assert not len(read_numbers(pa.array(rows), ["a"], numbers))
+    assert numbers.tolist() == [[1.0, 2.0]]
+
+
+def test_names_that_repeat_in_an_object_do_no_harm():
+    """There is room for as many open numbers as there are names. Which of the values counts is not specified."""
+    rows = ['{"a":"1","a":"2","a":"3"}', '{"a":4}']
+    with patch.object(property_columns, "FEW", 0):
+        repeated, other = number_columns(pa.array(rows), ["a"])[0].tolist()
+    assert repeated in (1.0, 2.0, 3.0)
+    assert other == 4.0
 
 
 def test_an_object_that_is_null_has_no_numbers_whatever_text_it_hides():
     _, *text = pa.array(['{"a":1}', '{"a":2}']).buffers()
     objects = pa.StringArray.from_buffers(2, text[0], text[1], pa.py_buffer(b"\1"), 1)
-    assert numbers_of_alike(objects, ["a"]) is None
-    np.testing.assert_array_equal(number_columns(objects, ["a"]), [[1, np.nan]])
+    numbers = np.empty((1, 2))
+    assert not len(read_numbers(objects, ["a"], numbers))
+    np.testing.assert_array_equal(numbers, [[1, np.nan]])
+
+
+PIECES = st.sampled_from([*'{}[]":,-.0123456789eEtfn\\ ä', '"a"', '"a":', '{"a":', "true", "null", '"b":"x"'])
+
+
+@given(st.lists(PIECES, max_size=30).map("".join) | st.binary(max_size=30))
+def test_no_text_is_read_behind_its_end(text):
+    """Without compilation, to read there raises an error."""
+    text = text if isinstance(text, bytes) else text.encode()
+    numbers, cells, texts = np.empty((2, 1)), np.empty(2, dtype=np.int64), np.empty((2, 2), dtype=np.int32)
+    places = np.array([0, len(text)], dtype=np.int32), np.array([0, 1, 2], dtype=np.uint64)
+    bytes_ = np.frombuffer(text, dtype=np.uint8) if text else np.empty(0, dtype=np.uint8)
+    with np.errstate(over="ignore"):
+        left = scan.py_func(
+            bytes_, places[0], np.frombuffer(b"ab", np.uint8), places[1], numbers, np.empty(1, dtype=bool), cells, texts
+        )
+    assert 0 <= left <= 2
+    assert (np.diff(texts[:left], axis=1) >= 0).all()
+    assert (texts[:left] <= len(text)).all()

@@ -30,6 +30,8 @@ PRELOADED = (
     "pyspark.sql.worker.lookup_data_sources",
     "pyspark.sql.worker.plan_data_source_read",
     "streaming.engine.pipeline",
+    "streaming.compiled_json",
+    "streaming.sketch.compiled_groups",
 )
 # The tasks use every core already. The delays are in milliseconds: each batch uses the memory of the one before again.
 # The allocators of Arrow and of Polars would return it to the kernel, which would clear it each time.

@@ -197,63 +197,54 @@ def merged(leaves: Leaves, order: np.ndarray, at: np.ndarray, pairs: Pairs) -> L
     """
     if len(at) == len(order):
         return leaves.take(order)
-    of, chosen, shared = _places(order, at), order[at], shares_count(leaves)
-    count = _sums(leaves.count, of, len(at)).astype(np.int64)
-    # One feature at a time: its columns stay in the cache of the processor.
-    told = []
-    for feature, many in enumerate(leaves.n):
-        n = count if shared else _sums(many, of, len(at)).astype(np.int64)
-        mean = _sums(many * leaves.mean[feature], of, len(at)) / np.maximum(n, 1)
-        apart = leaves.mean[feature] - mean[of]
-        m2 = _sums(leaves.m2[feature] + many * apart * apart, of, len(at))
-        low = _least(leaves.low[feature], of, chosen)
-        told.append((n, mean, m2, low, _largest(leaves.high[feature], of, chosen), apart))
-    n, mean, m2, low, high, apart = zip(*told, strict=True)
+    from streaming.sketch.compiled_groups import merge
+
+    groups, chosen, shared = _unsigned(order, at), order[at], shares_count(leaves)
+    count = np.add.reduceat(leaves.count[order], at)
+    n, mean, m2 = _columns(len(leaves.n), len(at))
+    apart = np.empty((len(leaves.n) if pairs else 0, len(leaves)))
+    merge(leaves.n, leaves.mean, leaves.m2, *groups, n, mean, m2, apart)
     weight = leaves.count * leaves.complete
     comoment = [
-        _sums(leaves.comoment[row] + weight * apart[one] * apart[other], of, len(at))
+        np.add.reduceat((leaves.comoment[row] + weight * apart[one] * apart[other])[order], at)
         for row, (one, other) in enumerate(pairs)
     ]
+    first_us, last_us = _extremes(leaves.first_us[None], leaves.last_us[None], groups)
+    place_low, place_high = _extremes(leaves.place_low, leaves.place_high, groups)
+    low, high = _extremes(leaves.low, leaves.high, groups)
     return Leaves(
         **{field.name: getattr(leaves, field.name)[chosen] for field in fields(Keys)},
         count=count,
-        n=np.broadcast_to(count, (len(n), len(count))) if shared else np.stack(n),
-        mean=np.stack(mean),
-        m2=np.stack(m2),
+        n=np.broadcast_to(count, n.shape) if shared else n,
+        mean=mean,
+        m2=m2,
         comoment=np.stack(comoment) if comoment else np.empty((0, len(at))),
-        first_us=_least(leaves.first_us, of, chosen),
-        last_us=_largest(leaves.last_us, of, chosen),
-        place_low=np.stack([_least(axis, of, chosen) for axis in leaves.place_low]),
-        place_high=np.stack([_largest(axis, of, chosen) for axis in leaves.place_high]),
-        low=np.stack(low),
-        high=np.stack(high),
+        first_us=first_us[0],
+        last_us=last_us[0],
+        place_low=place_low,
+        place_high=place_high,
+        low=low,
+        high=high,
     )
 
 
-def _places(order, at):
-    """Return the group of each of K leaves or elements, given their order, and where in it each group begins."""
-    of = np.empty(len(order), dtype=np.int64)
-    of[order] = np.repeat(np.arange(len(at)), np.diff(at, append=len(order)))
-    return of
+def _columns(features, groups):
+    """Return room for n, mean and m2 of groups."""
+    return np.empty((features, groups), dtype=np.int64), *np.empty((2, features, groups))
 
 
-def _sums(column, of, many):
-    """Return the sum of the values of each group, as float64: exact for counts below 2**53."""
-    return np.bincount(of, column, many)
+def _unsigned(order, at):
+    """Return groups as compiled functions take them."""
+    return order.view(np.uint64), np.append(at, len(order)).view(np.uint64)
 
 
-def _least(column, of, chosen):
-    """Return the least value of each group, of which `chosen` is one member each, in less time than `reduceat`."""
-    least = column[chosen]
-    np.minimum.at(least, of, column)
-    return least
+def _extremes(lows, highs, groups):
+    """Return the extremes of groups, two arrays of shape (A, G), given those of their members, of shape (A, N)."""
+    from streaming.sketch.compiled_groups import extremes
 
-
-def _largest(column, of, chosen):
-    """Return the largest value of each group, of which `chosen` is one member each."""
-    largest = column[chosen]
-    np.maximum.at(largest, of, column)
-    return largest
+    low, high = (np.empty((len(lows), len(groups[1]) - 1), dtype=lows.dtype) for _ in range(2))
+    extremes(lows, highs, *groups, low, high)
+    return low, high
 
 
 @dataclass(frozen=True)
@@ -267,14 +258,14 @@ class Keys:
 
 
 def summarised(
-    keys: Keys, groups: Sequence[np.ndarray], time_us: np.ndarray, place: np.ndarray, values: np.ndarray, pairs: Pairs
+    keys: Keys, numbers: Sequence[np.ndarray], time_us: np.ndarray, place: np.ndarray, values: np.ndarray, pairs: Pairs
 ) -> Leaves:
     """Return the leaves of elements, ordered by their keys.
 
     Parameters
     ----------
     keys : Keys
-    groups : sequence of ndarray of int64, shape (N,)
+    numbers : sequence of ndarray of int64, shape (N,)
         Numbers that together tell keys apart, the most significant first; several small ones are quicker than keys.
     time_us : ndarray of int64, shape (N,)
     place : ndarray of float64, shape (2, N)
@@ -282,46 +273,32 @@ def summarised(
         NaN where an element lacks a feature.
     pairs : sequence of (int, int)
     """
-    order, at = _groups(groups)
-    sizes, chosen = np.diff(at, append=len(order)), order[at]
-    of = _places(order, at)
-    # One feature at a time: its columns stay in the cache of the processor.
-    n, mean, m2, low, high, apart = zip(*(_summary(column, of, sizes) for column in values), strict=True)
+    from streaming.sketch.compiled_groups import summarise
+
+    order, at = _groups(numbers)
+    groups, chosen, sizes = _unsigned(order, at), order[at], np.diff(at, append=len(order))
+    n, mean, m2 = _columns(len(values), len(at))
+    low, high = np.empty((2, len(values), len(at)))
+    apart = np.empty((len(values) if pairs else 0, len(order)))
+    summarise(np.ascontiguousarray(values), *groups, n, mean, m2, low, high, apart)
     complete = (keys.planes[chosen] & COMPLETE) != 0
-    comoment = [_sums(apart[one] * apart[other], of, len(at)) * complete for one, other in pairs]
+    comoment = [np.add.reduceat((apart[one] * apart[other])[order], at) * complete for one, other in pairs]
+    first_us, last_us = _extremes(time_us[None], time_us[None], groups)
+    place_low, place_high = _extremes(place, place, groups)
     return Leaves(
         **{field.name: getattr(keys, field.name)[chosen] for field in fields(keys)},
         count=sizes,
-        n=np.broadcast_to(sizes, (len(n), len(at))) if all(one is sizes for one in n) else np.stack(n),
-        mean=np.stack(mean),
-        m2=np.stack(m2),
+        n=np.broadcast_to(sizes, n.shape) if (n == sizes).all() else n,
+        mean=mean,
+        m2=m2,
         comoment=np.stack(comoment) if comoment else np.empty((0, len(at))),
-        first_us=_least(time_us, of, chosen),
-        last_us=_largest(time_us, of, chosen),
-        place_low=np.stack([_least(axis, of, chosen) for axis in place]),
-        place_high=np.stack([_largest(axis, of, chosen) for axis in place]),
-        low=np.stack(low),
-        high=np.stack(high),
+        first_us=first_us[0],
+        last_us=last_us[0],
+        place_low=place_low,
+        place_high=place_high,
+        low=low,
+        high=high,
     )
-
-
-def _summary(column, of, sizes):
-    """Return what leaves know of a feature: n, mean, m2 and extremes; and the differences of its values from the means.
-
-    `of` is the leaf of each element, and `sizes` their numbers of elements. Where no value is missing, `n` is `sizes`.
-    """
-    missing, many = np.isnan(column), len(sizes)
-    lacking = missing.any()
-    n = sizes - np.bincount(of[missing], minlength=many) if lacking else sizes
-    filled = np.where(missing, 0.0, column) if lacking else column
-    mean = np.bincount(of, filled, many) / np.maximum(n, 1)
-    apart = filled - mean[of]
-    if lacking:
-        apart[missing] = 0.0
-    low, high = np.full(many, np.inf), np.full(many, -np.inf)
-    np.minimum.at(low, of, np.where(missing, np.inf, column) if lacking else column)
-    np.maximum.at(high, of, np.where(missing, -np.inf, column) if lacking else column)
-    return n, mean, np.bincount(of, apart * apart, many), low, high, apart
 
 
 def with_keys(leaves: Leaves, keys: Keys) -> Leaves:

@@ -24,6 +24,7 @@ NONE, ONE, TWO, FOUR, FIVE, TEN = (np.uint64(number) for number in (0, 1, 2, 4, 
     (
         readonly(numba.uint8),
         readonly(numba.int32),
+        readonly(numba.int64),
         readonly(numba.uint8),
         numba.uint64[::1],
         numba.float64[:, :],
@@ -32,8 +33,8 @@ NONE, ONE, TWO, FOUR, FIVE, TEN = (np.uint64(number) for number in (0, 1, 2, 4, 
         numba.int32[:, ::1],
     )
 )
-def scan(text, offsets, names, name_ends, numbers, read, open_cells, open_texts):
-    """Read the numbers of N JSON objects, which are made without blanks.
+def scan(text, offsets, rows, names, name_ends, numbers, read, open_cells, open_texts):
+    """Read the numbers of K of N JSON objects, which are made without blanks.
 
     Parameters
     ----------
@@ -41,19 +42,21 @@ def scan(text, offsets, names, name_ends, numbers, read, open_cells, open_texts)
         The objects in UTF-8, one after the other.
     offsets : ndarray of int32, shape (N + 1,)
         Where each begins, and where the last ends.
+    rows : ndarray of int64, shape (K,)
+        Which objects are read.
     names : ndarray of uint8
         The names of F properties in UTF-8, one after the other.
     name_ends : ndarray of uint64, shape (F + 1,)
         Where each begins, and where the last ends.
-    numbers : ndarray of float64, shape (F, N)
+    numbers : ndarray of float64, shape (F, K)
         Gets the numbers; NaN where there is none.
-    read : ndarray of bool, shape (N,)
+    read : ndarray of bool, shape (K,)
         Gets whether an object was read: not if it has blanks, a value that is an array or an object, or an escape in a
         name or in a value that is wanted.
-    open_cells : ndarray of int64, shape (F * N,)
+    open_cells : ndarray of int64, shape (F * K,)
         Gets which numbers are left open, as places in `numbers` as if it were flat: those whose texts are strings, and
         those with many digits or an exponent.
-    open_texts : ndarray of int32, shape (F * N, 2)
+    open_texts : ndarray of int32, shape (F * K, 2)
         Gets where the texts of these begin and end.
 
     Returns
@@ -62,10 +65,10 @@ def scan(text, offsets, names, name_ends, numbers, read, open_cells, open_texts)
         How many numbers are left open.
     """
     left, many = 0, len(name_ends) - 1
-    for row in range(len(offsets) - 1):
+    for row in range(len(rows)):
         for place in range(many):
             numbers[place, row] = np.nan
-        at, end, place = np.uint64(offsets[row]), np.uint64(offsets[row + 1]), 0
+        at, end, place = np.uint64(offsets[rows[row]]), np.uint64(offsets[rows[row] + 1]), 0
         read[row] = at + TWO == end and text[at] == OPEN and text[at + ONE] == CLOSE
         if at + TWO >= end or text[at] != OPEN or text[end - ONE] != CLOSE:
             continue

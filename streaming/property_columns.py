@@ -6,6 +6,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 
 import numpy as np
+import orjson
 import polars as pl
 import pyarrow as pa
 
@@ -141,7 +142,9 @@ def _checked(name):
     return name
 
 
-def number_columns(properties: pa.Array | pa.ChunkedArray, names: Sequence[str]) -> np.ndarray:
+def number_columns(
+    properties: pa.Array | pa.ChunkedArray, names: Sequence[str], rows: np.ndarray | None = None
+) -> np.ndarray:
     """Return properties of elements as numbers.
 
     Parameters
@@ -149,25 +152,29 @@ def number_columns(properties: pa.Array | pa.ChunkedArray, names: Sequence[str])
     properties : Arrow array of string, length N
         JSON objects.
     names : sequence of str, length F
+    rows : ndarray of int64, shape (K,), optional
+        Of which elements, each once; all by default.
 
     Returns
     -------
-    ndarray of float64, shape (F, N)
+    ndarray of float64, shape (F, K)
         NaN where a property is missing, or no number.
 
     Examples
     --------
     >>> number_columns(pa.array(['{"speed": 5, "kind": "bus"}', '{"speed": "7"}', None]), ["speed", "kind"]).tolist()
     [[5.0, 7.0, nan], [nan, nan, nan]]
-    >>> number_columns(pa.array(['{"speed": [5]}', '{"speed": 7}', '{"speed": true}']), ["speed"]).tolist()
-    [[nan, 7.0, 1.0]]
+    >>> number_columns(pa.array(['{"speed": [5]}', '{"speed": 7}']), ["speed"], np.array([1])).tolist()
+    [[7.0]]
     """
     if isinstance(properties, pa.ChunkedArray):
         properties = whole_column(properties)
     properties = properties.cast(pa.string())
-    numbers = np.empty((len(names), len(properties)))
-    for start in range(0, len(properties), SLICE):
-        _read_numbers(properties.slice(start, SLICE), names, numbers[:, start : start + SLICE])
+    rows = np.arange(len(properties)) if rows is None else np.ascontiguousarray(rows)
+    numbers = np.empty((len(names), len(rows)))
+    for start in range(0, len(rows), SLICE):
+        some = slice(start, start + SLICE)
+        _read_numbers(properties, rows[some], names, numbers[:, some])
     return numbers
 
 
@@ -184,12 +191,13 @@ def number_columns_once(properties: pa.Array, names: tuple[str, ...]) -> np.ndar
 _ONCE: dict[tuple[int, tuple[str, ...]], np.ndarray] = {}
 
 
-def _read_numbers(properties, names, into):
-    """Put the numbers of some elements into an array of shape (F, N)."""
-    rows = np.arange(len(properties)) if len(properties) < FEW else read_numbers(properties, names, into)
-    if len(rows):
-        text = pl.DataFrame({"properties": pl.from_arrow(properties.take(rows))}, schema={"properties": pl.String})
-        into[:, rows] = _decoded_numbers(text, names).fill_null(float("nan")).to_numpy().T
+def _read_numbers(properties, rows, names, into):
+    """Put the numbers of some elements into an array of shape (F, K)."""
+    left = np.arange(len(rows)) if len(rows) < FEW else read_numbers(properties, rows, names, into)
+    if len(left):
+        some = pl.from_arrow(properties.take(pa.array(rows[left])))
+        text = pl.DataFrame({"properties": some}, schema={"properties": pl.String})
+        into[:, left] = _decoded_numbers(text, names).fill_null(float("nan")).to_numpy().T
 
 
 def _decoded_numbers(text, names):
@@ -201,4 +209,16 @@ def _decoded_numbers(text, names):
             return told
     except (pl.exceptions.ComputeError, pl.exceptions.InvalidOperationError):
         pass
-    return text.select(number_of_text(property_text(name)).alias(name) for name in names)
+    values = [_values(row, names) for row in text["properties"]]
+    schema = dict.fromkeys(names, pl.String)
+    return pl.DataFrame(values, schema, orient="row").select(number_of_text(pl.col(name)) for name in names)
+
+
+def _values(text, names):
+    """Return values of one object as texts; None for what is missing, and for arrays and objects."""
+    try:
+        told = orjson.loads(text or "{}")
+    except orjson.JSONDecodeError:
+        told = {}
+    values = [told.get(name) if isinstance(told, dict) else None for name in names]
+    return [None if isinstance(value, list | dict | None) else str(value).lower() for value in values]

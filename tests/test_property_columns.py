@@ -57,6 +57,7 @@ def test_numbers_equal_those_that_python_reads(rows, names, size, few, kind):
     text = pa.array([row if row is None else orjson.dumps(row).decode() for row in rows], kind)
     with patch.object(property_columns, "SLICE", size), patch.object(property_columns, "FEW", few):
         read = number_columns(text, names)
+        np.testing.assert_array_equal(number_columns(text, names, np.arange(len(rows))[::-2]), read[:, ::-2])
     expected = [[number((row or {}).get(name)) for row in rows] for name in names]
     np.testing.assert_array_equal(read, np.array(expected).reshape(len(names), len(rows)))
 
@@ -77,14 +78,14 @@ def test_numbers_are_rounded_as_python_rounds_them(rows):
     """However many digits they have, with and without an exponent."""
     numbers = np.empty((2, len(rows)))
     objects = pa.array([f'{{"a":{a},"b":{b}}}' for a, b in rows])
-    assert not len(read_numbers(objects, ["a", "b"], numbers))
+    assert not len(read_numbers(objects, np.arange(len(objects)), ["a", "b"], numbers))
     np.testing.assert_array_equal(numbers.T, [[float(a), float(b)] for a, b in rows])
     assert (np.signbit(numbers.T) == [[text.startswith("-") for text in row] for row in rows]).all()
 
 
 def test_a_slice_begins_within_the_text_of_the_whole_array():
     numbers = np.empty((1, 2))
-    assert not len(read_numbers(pa.array(['{"a":1}', '{"a":2}', '{"a":3}'])[1:], ["a"], numbers))
+    assert not len(read_numbers(pa.array(['{"a":1}', '{"a":2}', '{"a":3}'])[1:], np.arange(2), ["a"], numbers))
     assert numbers.tolist() == [[2.0, 3.0]]
 
 
@@ -112,7 +113,7 @@ def test_what_compiled_code_does_not_read_is_noticed(other, number, place):
     rows = ['{"a":7}'] * 2
     rows.insert(place, other)
     numbers = np.empty((1, 3))
-    assert read_numbers(pa.array(rows), ["a"], numbers).tolist() == [place]
+    assert read_numbers(pa.array(rows), np.arange(len(rows)), ["a"], numbers).tolist() == [place]
     with patch.object(property_columns, "FEW", 0):
         expected = [7.0] * 2
         expected.insert(place, number)
@@ -123,7 +124,7 @@ def test_an_escape_in_another_value_does_no_harm():
     numbers = np.empty((1, 2))
     rows = ['{"b":"x\\",\\"a\\":5","a":1}', '{"b":"\\\\","a":2}']
     assert [orjson.loads(row)["a"] for row in rows] == [1, 2]
-    assert not len(read_numbers(pa.array(rows), ["a"], numbers))
+    assert not len(read_numbers(pa.array(rows), np.arange(len(rows)), ["a"], numbers))
     assert numbers.tolist() == [[1.0, 2.0]]
 
 
@@ -140,7 +141,7 @@ def test_an_object_that_is_null_has_no_numbers_whatever_text_it_hides():
     _, *text = pa.array(['{"a":1}', '{"a":2}']).buffers()
     objects = pa.StringArray.from_buffers(2, text[0], text[1], pa.py_buffer(b"\1"), 1)
     numbers = np.empty((1, 2))
-    assert not len(read_numbers(objects, ["a"], numbers))
+    assert not len(read_numbers(objects, np.arange(len(objects)), ["a"], numbers))
     np.testing.assert_array_equal(numbers, [[1, np.nan]])
 
 
@@ -151,13 +152,13 @@ PIECES = st.sampled_from([*'{}[]":,-.0123456789eEtfn\\ ä', '"a"', '"a":', '{"a"
 def test_no_text_is_read_behind_its_end(text):
     """Without compilation, to read there raises an error."""
     text = text if isinstance(text, bytes) else text.encode()
-    numbers, cells, texts = np.empty((2, 1)), np.empty(2, dtype=np.int64), np.empty((2, 2), dtype=np.int32)
-    places = np.array([0, len(text)], dtype=np.int32), np.array([0, 1, 2], dtype=np.uint64)
-    bytes_ = np.frombuffer(text, dtype=np.uint8) if text else np.empty(0, dtype=np.uint8)
+    text, names = np.array(bytearray(text), dtype=np.uint8), np.array(bytearray(b"ab"), dtype=np.uint8)
+    places, numbers = np.array([0, len(text)], dtype=np.int32), np.empty((2, 1))
+    open_ = np.empty(2, dtype=np.int64), np.empty((2, 2), dtype=np.int32)
     with np.errstate(over="ignore"):
         left = scan.py_func(
-            bytes_, places[0], np.frombuffer(b"ab", np.uint8), places[1], numbers, np.empty(1, dtype=bool), cells, texts
+            text, places, np.array([0]), names, np.arange(3, dtype=np.uint64), numbers, np.empty(1, dtype=bool), *open_
         )
     assert 0 <= left <= 2
-    assert (np.diff(texts[:left], axis=1) >= 0).all()
-    assert (texts[:left] <= len(text)).all()
+    assert (np.diff(open_[1][:left], axis=1) >= 0).all()
+    assert (open_[1][:left] <= len(text)).all()

@@ -15,10 +15,11 @@ from streaming.elements import bounds_of
 from streaming.operators.encounters import Ordering
 from streaming.operators.runs import first_of_runs, order_of_hashes
 from streaming.operators.watermarks import NEVER_US, Progress, seen_before
-from streaming.servers import observing, ordering
+from streaming.servers import ordering
 from streaming.servers.control.registry import MICROSECONDS
 from streaming.servers.control.step import ControlStep
 from streaming.servers.elements import taken
+from streaming.servers.observing import Observed, observed
 from streaming.servers.ordering import Late, Orderings
 from streaming.servers.region.reports import reports_schema
 from streaming.servers.region_bits import EVERYWHERE, bits_of, regions_of
@@ -124,7 +125,7 @@ class HomeOutput:
     reports: Routed
     released: Routed
     late: Mapping[Ordering, Late]
-    observed: Routed
+    observed: Observed
 
 
 def step(home: Home, elements: pa.Table, control: ControlStep) -> tuple[Home, HomeOutput]:
@@ -169,6 +170,7 @@ def step(home: Home, elements: pa.Table, control: ControlStep) -> tuple[Home, Ho
     left = regions_of(copies, region_map.regions) & ~met
     # When a stream is no longer joined, the regions remove its elements by themselves.
     left &= met.any(1)[:, None]
+    arrived = np.flatnonzero(_mask(order[accepted], len(order)))
     outbox = HomeOutput(
         Routed(elements, rows, region),
         Routed(elements, rows[moved], before[moved]),
@@ -181,7 +183,7 @@ def step(home: Home, elements: pa.Table, control: ControlStep) -> tuple[Home, Ho
         reports,
         Routed(released.reports, np.arange(len(released.region)), released.region),
         released.late,
-        _observed(elements, np.flatnonzero(_mask(order[accepted], len(order))), places, after.sketched),
+        observed(elements, arrived, places[arrived], after.sketched),
     )
     columns = {name: elements[name].to_numpy()[rows] for name in ("stream", "version", "heard_us")}
     columns |= {"region": region.astype(COLUMNS["region"]), "copies": bits_of(met)}
@@ -282,12 +284,6 @@ def _passing(stream, order, superseded, streams_in_full):
         return np.empty(0, dtype=np.int64)
     rows = np.sort(order[superseded])
     return rows[np.isin(stream[rows], list(streams_in_full))]
-
-
-def _observed(elements, accepted, places, sketched):
-    """Return what sketches take of accepted elements, in the order of arrival, for the regions where these lie."""
-    table, rows = observing.observed(elements, accepted, sketched)
-    return Routed(table, np.arange(len(rows)), places[rows])
 
 
 def _met(elements, rows, bounds, stream, registry):

@@ -16,6 +16,8 @@ from streaming.number_text import number_of_text, read_numbers
 
 _NAME = re.compile(r"[^'\"\[\]\\]{1,200}")
 _TEXT, _NUMBER = "text ", "number "
+# The texts of numbers that may be rounded wrongly: fractions and powers of ten with many digits.
+_ROUNDED, _FEWEST_OF_ROUNDED = r"^-?[0-9]+(\.[0-9]+([eE][+-]?[0-9]+)?|[eE][+-]?[0-9]+)$", 12
 # The most values that are kept in columns at once, about 120 MB.
 MAX_CELLS = 5_000_000
 # Numbers are read from so many elements at once. Of many more, the processor caches no longer hold what is decoded, and
@@ -25,25 +27,43 @@ SLICE = 16_384
 FEW = 64
 
 
-def property_text(name: str) -> pl.Expr:
-    """Return the expression of a property's text, null where absent, over a column ``properties`` of JSON objects.
+def property_texts(properties: pl.Series, name: str) -> pl.Series:
+    """Return a property of elements as text, null where absent; numbers as the shortest text that tells them exactly.
+
+    Parameters
+    ----------
+    properties : polars.Series of String, length N
+        JSON objects.
+    name : str
 
     Raises
     ------
     InvalidPlan
-        If the name cannot be looked up. The functions `text_column` and `number_column` raise it, too.
+        If the name cannot be looked up (`checked_name`).
+
+    Examples
+    --------
+    >>> property_texts(pl.Series(['{"a":"x"}', '{"a":0.49394867}', '{"a":1.2498629747657727e+107}']), "a").to_list()
+    ['x', '0.49394867', '1.2498629747657727e+107']
     """
-    return pl.col("properties").str.json_path_match(f"$['{_checked(name)}']")
+    text = properties.str.json_path_match(f"$['{checked_name(name)}']")
+    # Polars may be wrong in the last bit of a number here, but not when it decodes objects.
+    rows = (text.str.len_bytes().ge(_FEWEST_OF_ROUNDED) & text.str.contains(_ROUNDED)).fill_null(False).arg_true()
+    if not len(rows):
+        return text
+    decoded = properties[rows].str.json_decode(pl.Struct({name: pl.String})).struct.field(name)
+    exact = pl.select(pl.when(decoded == text[rows]).then(decoded).otherwise(decoded.cast(pl.Float64).cast(pl.String)))
+    return text.scatter(rows, exact.to_series())
 
 
 def text_column(name: str) -> pl.Expr:
     """Return the expression of a property as text, a column of `PropertyColumns`."""
-    return pl.col(_TEXT + _checked(name))
+    return pl.col(_TEXT + checked_name(name))
 
 
 def number_column(name: str) -> pl.Expr:
     """Return the expression of a property as a number, null where it is none, a column of `PropertyColumns`."""
-    return pl.col(_NUMBER + _checked(name))
+    return pl.col(_NUMBER + checked_name(name))
 
 
 def property_names(expression: pl.Expr) -> list[str]:
@@ -123,16 +143,23 @@ class PropertyColumns:
     def _made(self, name):
         rows = None if self._wanted is None else self._wanted(name)
         if rows is None or len(rows) == len(self._source):
-            text = self._source.select(property_text(name)).to_series()
+            text = property_texts(self._source["properties"], name)
         else:
             place = np.full(len(self._source), len(rows))
             place[rows] = np.arange(len(rows))
-            read = self._source[rows].select(property_text(name)).to_series()
+            read = property_texts(self._source["properties"][rows], name)
             text = pl.concat([read, pl.Series([None], dtype=pl.String)])[place]
         return text.alias(_TEXT + name), text.cast(pl.Float64, strict=False).alias(_NUMBER + name)
 
 
-def _checked(name):
+def checked_name(name: str) -> str:
+    """Return the name of a property that can be looked up.
+
+    Raises
+    ------
+    InvalidPlan
+        If it cannot. The functions `text_column` and `number_column` raise it, too.
+    """
     if not _NAME.fullmatch(name):
         raise InvalidPlan(
             "%(where)s: a property's name must have no quotes, brackets or backslashes; got %(name)s",

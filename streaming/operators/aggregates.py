@@ -13,7 +13,7 @@ import polars as pl
 from streaming.kinds.aggregate.plan import Aggregate
 from streaming.operators.elements import Elements
 from streaming.operators.spatial_join import Pairs
-from streaming.property_columns import property_text
+from streaming.property_columns import property_texts
 from streaming.spaces import Space
 
 # The group of the elements without the property of `group_by`.
@@ -74,8 +74,7 @@ def measured(
 
 def _values(rows, elements, aggregate, space):
     if aggregate.property:
-        numbers = _properties(rows, elements).select(property_text(aggregate.property).cast(pl.Float64, strict=False))
-        return numbers.to_series().fill_nan(None)
+        return _texts(rows, elements, aggregate.property).cast(pl.Float64, strict=False).fill_nan(None)
     if aggregate.dimension:
         return pl.Series(_along(elements.bounds[rows], aggregate.dimension, space)).fill_nan(None)
     return pl.lit(None, dtype=pl.Float64)
@@ -92,12 +91,14 @@ def _along(bounds, name, space):
 def _groups(rows, elements, aggregate):
     if not aggregate.group_by:
         return pl.lit("")
-    return _properties(rows, elements).select(property_text(aggregate.group_by)).to_series().fill_null(NO_GROUP)
+    return _texts(rows, elements, aggregate.group_by).fill_null(NO_GROUP)
 
 
-def _properties(rows, elements):
+def _texts(rows, elements, name):
+    """Return a property of the elements at rows as text."""
     column = elements.cold(rows)["properties"]
-    return pl.DataFrame({"properties": pl.from_arrow(column)}, schema={"properties": pl.String})
+    frame = pl.DataFrame({"properties": pl.from_arrow(column)}, schema={"properties": pl.String})
+    return property_texts(frame["properties"], name)
 
 
 def parts(members: pl.DataFrame) -> pl.DataFrame:

@@ -13,41 +13,38 @@ _PLACES, _COUNTS, _ROWS = readonly(numba.uint64), numba.int64[:, ::1], numba.flo
 _ANY_COUNTS, _ANY_ROWS = (numba.types.Array(kind, 2, "A", readonly=True) for kind in (numba.int64, numba.float64))
 
 
-@compiled((_ANY_ROWS, _PLACES, _PLACES, _COUNTS, _ROWS, _ROWS, _ROWS, _ROWS, _ROWS))
+@compiled((readonly(numba.float64), _PLACES, _PLACES, numba.int64[::1], *[numba.float64[::1]] * 5))
 def summarise(values, order, at, n, mean, m2, low, high, apart):
-    """Summarise N values of F features in G groups.
+    """Summarise N values of a feature in G groups.
 
     Parameters
     ----------
-    values : ndarray of float64, shape (F, N)
+    values : ndarray of float64, shape (N,)
         NaN where there is none.
     order, at : ndarray of uint64, shape (N,) and (G + 1,)
-    n, mean, m2 : ndarray, shape (F, G)
+    n, mean, m2 : ndarray, shape (G,)
         Get how many values there are, their means, and the sums of the squared differences from these; 0 for none.
-    low, high : ndarray of float64, shape (F, G)
+    low, high : ndarray of float64, shape (G,)
         Get the extremes; inf and -inf for none.
-    apart : ndarray of float64, shape (F, N) or (0, N)
-        Gets how far each value is from the mean of its group, 0 where there is none; unless it has no rows.
+    apart : ndarray of float64, shape (N,) or (0,)
+        Gets how far each value is from the mean of its group, 0 where there is none; unless it is empty.
     """
-    for feature in range(len(values)):
-        column = values[feature]
-        for group in range(len(at) - 1):
-            count, total, least, most, squares = 0, 0.0, np.inf, -np.inf, 0.0
-            for place in range(at[group], at[group + 1]):
-                value = column[order[place]]
-                if value == value:
-                    count += 1
-                    total += value
-                    least, most = min(least, value), max(most, value)
-            centre = total / max(count, 1)
-            for place in range(at[group], at[group + 1]):
-                value = column[order[place]]
-                far = value - centre if value == value else 0.0
-                squares += far * far
-                if len(apart):
-                    apart[feature, order[place]] = far
-            n[feature, group], mean[feature, group], m2[feature, group] = count, centre, squares
-            low[feature, group], high[feature, group] = least, most
+    for group in range(len(at) - 1):
+        count, total, least, most, squares = 0, 0.0, np.inf, -np.inf, 0.0
+        for place in range(at[group], at[group + 1]):
+            value = values[order[place]]
+            if value == value:
+                count += 1
+                total += value
+                least, most = min(least, value), max(most, value)
+        centre = total / max(count, 1)
+        for place in range(at[group], at[group + 1]):
+            value = values[order[place]]
+            far = value - centre if value == value else 0.0
+            squares += far * far
+            if len(apart):
+                apart[order[place]] = far
+        n[group], mean[group], m2[group], low[group], high[group] = count, centre, squares, least, most
 
 
 @compiled((_ANY_COUNTS, _ANY_ROWS, _ANY_ROWS, _PLACES, _PLACES, _COUNTS, _ROWS, _ROWS, _ROWS))

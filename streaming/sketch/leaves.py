@@ -279,8 +279,10 @@ def summarised(
     groups, chosen, sizes = _unsigned(order, at), order[at], np.diff(at, append=len(order))
     n, mean, m2 = _columns(len(values), len(at))
     low, high = np.empty((2, len(values), len(at)))
-    apart = np.empty((len(values) if pairs else 0, len(order)))
-    summarise(np.ascontiguousarray(values), *groups, n, mean, m2, low, high, apart)
+    apart = np.empty((len(values), len(order) if pairs else 0))
+    for feature, column in enumerate(values):
+        told = (row[feature] for row in (n, mean, m2, low, high, apart))
+        summarise(np.ascontiguousarray(column), *groups, *told)
     complete = (keys.planes[chosen] & COMPLETE) != 0
     comoment = [np.add.reduceat((apart[one] * apart[other])[order], at) * complete for one, other in pairs]
     first_us, last_us = _extremes(time_us[None], time_us[None], groups)

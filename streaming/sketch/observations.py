@@ -53,6 +53,8 @@ class Observations:
     @classmethod
     def together(cls, parts: Sequence["Observations"]) -> "Observations":
         """Return the observations of several, one after the other; at least one part."""
+        if len(parts) == 1:
+            return parts[0]
         return cls(
             np.concatenate([part.time_us for part in parts]),
             np.concatenate([part.place for part in parts], axis=1),

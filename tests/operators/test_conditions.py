@@ -46,8 +46,8 @@ def test_each_pair_is_judged_by_its_own_filter(shuffled):
 
 def test_a_property_is_read_once_for_all_filters(monkeypatch):
     read = []
-    text_of = property_columns.property_text
-    monkeypatch.setattr(property_columns, "property_text", lambda name: read.append(name) or text_of(name))
+    texts_of = property_columns.property_texts
+    monkeypatch.setattr(property_columns, "property_texts", lambda *of: read.append(of[1]) or texts_of(*of))
     texts = [f"speed > {number} AND kind = 'a'" for number in range(50)]
     for text in texts:
         parse_filter(text)

@@ -12,7 +12,7 @@ from streaming.kinds.schema import of_kind
 from streaming.kinds.track.plan import GAP_S, MOST_ACCURACY_M, MOST_GAP_S, TRACK_KEYS, Accuracy, TrackPlan
 from streaming.kinds.track.schema import definition, definitions
 from streaming.language import gettext
-from streaming.property_columns import property_text
+from streaming.property_columns import checked_name
 from streaming.spaces import Space
 
 # A wider area has no border that a track could cross only once on its way around the earth.
@@ -92,8 +92,9 @@ def _accuracy(value: Any) -> Accuracy:
         return Accuracy("", parse_number(value, "accuracy", lo=0.0, hi=MOST_ACCURACY_M))
     check_keys(value, ("property", "else_m"), "accuracy")
     name = parse_text(value.get("property"), "accuracy: property")
-    property_text(name)
-    return Accuracy(name, parse_number(value.get("else_m", 0), "accuracy: else_m", lo=0.0, hi=MOST_ACCURACY_M))
+    return Accuracy(
+        checked_name(name), parse_number(value.get("else_m", 0), "accuracy: else_m", lo=0.0, hi=MOST_ACCURACY_M)
+    )
 
 
 def _check_area(area, space):

@@ -88,11 +88,13 @@ messages: $(INSTALLED)
 
 install: $(INSTALLED)
 
+# The last step compiles what the engine would compile at its first start.
 $(INSTALLED): requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(None if sys.version_info >= (3, 11) else "Lookout needs Python 3.11 or newer; set PYTHON to one: make PYTHON=python3.12 live")'
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.lock
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps $(FLIGHTS) -e .
+	$(BIN)/python -c 'import streaming.compiled_json, streaming.sketch.compiled_groups'
 	@touch $@
 
 lock:

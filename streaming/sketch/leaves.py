@@ -209,8 +209,6 @@ def merged(leaves: Leaves, order: np.ndarray, at: np.ndarray, pairs: Pairs) -> L
         np.add.reduceat((leaves.comoment[row] + weight * apart[one] * apart[other])[order], at)
         for row, (one, other) in enumerate(pairs)
     ]
-    first_us, last_us = _extremes(leaves.first_us[None], leaves.last_us[None], groups)
-    place_low, place_high = _extremes(leaves.place_low, leaves.place_high, groups)
     low, high = _extremes(leaves.low, leaves.high, groups)
     return Leaves(
         **{field.name: getattr(leaves, field.name)[chosen] for field in fields(Keys)},
@@ -219,10 +217,7 @@ def merged(leaves: Leaves, order: np.ndarray, at: np.ndarray, pairs: Pairs) -> L
         mean=mean,
         m2=m2,
         comoment=np.stack(comoment) if comoment else np.empty((0, len(at))),
-        first_us=first_us[0],
-        last_us=last_us[0],
-        place_low=place_low,
-        place_high=place_high,
+        **_extents(leaves.first_us, leaves.last_us, leaves.place_low, leaves.place_high, groups),
         low=low,
         high=high,
     )
@@ -236,6 +231,13 @@ def _columns(features, groups):
 def _unsigned(order, at):
     """Return groups as compiled functions take them."""
     return order.view(np.uint64), np.append(at, len(order)).view(np.uint64)
+
+
+def _extents(first_us, last_us, place_low, place_high, groups):
+    """Return the columns of leaves that say when and where the members of groups are."""
+    first_us, last_us = _extremes(first_us[None], last_us[None], groups)
+    place_low, place_high = _extremes(place_low, place_high, groups)
+    return {"first_us": first_us[0], "last_us": last_us[0], "place_low": place_low, "place_high": place_high}
 
 
 def _extremes(lows, highs, groups):
@@ -285,8 +287,6 @@ def summarised(
         summarise(np.ascontiguousarray(column), *groups, *told)
     complete = (keys.planes[chosen] & COMPLETE) != 0
     comoment = [np.add.reduceat((apart[one] * apart[other])[order], at) * complete for one, other in pairs]
-    first_us, last_us = _extremes(time_us[None], time_us[None], groups)
-    place_low, place_high = _extremes(place, place, groups)
     return Leaves(
         **{field.name: getattr(keys, field.name)[chosen] for field in fields(keys)},
         count=sizes,
@@ -294,10 +294,7 @@ def summarised(
         mean=mean,
         m2=m2,
         comoment=np.stack(comoment) if comoment else np.empty((0, len(at))),
-        first_us=first_us[0],
-        last_us=last_us[0],
-        place_low=place_low,
-        place_high=place_high,
+        **_extents(time_us, time_us, place, place, groups),
         low=low,
         high=high,
     )

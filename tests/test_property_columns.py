@@ -71,7 +71,9 @@ def test_objects_that_have_one_property_more_than_the_others():
     assert np.flatnonzero(~np.isnan(read[1])).tolist() == [51]
 
 
-NUMBER_TEXTS = st.from_regex(r"-?(0|[1-9][0-9]{0,19})(\.[0-9]{1,20})?([eE][+-]?[0-9]{1,3})?", fullmatch=True)
+NUMBER_TEXTS = st.floats(allow_nan=False, allow_infinity=False).map(repr) | st.from_regex(
+    r"-?(0|[1-9][0-9]{0,19})(\.[0-9]{1,20})?([eE][+-]?[0-9]{1,3})?", fullmatch=True
+)
 
 
 @given(st.lists(st.tuples(NUMBER_TEXTS, NUMBER_TEXTS), min_size=1, max_size=40))
@@ -101,6 +103,10 @@ def test_a_slice_begins_within_the_text_of_the_whole_array():
         ('{"a":"\\u0031"}', 1.0),
         ('{"b":{"a":5},"a":1}', 1.0),
         ('{"b":["a",{"a":5}],"a":1}', 1.0),
+        ('{"a":1,"b":[1]}', 1.0),
+        ('{"a":1,"b":2 }', 1.0),
+        ('{"a":1,}', math.nan),
+        ('{"a":1,"b"}', math.nan),
         ('{"a":[1]}', math.nan),
         ('{"a":1', math.nan),
         ('{"a"}', math.nan),
@@ -149,7 +155,10 @@ def test_an_object_that_is_null_has_no_numbers_whatever_text_it_hides():
 PIECES = st.sampled_from([*'{}[]":,-.0123456789eEtfn\\ ä', '"a"', '"a":', '{"a":', "true", "null", '"b":"x"'])
 
 
-@given(st.lists(PIECES, max_size=30).map("".join) | st.binary(max_size=30))
+TEXTS = st.lists(PIECES, max_size=30).map("".join)
+
+
+@given(TEXTS.map('{{"{}}}'.format) | TEXTS.map('{{"a":{}}}'.format) | TEXTS | st.binary(max_size=30))
 def test_no_text_is_read_behind_its_end(text):
     """Without compilation, to read there raises an error."""
     text = text if isinstance(text, bytes) else text.encode()

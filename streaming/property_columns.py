@@ -248,4 +248,5 @@ def _values(text, names):
     except orjson.JSONDecodeError:
         told = {}
     values = [told.get(name) if isinstance(told, dict) else None for name in names]
-    return [None if isinstance(value, list | dict | None) else str(value).lower() for value in values]
+    values = [None if isinstance(value, list | dict) else value for value in values]
+    return [value if value is None or isinstance(value, str) else str(value).lower() for value in values]

@@ -20,7 +20,7 @@ KEYS = ["a", "b", "ä", 'c"', "d,e", "f:g", ""]
 KINDS = st.sampled_from([pa.string(), pa.large_string(), pa.string_view()])
 NUMBERS = st.one_of(st.integers(-(2**60), 2**60), st.floats(allow_nan=False, allow_infinity=False), st.just(-0.0))
 OTHERS = st.sampled_from(
-    ["7", "-1.5e3", "true", "x", "1,5", ',"a":5', '5,"b":6', "", None, True, False, [7, 8], {"a": 9}]
+    ["7", "-1.5e3", "true", "True", "x", "1,5", ',"a":5', '5,"b":6', "", None, True, False, [7, 8], {"a": 9}]
 )
 
 
@@ -153,11 +153,7 @@ def test_an_object_that_is_null_has_no_numbers_whatever_text_it_hides():
 
 
 PIECES = st.sampled_from([*'{}[]":,-.0123456789eEtfn\\ ä', '"a"', '"a":', '{"a":', "true", "null", '"b":"x"'])
-
-
 TEXTS = st.lists(PIECES, max_size=30).map("".join)
-
-
 BEGINNINGS = st.sampled_from(['{{"{}}}', '{{"a":{}}}', '{{"a":"{}}}', '{{"c":"{}}}'])
 
 

@@ -5,7 +5,7 @@ plugin prints the slowest tests, the total of each room (the folders of ``tests`
 took much longer than before, which of them did. Tests that took long and are not marked ``long`` are printed by any run.
 """
 
-import defaultdict
+from collections import defaultdict
 from pathlib import Path
 from xml.etree import ElementTree
 

@@ -1,6 +1,7 @@
 """A query that emits membership tells the `+` and `-` of its twin that emits changes, and nothing else."""
 
 from dataclasses import replace
+from functools import partial
 
 import pyarrow as pa
 import pytest
@@ -15,9 +16,19 @@ AREA = {"lo": [-5, -5], "hi": [5, 5]}
 
 
 class Twins(Engine):
-    """Registers a twin beside each query, compares what both are told, and shows the queries alone."""
+    """Registers a twin beside each query, compares what both are told, and shows the queries alone.
 
-    seen: set = set()
+    Parameters
+    ----------
+    *layout, **more
+        As `Engine` takes them.
+    reasons : set
+        Takes the reasons of all changes.
+    """
+
+    def __init__(self, *layout, reasons, **more):
+        super().__init__(*layout, **more)
+        self.reasons = reasons
 
     def run(self, elements, control):
         twins = [self.twin(entry) for entry in control if entry["op"] in ("register", "cancel")]
@@ -28,7 +39,7 @@ class Twins(Engine):
             assert in_order(row | {"query": row["query"] + TWIN} for row in membership) == in_order(
                 row for row in told if row["query"] >= TWIN
             )
-        Twins.seen |= {code for fragment in fragments for code in fragment.changes["reason"].to_pylist()}
+        self.reasons.update(code for fragment in fragments for code in fragment.changes["reason"].to_pylist())
         return [without_twins(fragment) for fragment in fragments]
 
     @staticmethod
@@ -54,11 +65,11 @@ def without_twins(fragment):
 @pytest.mark.long
 @pytest.mark.parametrize("histories", [test_continuous_queries, test_joins, test_stream_joins])
 def test_twins_are_told_alike_but_for_what_stays_in_any_cut_and_layout(histories, monkeypatch):
-    monkeypatch.setattr(histories, "Engine", Twins)
-    monkeypatch.setattr(Twins, "seen", set())
+    reasons = set()
+    monkeypatch.setattr(histories, "Engine", partial(Twins, reasons=reasons))
     for seed in range(6):
         histories.play_seed(seed)
-    assert QUIET_HANDOFF in Twins.seen
+    assert QUIET_HANDOFF in reasons
 
 
 @pytest.fixture

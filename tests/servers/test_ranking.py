@@ -15,7 +15,7 @@ QUIET = {4, 9}
 SIGNS = {ENTERED: (False, True), STAYED: (True, True), LEFT: (True, False)}
 
 
-def searches_of(ids, shifted, carried, nearest):
+def searches_of(ids, shifted, carried, nearest, places):
     """The queries `ids` in a plane; `nearest` searches among all objects, by brute force."""
     plans = [parse_plan({"stream": "s", "kind": "knn", "around": {"at": [0, 0]}, "k": K[q]}, PLANE) for q in ids]
     reach = np.where([q in carried for q in ids], np.inf, 4.0)
@@ -31,7 +31,7 @@ def searches_of(ids, shifted, carried, nearest):
         10,
         nearest,
         lambda positions, keys: np.array(
-            [way(ids[p], k) for p, k in zip(positions.tolist(), keys.tolist(), strict=True)]
+            [places[ids[p], k] for p, k in zip(positions.tolist(), keys.tolist(), strict=True)]
         ),
         lambda ranked, seconds: None,
         np.array([q in QUIET for q in ids], dtype=bool),
@@ -43,13 +43,6 @@ def candidates(triples):
     return Candidates(np.array(query, np.int64), np.array(key, np.int64), np.array(distance, np.float64))
 
 
-places: dict[tuple[int, int], float] = {}
-
-
-def way(query, key):
-    return places[query, key]
-
-
 def answer(found, query):
     """The members of a query's answer with their distances and ranks, by brute force: key -> (distance, rank)."""
     ordered = sorted((distance, key) for (q, key), distance in found.items() if q == query)
@@ -59,7 +52,6 @@ def answer(found, query):
 @given(st.integers(0, 2**32 - 1))
 def test_answers_and_changes_are_those_of_sorting_everything(seed):
     rng, ranking, found, before = np.random.default_rng(seed), Ranking.none(), {}, {}
-    places.clear()
     for _ in range(6):
         ids = sorted(q for q in K if rng.random() < 0.8)
         news = {q for q in ids if q not in before}
@@ -82,8 +74,6 @@ def test_answers_and_changes_are_those_of_sorting_everything(seed):
             added += [(query, key, inside[key]) for key in told]
             moved += [key in touched for key in told]
             now |= {(query, key): distance for key, distance in inside.items()}
-        places.clear()
-        places.update(now)
 
         def nearest(positions, radius, ids=ids, now=now):
             wanted = {ids[p] for p in positions.tolist()}
@@ -95,7 +85,7 @@ def test_answers_and_changes_are_those_of_sorting_everything(seed):
             Partial(candidates(removed) if not part else Candidates.none(), *sent(added, moved, rows))
             for part, rows in enumerate((order[:cut], order[cut:]))
         ]
-        ranking, changes, _ = step(ranking, partials, searches_of(ids, shifted, carried, nearest))
+        ranking, changes, _ = step(ranking, partials, searches_of(ids, shifted, carried, nearest, now))
         expected = {query: answer(now, query) for query in ids}
         assert {query: of(ranking, query) for query in ids} == expected
         check(changes, before, expected)

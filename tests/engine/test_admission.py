@@ -105,6 +105,11 @@ def test_every_kind_has_a_share():
     assert ((share >= 0) & (share <= 1)).all() and len(share) == len(KINDS)
 
 
+def test_the_answers_of_nearest_neighbours_count_as_small():
+    nearest = [parse_plan(plan) for plan in (PLANS["knn"], PLANS["knn"] | {"around": {"key": "a"}})]
+    assert (shares(nearest, ships(), EARTH) < 0.02).all()
+
+
 def test_a_rule_costs_what_the_answers_that_it_names_cost():
     registry, _ = Registry(EARTH).apply(entries_of([EVERYTHING, NOTHING], first=1))
     for query, most in ((1, 1), (2, 20)):

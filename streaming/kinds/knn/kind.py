@@ -69,8 +69,11 @@ class NearestKind(Kind[NearestPlan]):
     def focus(self, plan: NearestPlan) -> Focus:
         return plan.focus
 
+    def reach(self, plan: NearestPlan) -> float:
+        return 0.0
 
-def _whole_number(value, name, most):
+
+def _whole_number(value: Any, name: str, most: int) -> int:
     if isinstance(value, bool) or not isinstance(value, int | float) or value not in range(1, most + 1):
         raise InvalidPlan(
             "%(name)s must be a whole number of 1 to %(most)s; got %(value)s",
@@ -79,6 +82,3 @@ def _whole_number(value, name, most):
             value=f"{value!r:.200}",
         )
     return int(value)
-
-    def reach(self, plan: NearestPlan) -> float:
-        return 0.0

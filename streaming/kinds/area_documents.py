@@ -10,6 +10,7 @@ OGC 06-103r4 (simple features), section 6.1.11: which polygons are valid.
 
 import itertools
 import sys
+from collections.abc import Iterable
 from typing import Any
 
 import shapely
@@ -61,6 +62,7 @@ def parse_area_value(value: Any, name: str, space: Space) -> tuple[Box | None, t
     if value is None:
         return None, ()
     keys = set(value) if isinstance(value, dict) else set()
+    shape: AreaShape
     if "type" in keys:
         shape = _polygons(value, name, space)
     elif "circle" in keys or "corridor" in keys:
@@ -76,7 +78,7 @@ def parse_area_value(value: Any, name: str, space: Space) -> tuple[Box | None, t
     return space.corners(*envelope(shape)), (AreaFilter(shape),)
 
 
-def _corners(places, name, space):
+def _corners(places: list[Place], name: str, space: Space) -> None:
     """Check that places lie in the space: longitudes begin within it, and span at most a turn, as those of boxes."""
     low, high = (list(map(pick, zip(*places, strict=True))) for pick in (min, max))
     try:
@@ -85,7 +87,7 @@ def _corners(places, name, space):
         raise InvalidPlan.of(error, name) from None
 
 
-def _polygons(value, name, space):
+def _polygons(value: dict[str, Any], name: str, space: Space) -> PolygonArea:
     if space.n < 2:
         raise InvalidPlan(
             "%(name)s: a polygon needs a space of two dimensions or more; got %(name_2)s",
@@ -130,7 +132,7 @@ def polygons_geometry(shape: PolygonArea) -> shapely.Geometry:
     return made[0] if len(made) == 1 else shapely.MultiPolygon(made)
 
 
-def _ring(ring, name):
+def _ring(ring: list[Any], name: str) -> tuple[Place, ...]:
     places = _places(ring, gettext("%(name)s: a vertex") % {"name": name})
     if places[0] != places[-1]:
         raise InvalidPlan(
@@ -142,7 +144,7 @@ def _ring(ring, name):
     return places
 
 
-def _measured(value, name, space):
+def _measured(value: dict[str, Any], name: str, space: Space) -> CircleArea | CorridorArea:
     form = "circle" if "circle" in value else "corridor"
     keys = ("center", "radius_m") if form == "circle" else ("line", "width_m")
     inner = value[form]
@@ -173,7 +175,7 @@ def _measured(value, name, space):
     return CorridorArea(line, length)
 
 
-def _check_count(lists, name, fewest):
+def _check_count(lists: list[Any], name: str, fewest: int) -> None:
     """Check how many places each of some lists has, and all of them together."""
     for places in lists:
         if not isinstance(places, list) or len(places) < fewest:
@@ -191,7 +193,7 @@ def _check_count(lists, name, fewest):
         )
 
 
-def _places(places, name) -> tuple[Place, ...]:
+def _places(places: list[Any], name: str) -> tuple[Place, ...]:
     # Without a look at each number: programs register thousands of shapes.
     if all(type(place) is list and len(place) == 2 for place in places):
         flat = list(itertools.chain.from_iterable(places))
@@ -201,7 +203,7 @@ def _places(places, name) -> tuple[Place, ...]:
     return tuple(_place(place, name) for place in places)
 
 
-def _place(place, name) -> Place:
+def _place(place: Any, name: str) -> Place:
     if not isinstance(place, list) or len(place) != 2:
         raise InvalidPlan("%(name)s must be a list of 2 numbers; got %(place)s", name=name, place=f"{place!r:.200}")
     first, second = (parse_number(number, gettext("%(name)s: a coordinate") % {"name": name}) for number in place)
@@ -225,5 +227,5 @@ def area_document(shape: AreaShape) -> dict[str, Any]:
     return {"type": "MultiPolygon", "coordinates": polygons}
 
 
-def _lists(places):
+def _lists(places: Iterable[Place]) -> list[list[float]]:
     return list(map(list, places))

@@ -107,7 +107,7 @@ def parse_focus(around: Any, stream: str, space: Space) -> Focus:
     return Focus(stream=focal, key=parse_text(around["key"], "around: key"))
 
 
-def _place(at, space):
+def _place(at: Any, space: Space) -> tuple[float, ...]:
     dimensions = min(2, space.n)
     if not isinstance(at, list) or len(at) != dimensions or None in at:
         raise InvalidPlan(
@@ -142,11 +142,11 @@ def parse_length(value: Any, name: str, space: Space) -> float:
     return parse_number(value, name, above=0.0, hi=_longest(space))
 
 
-def _longest(space):
+def _longest(space: Space) -> float:
     return MAX_METRES if space.geographic else math.inf
 
 
-def _rectangle(widths, fixed, space):
+def _rectangle(widths: Any, fixed: bool, space: Space) -> Rectangle:
     if not isinstance(widths, list) or not 1 <= len(widths) <= space.n:
         raise InvalidPlan(
             "around: half_widths must be a list of 1 to %(n)s numbers or null; got %(widths)s",
@@ -168,7 +168,7 @@ def _rectangle(widths, fixed, space):
     return Rectangle(tuple(parsed))
 
 
-def _carried(polygon, space):
+def _carried(polygon: Any, space: Space) -> Carried:
     return Carried(parse_ring(polygon, "around: polygon", space, _offsets))
 
 
@@ -215,7 +215,7 @@ def parse_ring(
     return ring
 
 
-def _offsets(numbers, name, space):
+def _offsets(numbers: list[Any], name: str, space: Space) -> tuple[float, float]:
     longest = _longest(space)
     east, north = (
         parse_number(offset, gettext("%(name)s: an offset") % {"name": name}, lo=-longest, hi=longest)

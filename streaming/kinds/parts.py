@@ -158,7 +158,7 @@ def box_document(box: Box, space: Space) -> dict[str, Any]:
     return {"lo": [_bound(value) for value in lo[:bounded]], "hi": [_bound(value) for value in hi[:bounded]]}
 
 
-def _bound(value):
+def _bound(value: float) -> float | None:
     return value if math.isfinite(value) else None
 
 
@@ -173,7 +173,7 @@ def parse_transform(steps: Any, space: Space) -> tuple[Enlargement, ...]:
     return tuple(_enlargement(step, space) for step in steps)
 
 
-def _enlargement(step, space):
+def _enlargement(step: Any, space: Space) -> Enlargement:
     if not isinstance(step, dict) or len(step) != 1 or next(iter(step)) not in ENLARGEMENTS:
         raise InvalidPlan(
             "an enlargement must be an object with one of %(enlargements)s; got %(step)s",
@@ -251,7 +251,9 @@ def parse_filters(
     return tuple(_filter(entry, name, space, forms) for entry in filters)
 
 
-def _filter(entry, name, space, forms):
+def _filter(
+    entry: Any, name: str, space: Space, forms: tuple[str, ...]
+) -> KeyFilter | KeysFilter | BoxFilter | UserFilter:
     form = next((form for form in forms if form in entry), None) if isinstance(entry, dict) else None
     if form is None or set(entry) - {form, *(["argument"] if form == "udf" else [])}:
         raise InvalidPlan(
@@ -281,7 +283,7 @@ def _filter(entry, name, space, forms):
     return UserFilter(parse_text(entry["udf"], f"{name}: udf"), argument)
 
 
-def _keys(keys, name):
+def _keys(keys: Any, name: str) -> tuple[str, ...]:
     if not isinstance(keys, list) or not 1 <= len(keys) <= MAX_KEYS:
         raise InvalidPlan(
             "%(name)s must be a list of 1 to %(max_keys)s keys; got %(keys)s",

@@ -90,7 +90,7 @@ class AggregateKind(Kind[AggregatePlan]):
         return _of(plan).reach(plan.range)
 
 
-def _of(plan):
+def _of(plan: AggregatePlan) -> Kind[Any]:
     """Return the kind of the range query of an aggregate."""
     return next(kind for kind in _RANGES if kind.plan_class is type(plan.range))
 
@@ -124,11 +124,11 @@ def parse_aggregate(document: Any, space: Space) -> Aggregate:
     return Aggregate(function, thresholds=_thresholds(document.get("thresholds", [])), **texts)
 
 
-def _text(document, name):
+def _text(document: dict[str, Any], name: str) -> str:
     return "" if document.get(name) is None else parse_text(document[name], f"aggregate: {name}")
 
 
-def _thresholds(documents):
+def _thresholds(documents: Any) -> tuple[Threshold, ...]:
     if not isinstance(documents, list) or len(documents) > MAX_THRESHOLDS:
         raise InvalidPlan(
             "thresholds must be a list of at most %(max_thresholds)s objects; got %(documents)s",
@@ -142,7 +142,7 @@ def _thresholds(documents):
     return thresholds
 
 
-def _threshold(document):
+def _threshold(document: Any) -> Threshold:
     if not isinstance(document, dict):
         raise InvalidPlan(
             "a threshold must be an object with above or below; got %(document)s", document=f"{document!r:.200}"
@@ -168,6 +168,6 @@ def aggregate_document(aggregate: Aggregate) -> dict[str, Any]:
     return document
 
 
-def _threshold_document(threshold):
+def _threshold_document(threshold: Threshold) -> dict[str, Any]:
     limit = {"below": threshold.below} if threshold.above is None else {"above": threshold.above}
     return limit | ({"for_s": threshold.for_s} if threshold.for_s else {})

@@ -45,7 +45,9 @@ class Threshold:
         >>> Threshold(above=20.0).name, Threshold(below=0.5, for_s=300.0).name
         ('above 20', 'below 0.5 for 300 s')
         """
-        limit = f"below {_number(self.below)}" if self.above is None else f"above {_number(self.above)}"
+        word, value = ("below", self.below) if self.above is None else ("above", self.above)
+        assert value is not None, "a threshold has one of the two"
+        limit = f"{word} {_number(value)}"
         return f"{limit} for {_number(self.for_s)} s" if self.for_s else limit
 
 
@@ -118,6 +120,6 @@ class AggregatePlan:
         return self.range.emit
 
 
-def _number(value):
+def _number(value: float) -> str:
     """Return a number as people write it: 20 for 20.0."""
     return repr(float(value)).removesuffix(".0")

@@ -77,7 +77,7 @@ def duration(seconds: float) -> str:
     )
 
 
-def _away_from(document):
+def _away_from(document: Any) -> AwayFrom | None:
     """Return what the key `away_from` describes; None without it."""
     if document is None:
         return None

@@ -38,5 +38,5 @@ def definitions() -> dict[str, Schema]:
     return {"partners": schema}
 
 
-def _is(predicate):
+def _is(predicate: str) -> Schema:
     return {"properties": {"predicate": {"const": predicate}}, "required": ["predicate"]}

@@ -72,7 +72,7 @@ class MovingRangeKind(Kind[MovingRangePlan]):
         return shape_reach(plan.shape)
 
 
-def _about(around, unit):
+def _about(around: dict[str, Any], unit: str) -> str:
     """Return the range about a focus as text."""
     focus = words.focus(around)
     if "radius" in around:

@@ -160,7 +160,7 @@ def limit_in_words(below: float | None, above: float | None) -> str:
     return gettext("above %(limit)s") % {"limit": f"{above:.15g}"}
 
 
-def _parse_query(value, name):
+def _parse_query(value: Any, name: str) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
         raise InvalidPlan(
             "%(name)s: query must be the number of a query; got %(value)s", name=name, value=f"{value!r:.80}"
@@ -168,7 +168,7 @@ def _parse_query(value, name):
     return value
 
 
-def _parse_number(operator, document, name):
+def _parse_number(operator: str, document: Any, name: str) -> Condition:
     """Return the term about a number of a whole answer."""
     if not isinstance(document, dict):
         raise InvalidPlan(
@@ -189,8 +189,9 @@ def _parse_number(operator, document, name):
     group = document.get("group")
     if group is not None:
         group = parse_text(group, f"{name}: group")
-    return Condition(operator, query=_parse_query(document.get("query"), name), **{named[0]: limit}, group=group)
+    below, above = (limit, None) if named == ["below"] else (None, limit)
+    return Condition(operator, query=_parse_query(document.get("query"), name), below=below, above=above, group=group)
 
 
-def _limit(condition):
+def _limit(condition: Condition) -> dict[str, float | None]:
     return {"above": condition.above} if condition.below is None else {"below": condition.below}

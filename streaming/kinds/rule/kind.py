@@ -102,7 +102,7 @@ class RuleKind(Kind[RulePlan]):
         return plan.queries
 
 
-def _rate(document):
+def _rate(document: Any) -> Rate | None:
     if document is None:
         return None
     if not isinstance(document, dict):

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime, time, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -60,7 +60,7 @@ class Schedule:
                 yield _us(day, self.begin, zone), _us(day, self.end + MINUTES_A_DAY * (self.end <= self.begin), zone)
 
 
-def _us(day, minutes, zone):
+def _us(day: date, minutes: int, zone: ZoneInfo) -> int:
     """Return the time at which the clocks of a zone show some minutes of a day."""
     days, minutes = divmod(minutes, MINUTES_A_DAY)
     local = datetime.combine(day + timedelta(days=days), time(*divmod(minutes, 60)), zone)
@@ -115,7 +115,7 @@ def in_words(document: dict[str, Any]) -> str:
     }
 
 
-def _minutes(value, key):
+def _minutes(value: Any, key: str) -> int:
     parts = value.split(":") if isinstance(value, str) else ()
     if len(parts) == 2 and all(len(part) == 2 and part.isdecimal() for part in parts):
         hours, minutes = map(int, parts)

@@ -272,8 +272,8 @@ class Form:
     needed: tuple[str, ...] = ()
 
 
-def _integer(most):
-    def parse(value, name):
+def _integer(most: int) -> Callable[[Any, str], int]:
+    def parse(value: Any, name: str) -> int:
         if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= most:
             raise InvalidPlan(
                 "%(name)s must be an integer from 1 to %(most)s; got %(value)s",
@@ -286,7 +286,7 @@ def _integer(most):
     return parse
 
 
-def _names(value, name, least=1, most=MAX_FEATURES):
+def _names(value: Any, name: str, least: int = 1, most: int = MAX_FEATURES) -> tuple[str, ...]:
     """Return the names of features in a list, each of which may be there only once."""
     rule = (
         gettext("exactly %(least)s") % {"least": least}
@@ -308,7 +308,7 @@ def _names(value, name, least=1, most=MAX_FEATURES):
     return names
 
 
-def _values(value, name):
+def _values(value: Any, name: str) -> tuple[float, ...]:
     """Return the numbers of a list."""
     if not isinstance(value, list) or len(value) > MAX_FEATURES:
         raise InvalidPlan(
@@ -319,11 +319,11 @@ def _values(value, name):
     return tuple(parse_number(number, name) for number in value)
 
 
-def _choice(choices):
+def _choice(choices: tuple[str, ...]) -> Callable[[Any, str], str]:
     return lambda value, name: parse_choice({name: value}, name, choices)
 
 
-def _above(limit, hi):
+def _above(limit: float, hi: float) -> Callable[[Any, str], float]:
     return lambda value, name: parse_number(value, name, above=limit, hi=hi)
 
 
@@ -365,7 +365,7 @@ def parse_asks(value: Any) -> tuple[Ask, ...]:
     return tuple(_ask(entry) for entry in value)
 
 
-def _ask(document) -> Ask:
+def _ask(document: Any) -> Ask:
     if not isinstance(document, dict) or "question" not in document:
         raise InvalidPlan(
             "ask: an entry must be an object with a question; got %(document)s", document=f"{document!r:.200}"
@@ -385,21 +385,21 @@ def _ask(document) -> Ask:
     return ask
 
 
-def _check_contrast(ask):
+def _check_contrast(ask: Contrast) -> None:
     if ask.statistic == "correlation" and len(ask.features) < 2:
         raise InvalidPlan(
             "contrast: correlation needs 2 features or more; got %(features)s", features=", ".join(ask.features)
         )
 
 
-def _check_density(ask):
+def _check_density(ask: Density) -> None:
     if ask.lo is None and ask.hi is None:
         raise InvalidPlan("density must have lo or hi or both; got none")
     if ask.lo is not None and ask.hi is not None and ask.lo > ask.hi:
         raise InvalidPlan("density: lo must not exceed hi; got %(lo)g > %(hi)g", lo=ask.lo, hi=ask.hi)
 
 
-def _check_member(ask):
+def _check_member(ask: Member) -> None:
     named = given(vars(ask), ("value", "text"))
     if len(named) != 1:
         raise InvalidPlan(
@@ -409,7 +409,7 @@ def _check_member(ask):
         )
 
 
-def _check_regression(ask):
+def _check_regression(ask: Regression) -> None:
     if set(ask.features) & set(ask.by):
         raise InvalidPlan(
             "regression: a feature must not be predicted by itself; got %(features)s twice",
@@ -423,7 +423,7 @@ def _check_regression(ask):
         )
 
 
-def _check_cells(ask):
+def _check_cells(ask: Cells) -> None:
     if ask.statistic != "count" and not ask.features:
         raise InvalidPlan("cells: %(statistic)s needs a feature; got none", statistic=ask.statistic)
 

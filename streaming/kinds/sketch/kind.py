@@ -5,10 +5,10 @@ from typing import Any
 from streaming.errors import InvalidPlan
 from streaming.kinds.base import Evaluation, Kind
 from streaming.kinds.fields import box_of, opening, parse_stream, whole
-from streaming.kinds.parts import check_keys, given, parse_number, parse_text
+from streaming.kinds.parts import Box, check_keys, given, parse_number, parse_text
 from streaming.kinds.schema import of_kind
 from streaming.kinds.sketch.asks import ask_document, parse_asks
-from streaming.kinds.sketch.places import parse_place
+from streaming.kinds.sketch.places import Ring, parse_place
 from streaming.kinds.sketch.plan import (
     MAX_RANGES,
     OTHER_KEYS,
@@ -19,7 +19,7 @@ from streaming.kinds.sketch.plan import (
     SketchPlan,
 )
 from streaming.kinds.sketch.schema import definition, definitions
-from streaming.kinds.sketch.times import parse_times, times_document
+from streaming.kinds.sketch.times import Times, parse_times, times_document
 from streaming.kinds.sketch.words import described
 from streaming.language import gettext
 from streaming.spaces import Space
@@ -87,7 +87,7 @@ class SketchKind(Kind[SketchPlan]):
         return Evaluation.SKETCH
 
 
-def _ranges(documents):
+def _ranges(documents: Any) -> tuple[FeatureRange, ...]:
     if not isinstance(documents, list) or len(documents) > MAX_RANGES:
         raise InvalidPlan(
             "ranges must be a list of at most %(max_ranges)s objects; got %(documents)s",
@@ -103,7 +103,7 @@ def _ranges(documents):
     return ranges
 
 
-def _range(document):
+def _range(document: Any) -> FeatureRange:
     if not isinstance(document, dict):
         raise InvalidPlan(
             "a range must be an object with a feature and its bounds; got %(document)s",
@@ -128,18 +128,18 @@ def _range(document):
     return found
 
 
-def _range_document(entry):
+def _range_document(entry: FeatureRange) -> dict[str, Any]:
     return {key: value for key in RANGE_KEYS if (value := getattr(entry, key)) is not None}
 
 
-def _place_document(place, space):
+def _place_document(place: SketchPlan | Other, space: Space) -> dict[str, Any]:
     """Return the keys of a place: those of a polygon, or of a box unless it is the whole space."""
     if place.polygon:
         return {"polygon": [list(vertex) for vertex in place.polygon]}
     return box_of(place.area, space, whole(space))
 
 
-def _other(document, place, time, space):
+def _other(document: Any, place: tuple[Box, Ring], time: Times, space: Space) -> Other | None:
     if document is None:
         return None
     if not isinstance(document, dict) or not given(document, OTHER_KEYS):
@@ -154,7 +154,7 @@ def _other(document, place, time, space):
     return Other(area, polygon, time)
 
 
-def _other_document(plan, space):
+def _other_document(plan: SketchPlan, space: Space) -> dict[str, Any]:
     """Return what the other selection has besides what it shares with the selection."""
     other = plan.other
     if other is None:

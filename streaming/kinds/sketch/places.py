@@ -41,12 +41,12 @@ def parse_place(document: dict[str, Any], what: str, space: Space) -> tuple[Box,
     return None if box is None else (box, ())
 
 
-def _vertex(numbers, name, _):
+def _vertex(numbers: list[Any], name: str, _: Space) -> tuple[float, float]:
     first, second = (parse_number(value, gettext("%(name)s: a coordinate") % {"name": name}) for value in numbers)
     return first, second
 
 
-def _about(ring, name, space):
+def _about(ring: Ring, name: str, space: Space) -> Box:
     """Return the box about a ring, which must lie in the space."""
     columns = list(zip(*ring, strict=True))
     try:

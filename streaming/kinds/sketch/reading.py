@@ -8,6 +8,7 @@ Synopsis (2017), section 3.5: queries in a format like SQL.
 """
 
 import functools
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from lark import Lark, Token, Transformer, UnexpectedCharacters, UnexpectedToken, v_args
@@ -18,6 +19,10 @@ from streaming.kinds.sketch.grammar import GRAMMAR, WORDS
 from streaming.language import gettext, thousands
 
 MAX_CHARACTERS = 100_000
+# What a term of the grammar becomes: the token that it begins with, for messages, and the value.
+Read = tuple[Token, Any]
+Numbers = list[float]
+Bounds = list[float | None]
 _SECONDS = {"second": 1, "minute": 60, "hour": 3_600, "day": 86_400, "week": 604_800}
 
 
@@ -56,7 +61,8 @@ def document_of(text: str) -> dict[str, Any]:
         offset = len(text) if error.token.type == "$END" else error.token.start_pos
         raise _unexpected(text, offset, error.accepts or error.expected) from None
     except UnexpectedCharacters as error:
-        raise _unexpected(text, error.pos_in_stream, error.allowed) from None
+        # The constructor sets the offset, which the class declares as None.
+        raise _unexpected(text, error.pos_in_stream, error.allowed) from None  # type: ignore[arg-type]
     return document
 
 
@@ -65,7 +71,7 @@ def _parser() -> Lark:
     return Lark(GRAMMAR, parser="lalr", transformer=_Documents(), maybe_placeholders=False)
 
 
-def _unexpected(text, offset, expected):
+def _unexpected(text: str, offset: int, expected: Iterable[str]) -> InvalidPlan:
     """Return the error about what the text has at an offset, where terminals of the grammar are expected."""
     words = sorted({gettext(WORDS[terminal]) for terminal in expected})
     wanted = gettext(" or ").join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words) or gettext(
@@ -80,12 +86,12 @@ def _unexpected(text, offset, expected):
     )
 
 
-def _misplaced(line: int, column: int, words: str) -> InvalidPlan:
+def _misplaced(line: int | None, column: int | None, words: str) -> InvalidPlan:
     """Return the error about a place in a text; line and column are counted from 1."""
     return InvalidPlan("line %(line)s, column %(column)s: %(words)s", line=line, column=column, words=words)
 
 
-def _twice(token, words):
+def _twice(token: Token, words: str) -> InvalidPlan:
     return _misplaced(
         token.line, token.column, gettext("%(words)s must be given once; got it twice") % {"words": words}
     )
@@ -95,19 +101,19 @@ def _twice(token, words):
 class _Documents(Transformer):
     """Makes the JSON document of a plan from its text."""
 
-    def start(self, asks, stream, *parts):
+    def start(self, asks: list[dict[str, Any]], stream: Read, *parts: dict[str, Any]) -> dict[str, Any]:
         document = {"stream": stream[1], "kind": "sketch", "ask": asks}
         for part in parts:
             document |= part
         return document
 
-    def everything(self, _):
+    def everything(self, _: Token) -> list[dict[str, Any]]:
         return [{"question": "select"}]
 
-    def asks(self, *asks):
+    def asks(self, *asks: dict[str, Any]) -> list[dict[str, Any]]:
         return list(asks)
 
-    def ask(self, question, *arguments):
+    def ask(self, question: Token, *arguments: Any) -> dict[str, Any]:
         if question.lower() not in QUESTIONS:
             raise _misplaced(
                 question.line,
@@ -121,108 +127,108 @@ class _Documents(Transformer):
                 _add_argument(document, *argument)
         return document
 
-    def feature(self, name):
+    def feature(self, name: Read) -> tuple[Token, str, str]:
         return name[0], "features", name[1]
 
-    def option(self, key, value):
+    def option(self, key: Token, value: Any) -> tuple[Token, str, Any]:
         return key, str(key), value[1] if isinstance(value, tuple) else value
 
-    def literal(self, value):
+    def literal(self, value: Read) -> tuple[Token, str, Any]:
         return value[0], "text" if value[0].type == "TEXT" else "value", value[1]
 
-    def word(self, token):
+    def word(self, token: Token) -> str:
         return str(token)
 
-    def list(self, *items):
+    def list(self, *items: Read) -> list[Any]:
         return [item[1] for item in items]
 
-    def where(self, *conditions):
+    def where(self, *conditions: Read) -> dict[str, Any]:
         return _selection(conditions)
 
-    def against(self, *conditions):
+    def against(self, *conditions: Read) -> dict[str, Any]:
         return {"other": _selection(conditions)}
 
-    def confidence(self, number):
+    def confidence(self, number: Read) -> dict[str, Any]:
         return {"confidence": number[1]}
 
-    def once(self):
+    def once(self) -> dict[str, Any]:
         return {"once": True}
 
-    def within(self, token, place):
+    def within(self, token: Token, place: dict[str, Any]) -> Read:
         return token, place
 
-    def polygon(self, *vertices):
+    def polygon(self, *vertices: Numbers) -> dict[str, Any]:
         return {"polygon": list(vertices)}
 
-    def box(self, lo, hi):
+    def box(self, lo: Bounds, hi: Bounds) -> dict[str, Any]:
         return {"area": {"lo": lo, "hi": hi}}
 
-    def vertex(self, *numbers):
+    def vertex(self, *numbers: Read) -> Numbers:
         return [number[1] for number in numbers]
 
-    def corner(self, *bounds):
+    def corner(self, *bounds: tuple[Token | None, float | None]) -> Bounds:
         return [bound[1] for bound in bounds]
 
-    def nothing(self):
+    def nothing(self) -> tuple[None, None]:
         return None, None
 
-    def times(self, *parts):
+    def times(self, *parts: Read) -> Read:
         ranges = [part for part in parts if part[0].type == "TIME"]
         return ranges[0][0], {"time": {"ranges": [entry for _, entry in ranges]} | _zone(parts[len(ranges) :])}
 
-    def from_to(self, token, start, end):
+    def from_to(self, token: Token, start: Read, end: Read) -> Read:
         return token, {"from": start[1], "to": end[1]}
 
-    def from_on(self, token, _, start):
+    def from_on(self, token: Token, _: Token, start: Read) -> Read:
         return token, {"from": start[1]}
 
-    def until(self, token, _, end):
+    def until(self, token: Token, _: Token, end: Read) -> Read:
         return token, {"to": end[1]}
 
-    def last(self, token, number, unit, *zone):
+    def last(self, token: Token, number: Read, unit: Token, *zone: Read) -> Read:
         last_s = number[1] * _SECONDS[unit.lower().removesuffix("s")]
         return token, {"time": {"last_s": last_s} | _zone(zone)}
 
-    def daily(self, token, start, end, *zone):
+    def daily(self, token: Token, start: Read, end: Read, *zone: Read) -> Read:
         return token, {"time": {"daily": {"from": start[1], "to": end[1]}} | _zone(zone)}
 
-    def anytime(self, token, *zone):
+    def anytime(self, token: Token, *zone: Read) -> Read:
         return token, {"time": _zone(zone)}
 
-    def zone(self, text):
+    def zone(self, text: Read) -> Read:
         return text
 
-    def above(self, name, comparison, number):
+    def above(self, name: Read, comparison: Token, number: Read) -> Read:
         return name[0], _bounded(name, **{"above" if comparison == ">" else "lo": number[1]})
 
-    def below(self, name, comparison, number):
+    def below(self, name: Read, comparison: Token, number: Read) -> Read:
         return name[0], _bounded(name, **{"below" if comparison == "<" else "hi": number[1]})
 
-    def between(self, name, low, high):
+    def between(self, name: Read, low: Read, high: Read) -> Read:
         return name[0], _bounded(name, lo=low[1], hi=high[1])
 
-    def equal(self, name, number):
+    def equal(self, name: Read, number: Read) -> Read:
         return name[0], _bounded(name, lo=number[1], hi=number[1])
 
-    def plain(self, token):
+    def plain(self, token: Token) -> Read:
         return token, str(token)
 
-    def quoted(self, token):
+    def quoted(self, token: Token) -> Read:
         return token, token[1:-1].replace('""', '"')
 
-    def number(self, token):
+    def number(self, token: Token) -> Read:
         return token, int(token) if token.lstrip("+-").isdecimal() else float(token)
 
-    def text(self, token):
+    def text(self, token: Token) -> Read:
         return token, token[1:-1].replace("''", "'")
 
 
-def _zone(texts):
+def _zone(texts: Sequence[Read]) -> dict[str, Any]:
     """Return the key `zone`, if a text for it is there."""
     return {"zone": texts[0][1]} if texts else {}
 
 
-def _add_argument(document, token, key, value):
+def _add_argument(document: dict[str, Any], token: Token, key: str, value: Any) -> None:
     """Add an argument of a question to its document."""
     if key == "features":
         document.setdefault(key, []).append(value)
@@ -232,11 +238,11 @@ def _add_argument(document, token, key, value):
         document[key] = value
 
 
-def _bounded(name, **bounds):
+def _bounded(name: Read, **bounds: float) -> dict[str, Any]:
     return {"ranges": {name[1]: bounds}}
 
 
-def _selection(conditions):
+def _selection(conditions: Iterable[Read]) -> dict[str, Any]:
     """Return what conditions select, as keys of a document."""
     selected: dict[str, Any] = {}
     ranges: dict[str, dict[str, float]] = {}

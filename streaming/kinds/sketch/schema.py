@@ -69,12 +69,12 @@ def definitions() -> dict[str, Schema]:
     return _asks() | {"times": _times(), "feature_range": ranges, "other_selection": other}
 
 
-def _asks():
+def _asks() -> dict[str, Schema]:
     """Return the schema of each form of question, by name."""
     return {f"ask_{cls.__name__.lower()}": _form(cls) for cls in dict.fromkeys(form.plan for form in FORMS.values())}
 
 
-def _form(cls):
+def _form(cls: type) -> Schema:
     """Return the schema of one form of question."""
     forms = {name: form for name, form in FORMS.items() if form.plan is cls}
     least = min(form.least for form in forms.values())
@@ -88,43 +88,43 @@ def _form(cls):
     return schema | _RULES.get(cls, {})
 
 
-def _names(least, most):
+def _names(least: int, most: int) -> Schema:
     return {"type": "array", "minItems": least, "maxItems": most, "items": _NAME, "uniqueItems": True}
 
 
-def _asks_for(*questions):
+def _asks_for(*questions: str) -> Schema:
     return {"properties": {"question": {"enum": list(questions)}}, "required": ["question"]}
 
 
-def _has(key):
+def _has(key: str) -> Schema:
     return {"required": [key]}
 
 
-def _given(key):
+def _given(key: str) -> Schema:
     """Return the schema of an object in which a key has a value other than null."""
     return {"required": [key], "properties": {key: {"not": {"type": "null"}}}}
 
 
-def _not_both(some, other):
+def _not_both(some: str, other: str) -> Schema:
     return {"not": {"allOf": [_given(some), _given(other)]}}
 
 
-def _at_least(least):
+def _at_least(least: int) -> Schema:
     return {"required": ["features"], "properties": {"features": {"minItems": least}}}
 
 
-def _with_statistic(*statistics):
+def _with_statistic(*statistics: str) -> Schema:
     return {"required": ["statistic"], "properties": {"statistic": {"enum": list(statistics)}}}
 
 
-def _times():
+def _times() -> Schema:
     """Return the schema of times: an object whose keys are not the fields of the class."""
     range_sides = {"from": _instant("The first time"), "to": _instant("The end, which does not belong to the range")}
     daily_sides = {"from": _clock("The first second"), "to": _clock("The end, on the next day if it is not later")}
-    one = {"type": "object", "description": summary(TimeRange), "properties": range_sides}
+    one: Schema = {"type": "object", "description": summary(TimeRange), "properties": range_sides}
     one |= {"anyOf": [_has("from"), _has("to")], "additionalProperties": False}
-    daily = {"type": ["object", "null"], "properties": daily_sides, "required": ["from", "to"]}
-    properties = {
+    daily: Schema = {"type": ["object", "null"], "properties": daily_sides, "required": ["from", "to"]}
+    properties: dict[str, Schema] = {
         "ranges": {"type": ["array", "null"], "maxItems": MAX_TIME_RANGES, "items": one},
         "last_s": {"type": ["number", "null"], "minimum": 1e-6, "maximum": MAX_LAST_S},
         "daily": daily | {"additionalProperties": False},
@@ -139,11 +139,11 @@ def _times():
     }
 
 
-def _instant(words):
+def _instant(words: str) -> Schema:
     return {"type": "string", "description": f"{words}, in ISO 8601."}
 
 
-def _clock(words):
+def _clock(words: str) -> Schema:
     return {"type": "string", "description": f"{words}: HH:MM or HH:MM:SS, at most 24:00."}
 
 

@@ -111,7 +111,7 @@ class Times:
             return spans[:0]
         return _joined(_common(spans, _hours_us(self.daily, self.zone, first, end)))
 
-    def _spans_us(self, now_us):
+    def _spans_us(self, now_us: int) -> np.ndarray:
         """Return the absolute or relative times, without the hours of the day."""
         limits = np.iinfo(np.int64)
         if self.last_s is not None:
@@ -126,7 +126,7 @@ class Times:
         return np.array(spans, dtype=np.int64)
 
 
-def _joined(spans):
+def _joined(spans: np.ndarray) -> np.ndarray:
     """Return intervals (N, 2) in order, and as one where they overlap or touch."""
     if not len(spans):
         return spans.reshape(0, 2)
@@ -136,7 +136,7 @@ def _joined(spans):
     return np.column_stack([spans[begins, 0], ends[np.concatenate([begins[1:], [len(spans)]]) - 1]])
 
 
-def _common(some, others):
+def _common(some: np.ndarray, others: np.ndarray) -> np.ndarray:
     """Return what two sets of intervals have in common, each of which is in order and does not overlap."""
     first = np.searchsorted(others[:, 1], some[:, 0], side="right")
     count = np.maximum(0, np.searchsorted(others[:, 0], some[:, 1], side="left") - first)
@@ -147,7 +147,7 @@ def _common(some, others):
 
 
 @functools.lru_cache(maxsize=64)
-def _hours_us(daily, zone, first_us, end_us):
+def _hours_us(daily: Daily, zone: str, first_us: int, end_us: int) -> np.ndarray:
     """Return the hours of each day of a zone that may meet [first_us, end_us), as intervals (N, 2)."""
     first, last = (np.datetime64(us, "us").astype("datetime64[D]") for us in (first_us, end_us))
     # The first and the last day of a zone may be those before and after the days of UTC.
@@ -157,7 +157,7 @@ def _hours_us(daily, zone, first_us, end_us):
     return _joined(hours[hours[:, 0] < hours[:, 1]])
 
 
-def _instants_us(days, second, zone):
+def _instants_us(days: np.ndarray, second: int, zone: str) -> np.ndarray:
     """Return when the clocks of a zone show a second of each day; the first time if they show it twice.
 
     Where clocks are set forward beyond it, it is when they would have shown it.
@@ -167,7 +167,7 @@ def _instants_us(days, second, zone):
     return _shown(wall, zone).fill_null(day_before).to_numpy()
 
 
-def _shown(wall, zone):
+def _shown(wall: pl.Series, zone: str) -> pl.Series:
     """Return when the clocks of a zone show a time, in microseconds; null if they never do."""
     return wall.dt.replace_time_zone(zone, ambiguous="earliest", non_existent="null").dt.epoch("us")
 
@@ -202,7 +202,7 @@ def parse_times(document: Any, name: str = "time") -> Times:
     )
 
 
-def _zone(zone, name):
+def _zone(zone: Any, name: str) -> str:
     if is_time_zone(zone):
         return zone
     raise InvalidPlan(
@@ -212,7 +212,7 @@ def _zone(zone, name):
     )
 
 
-def _ranges(ranges, name, zone):
+def _ranges(ranges: Any, name: str, zone: str) -> tuple[TimeRange, ...]:
     if ranges is None:
         return ()
     if not isinstance(ranges, list) or len(ranges) > MAX_RANGES:
@@ -225,7 +225,7 @@ def _ranges(ranges, name, zone):
     return tuple(_range(entry, name, zone) for entry in ranges)
 
 
-def _range(document, name, zone):
+def _range(document: Any, name: str, zone: str) -> TimeRange:
     what = gettext("%(name)s: a range") % {"name": name}
     if not isinstance(document, dict):
         raise InvalidPlan(
@@ -271,7 +271,7 @@ def parse_instant(value: Any, name: str, zone: str = "UTC") -> int:
     return us
 
 
-def _daily(document, name):
+def _daily(document: Any, name: str) -> Daily:
     what = f"{name}: daily"
     if not isinstance(document, dict):
         raise InvalidPlan(
@@ -292,7 +292,7 @@ def _daily(document, name):
     return Daily(from_s, to_s)
 
 
-def _second(value, name):
+def _second(value: Any, name: str) -> int:
     """Return the second of the day of a text ``HH:MM`` or ``HH:MM:SS``."""
     if value == "24:00":
         return 86_400
@@ -321,7 +321,7 @@ def times_document(times: Times) -> dict[str, Any]:
     return document | ({"zone": times.zone} if times.zone != "UTC" else {})
 
 
-def _range_document(entry, zone):
+def _range_document(entry: TimeRange, zone: str) -> dict[str, str]:
     sides = {"from": entry.from_us, "to": entry.to_us}
     return {side: instant_text(us, zone) for side, us in sides.items() if us is not None}
 

@@ -29,13 +29,13 @@ def described(document: dict[str, Any]) -> str:
     return asked + selected + against + sure + (gettext("; once") if document["once"] else "")
 
 
-def _asked(ask):
+def _asked(ask: dict[str, Any]) -> str:
     """Describe one question."""
     names = ", ".join(ask.get("features", []))
     return _WORDS.get(ask["question"], _statistic)(ask, names)
 
 
-def _statistic(ask, names):
+def _statistic(ask: dict[str, Any], names: str) -> str:
     return (
         gettext("%(question)s of %(names)s") % {"question": ask["question"], "names": names}
         if names
@@ -43,7 +43,7 @@ def _statistic(ask, names):
     )
 
 
-def _density(ask, names):
+def _density(ask: dict[str, Any], names: str) -> str:
     bounds = [
         gettext("from %(lo)s") % {"lo": number(ask["lo"])} if "lo" in ask else "",
         gettext("to %(hi)s") % {"hi": number(ask["hi"])} if "hi" in ask else "",
@@ -51,7 +51,7 @@ def _density(ask, names):
     return gettext("share of %(names)s %(bounds)s") % {"names": names, "bounds": " ".join(filter(None, bounds))}
 
 
-def _member(ask, names):
+def _member(ask: dict[str, Any], names: str) -> str:
     value = f'"{ask["text"]}"' if "text" in ask else number(ask["value"])
     return (
         gettext("whether %(names)s has %(value)s") % {"names": names, "value": value}
@@ -60,14 +60,14 @@ def _member(ask, names):
     )
 
 
-def _regression(ask, names):
+def _regression(ask: dict[str, Any], names: str) -> str:
     at = ", ".join(f"{name} {number(value)}" for name, value in zip(ask["by"], ask.get("at", []), strict=False))
     return (gettext("%(names)s by %(by)s") % {"names": names, "by": ", ".join(ask["by"])}) + (
         at and gettext(" at %(at)s") % {"at": at}
     )
 
 
-def _cells(ask, names):
+def _cells(ask: dict[str, Any], names: str) -> str:
     return " ".join(
         filter(
             None,
@@ -110,13 +110,13 @@ _WORDS = {
 }
 
 
-def _place(document):
+def _place(document: dict[str, Any]) -> str:
     if "polygon" in document:
         return gettext(" in the drawn area")
     return gettext(" in %(words)s") % {"words": words.box(document["area"])} if "area" in document else ""
 
 
-def _times(time):
+def _times(time: dict[str, Any]) -> str:
     said = ", " + gettext(" or ").join(map(_range, time["ranges"])) if "ranges" in time else ""
     if "last_s" in time:
         said += gettext(", in the last %(last_s)s") % {"last_s": _length(time["last_s"])}
@@ -125,20 +125,20 @@ def _times(time):
     return said + (f" ({time['zone']})" if said and "zone" in time else "")
 
 
-def _range(entry):
+def _range(entry: dict[str, str]) -> str:
     words = ((gettext("from %(time)s"), "from"), (gettext("until %(time)s"), "to"))
     sides = [side % {"time": _moment(entry[key])} for side, key in words if key in entry]
     return " ".join(sides)
 
 
-def _moment(text):
+def _moment(text: str) -> str:
     """Return a time in ISO 8601 as people write it: without the time at midnight, and without zeros for seconds."""
     day, _, clock = text.partition("T")
     wall = clock[:8].removesuffix(":00")
     return day if clock[:8] == "00:00:00" else f"{day} {wall}"
 
 
-def _length(seconds):
+def _length(seconds: float) -> str:
     """Return a length of time in the largest unit that divides it."""
     for unit, length in ((gettext("days"), 86_400), ("h", 3_600), ("min", 60)):
         if seconds >= length and seconds % length == 0:
@@ -146,11 +146,11 @@ def _length(seconds):
     return f"{number(seconds)} s"
 
 
-def _ranges(ranges):
+def _ranges(ranges: list[dict[str, Any]]) -> str:
     return gettext(", with ") + gettext(" and ").join(map(_bounded, ranges)) if ranges else ""
 
 
-def _bounded(entry):
+def _bounded(entry: dict[str, Any]) -> str:
     sides = [gettext(word) % {"bound": number(entry[key])} for key, word in _SIDES.items() if key in entry]
     return f"{entry['feature']} {gettext(' and ').join(sides)}"
 
@@ -163,7 +163,7 @@ _SIDES = {
 }
 
 
-def _other(other):
+def _other(other: dict[str, Any]) -> str:
     """Describe the other selection by what differs."""
     place = (
         gettext("another drawn area")

@@ -27,14 +27,14 @@ def text_of(document: dict[str, Any]) -> str:
     return " ".join(filter(None, parts))
 
 
-def _call(ask):
+def _call(ask: dict[str, Any]) -> str:
     """Return a question as the call of a function."""
     options = {key: value for key, value in ask.items() if key not in ("question", "features")}
     arguments = [*map(_name, ask.get("features", [])), *(f"{key} = {_value(value)}" for key, value in options.items())]
     return f"{ask['question']}({', '.join(arguments)})"
 
 
-def _selected(document):
+def _selected(document: dict[str, Any]) -> list[str]:
     """Return the conditions of a place and of times."""
     conditions = []
     if document.get("polygon"):
@@ -48,7 +48,7 @@ def _selected(document):
     return conditions
 
 
-def _timed(time):
+def _timed(time: dict[str, Any]) -> list[str]:
     """Return the conditions of times."""
     zone = f" ZONE {_text(time['zone'])}" if "zone" in time else ""
     ranges = [_range(entry) for entry in time.get("ranges", [])]
@@ -62,33 +62,33 @@ def _timed(time):
     return [*conditions[:-1], conditions[-1] + zone]
 
 
-def _range(entry):
+def _range(entry: dict[str, str]) -> str:
     if len(entry) == 2:
         return f"time BETWEEN {_text(entry['from'])} AND {_text(entry['to'])}"
     return f"time >= {_text(entry['from'])}" if "from" in entry else f"time < {_text(entry['to'])}"
 
 
-def _bounded(entry):
+def _bounded(entry: dict[str, Any]) -> str:
     """Return the conditions of a range of a feature."""
     name = _name(entry["feature"])
     return " AND ".join(f"{name} {sign} {_number(entry[key])}" for key, sign in _SIGNS.items() if key in entry)
 
 
-def _value(value):
+def _value(value: Any) -> str:
     if isinstance(value, list):
         return f"({', '.join(_name(item) if isinstance(item, str) else _number(item) for item in value)})"
     return _text(value) if isinstance(value, str) else _number(value)
 
 
-def _number(value):
+def _number(value: float | None) -> str:
     return "NULL" if value is None else repr(value).removesuffix(".0")
 
 
-def _text(value):
+def _text(value: str) -> str:
     return "'" + value.replace("'", "''") + "'"
 
 
-def _name(value):
+def _name(value: str) -> str:
     """Return a name, in double quotes unless the grammar takes it as it is."""
     plain = _PLAIN.fullmatch(value) and value.lower() not in _RESERVED
     return value if plain else '"' + value.replace('"', '""') + '"'

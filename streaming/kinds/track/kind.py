@@ -7,7 +7,7 @@ from streaming.errors import InvalidPlan
 from streaming.kinds import words
 from streaming.kinds.base import Evaluation, Kind
 from streaming.kinds.fields import area_of, check_kept, emitted, located, opening, whole
-from streaming.kinds.parts import check_keys, parse_number, parse_text
+from streaming.kinds.parts import Box, check_keys, parse_number, parse_text
 from streaming.kinds.schema import of_kind
 from streaming.kinds.track.plan import GAP_S, MOST_ACCURACY_M, MOST_GAP_S, TRACK_KEYS, Accuracy, TrackPlan
 from streaming.kinds.track.schema import definition, definitions
@@ -97,7 +97,7 @@ def _accuracy(value: Any) -> Accuracy:
     )
 
 
-def _check_area(area, space):
+def _check_area(area: Box, space: Space) -> None:
     """Raise InvalidPlan unless the area has bounds in longitude and latitude, and is no wider than half of the earth.
 
     Of a circle or corridor, the box about it is checked.

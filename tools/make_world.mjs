@@ -56,7 +56,10 @@ function written(lines, zoom, simplify) {
   const seen = lines.map(projected).filter(({ box }) => Math.max(box[2] - box[0], box[3] - box[1]) * side >= LEAST_PX);
   const shapes = seen.map(({ points }) => {
     const line = Array.from({ length: points.length / 2 }, (_, i) => ({ x: points[2 * i], y: points[2 * i + 1] }));
-    const places = simplify(line, SIMPLIFY_PX / side, true).flatMap(({ x, y }) => [Math.round(x * steps), Math.round(y * steps)]);
+    const places = simplify(line, SIMPLIFY_PX / side, true).flatMap(({ x, y }) => [
+      Math.round(x * steps),
+      Math.round(y * steps),
+    ]);
     return places.map((value, i) => (i < 2 ? value : value - places[i - 2]));
   });
   return { steps, lines: shapes };

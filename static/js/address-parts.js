@@ -8,13 +8,17 @@ import { toast } from "./toasts.js";
 const PATIENCE_MS = 20_000; // for the queries to come, before one of an address is told to be missing
 
 /** @param {object} parts `store`, `tabs`, `panel`, `queryList`, `pages`, `symbology`, `displayFilter`, `theme`, `kiosk`, `replay` */
-export function connectParts(address, { store, tabs, panel, queryList, pages, symbology, displayFilter, theme, kiosk, replay }) {
+export function connectParts(
+  address,
+  { store, tabs, panel, queryList, pages, symbology, displayFilter, theme, kiosk, replay },
+) {
   address.connect("kiosk", kiosk);
   address.connect("tab", { get: tabs.current, set: (name) => name !== tabs.current() && tabs.show(name) });
   address.connect("query", openQuery(store, queryList, pages));
   address.connect("select", {
     get: () => store.selected && { stream: store.selected.stream, key: store.selected.key },
-    set: (object) => JSON.stringify(object) !== JSON.stringify(store.selected) && store.select(object?.stream ?? null, object?.key),
+    set: (object) =>
+      JSON.stringify(object) !== JSON.stringify(store.selected) && store.select(object?.stream ?? null, object?.key),
   });
   address.connect("follow", { get: () => panel.following, set: (on) => panel.setFollow(on) });
   address.connect("filter", { get: displayFilter.text, set: (text) => filtered(displayFilter, text) });

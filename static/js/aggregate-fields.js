@@ -30,7 +30,10 @@ export class AggregateFields {
   start(aggregate) {
     const { elements } = this.form;
     elements.function.value = aggregate?.function ?? "";
-    elements.of.replaceChildren(new Option(gettext("property\u2026"), ""), ...this.dimensions().map((name) => new Option(name, name)));
+    elements.of.replaceChildren(
+      new Option(gettext("property\u2026"), ""),
+      ...this.dimensions().map((name) => new Option(name, name)),
+    );
     elements.of.value = aggregate?.dimension ?? "";
     elements.property.value = aggregate?.property ?? "";
     elements.groupBy.value = aggregate?.group_by ?? "";
@@ -46,16 +49,26 @@ export class AggregateFields {
     if (!name) return null;
     const of = elements.of.value ? { dimension: elements.of.value } : { property: elements.property.value.trim() };
     const groups = elements.groupBy.value.trim();
-    const thresholds = this.#thresholds().map(({ side, limit, seconds }) => ({ [side]: limit, ...(seconds > 0 && { for_s: seconds }) }));
-    return { function: name, ...(name !== "count" && of), ...(groups && { group_by: groups }), ...(thresholds.length > 0 && { thresholds }) };
+    const thresholds = this.#thresholds().map(({ side, limit, seconds }) => ({
+      [side]: limit,
+      ...(seconds > 0 && { for_s: seconds }),
+    }));
+    return {
+      function: name,
+      ...(name !== "count" && of),
+      ...(groups && { group_by: groups }),
+      ...(thresholds.length > 0 && { thresholds }),
+    };
   }
 
   /** What is missing, by field. */
   errors() {
     const aggregate = this.read();
     const errors = {};
-    if (aggregate && aggregate.function !== "count" && !aggregate.dimension && !aggregate.property) errors.aggregate = gettext("Choose a property.");
-    if (aggregate && this.#thresholds().some(({ limit }) => !Number.isFinite(limit))) errors.thresholds = gettext("Type a number for each threshold, or remove it.");
+    if (aggregate && aggregate.function !== "count" && !aggregate.dimension && !aggregate.property)
+      errors.aggregate = gettext("Choose a property.");
+    if (aggregate && this.#thresholds().some(({ limit }) => !Number.isFinite(limit)))
+      errors.thresholds = gettext("Type a number for each threshold, or remove it.");
     return errors;
   }
 
@@ -67,12 +80,43 @@ export class AggregateFields {
   }
 
   #add({ above, below, for_s: seconds }) {
-    const side = h("select", { "aria-label": gettext("Above or below") }, new Option(gettext("above"), "above"), new Option(gettext("below"), "below"));
+    const side = h(
+      "select",
+      { "aria-label": gettext("Above or below") },
+      new Option(gettext("above"), "above"),
+      new Option(gettext("below"), "below"),
+    );
     side.value = below === undefined || below === null ? "above" : "below";
-    const limit = h("input", { type: "number", step: "any", "aria-label": gettext("Limit"), value: above ?? below ?? "", "aria-describedby": "error-thresholds" });
-    const time = h("input", { type: "number", min: "0", step: "any", "aria-label": gettext("Duration in seconds"), placeholder: "0", value: seconds || "" });
-    const remove = h("button", { type: "button", class: "quiet icon", "aria-label": gettext("Remove the threshold") }, "\u00d7");
-    const row = h("li", {}, side, limit, h("span", { class: "hint" }, pgettext("duration", "for")), time, h("span", { class: "hint" }, "s"), remove);
+    const limit = h("input", {
+      type: "number",
+      step: "any",
+      "aria-label": gettext("Limit"),
+      value: above ?? below ?? "",
+      "aria-describedby": "error-thresholds",
+    });
+    const time = h("input", {
+      type: "number",
+      min: "0",
+      step: "any",
+      "aria-label": gettext("Duration in seconds"),
+      placeholder: "0",
+      value: seconds || "",
+    });
+    const remove = h(
+      "button",
+      { type: "button", class: "quiet icon", "aria-label": gettext("Remove the threshold") },
+      "\u00d7",
+    );
+    const row = h(
+      "li",
+      {},
+      side,
+      limit,
+      h("span", { class: "hint" }, pgettext("duration", "for")),
+      time,
+      h("span", { class: "hint" }, "s"),
+      remove,
+    );
     remove.addEventListener("click", () => {
       row.remove();
       this.#told();

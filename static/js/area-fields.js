@@ -7,7 +7,22 @@ import { FeatureEditor } from "./feature-editor.js";
 import { count, length, shapeText, square } from "./format.js";
 import { rectangleOf, turnTowards } from "./geometry.js";
 import { filled, gettext, ngettext } from "./i18n.js";
-import { boxAround, changeOf, cornersFrom, cornersOf, cornersText, crossesItself, formOf, lineLength, moved, MOST_VERTICES, normalised, placesOf, polygonsOf, sizeOf } from "./shapes.js";
+import {
+  boxAround,
+  changeOf,
+  cornersFrom,
+  cornersOf,
+  cornersText,
+  crossesItself,
+  formOf,
+  lineLength,
+  moved,
+  MOST_VERTICES,
+  normalised,
+  placesOf,
+  polygonsOf,
+  sizeOf,
+} from "./shapes.js";
 import { units } from "./units.js";
 import { WidthHandle } from "./width-handle.js";
 
@@ -25,9 +40,13 @@ const MISSING = {
   corridor: gettext("Draw a corridor on the map, or type its numbers."),
 };
 const EDIT_HINTS = {
-  polygon: gettext("Drag a corner, or the middle of an edge for a new one. A double click, or Delete, removes a corner."),
+  polygon: gettext(
+    "Drag a corner, or the middle of an edge for a new one. A double click, or Delete, removes a corner.",
+  ),
   circle: gettext("Drag the centre, or the handle of the radius."),
-  corridor: gettext("Drag a corner, the middle of an edge for a new one, or the handle of the width. A double click, or Delete, removes a corner."),
+  corridor: gettext(
+    "Drag a corner, the middle of an edge for a new one, or the handle of the width. A double click, or Delete, removes a corner.",
+  ),
 };
 
 export class AreaFields {
@@ -39,15 +58,23 @@ export class AreaFields {
   constructor(L, map, parts) {
     Object.assign(this, { L, map }, parts);
     this.area = null;
-    this.editor = new FeatureEditor(L, map, { colour: this.colour, onChange: () => this.#follow(), onDrag: () => this.#follow() });
+    this.editor = new FeatureEditor(L, map, {
+      colour: this.colour,
+      onChange: () => this.#follow(),
+      onDrag: () => this.#follow(),
+    });
     this.circle = new CircleDrawing(L, map, {
-      onCircle: (center, radius) => this.#take({ circle: { center: this.#inWorld(center), radius_m: radius ?? this.#metres("areaRadius") ?? units().radiusM } }),
+      onCircle: (center, radius) =>
+        this.#take({
+          circle: { center: this.#inWorld(center), radius_m: radius ?? this.#metres("areaRadius") ?? units().radiusM },
+        }),
       onEnd: () => this.#refresh(),
     });
     this.width = new WidthHandle(L, map, (width) => this.#resize(width));
     const { elements } = this.form;
     for (const radio of elements.areaForm) radio.addEventListener("change", () => this.#choose());
-    for (const name of ["areaLon", "areaLat", "areaRadius", "areaWidth"]) elements[name].addEventListener("input", () => this.#fromFields());
+    for (const name of ["areaLon", "areaLat", "areaRadius", "areaWidth"])
+      elements[name].addEventListener("input", () => this.#fromFields());
     elements.corners.addEventListener("change", () => this.#fromCorners());
     $("area-draw").addEventListener("click", () => this.draw());
     $("shape-undo").addEventListener("click", () => this.editor.undo());
@@ -129,7 +156,8 @@ export class AreaFields {
       const words = gettext("An area has at most %(most)s corners; this one has %(count)s.");
       return filled(words, { most: count(MOST_VERTICES), count: count(placesOf(area).length) });
     }
-    if (this.chosen === "polygon" && polygonsOf(area).flat().some(crossesItself)) return gettext("The outline of the polygon crosses itself. Move a corner.");
+    if (this.chosen === "polygon" && polygonsOf(area).flat().some(crossesItself))
+      return gettext("The outline of the polygon crosses itself. Move a corner.");
     return "";
   }
 
@@ -230,7 +258,13 @@ export class AreaFields {
     const width = this.#width();
     const turn = turnTowards(line[0][0], this.map.getCenter().lng);
     const corridor = moved({ corridor: { line, width_m: width } }, ([lon, lat]) => [lon + turn, lat]);
-    const style = { color: this.colour(), weight: 1.5, fillOpacity: 0.12, interactive: false, className: "edited-corridor" };
+    const style = {
+      color: this.colour(),
+      weight: 1.5,
+      fillOpacity: 0.12,
+      interactive: false,
+      className: "edited-corridor",
+    };
     this.corridor = new DrawnArea(this.L, corridor, style).addTo(this.map);
     if (this.drawing) this.width.remove();
     else this.width.show(corridor.corridor, this.colour());
@@ -250,7 +284,8 @@ export class AreaFields {
     const text = this.area && !circle ? cornersText(this.area) : "";
     put("corners", text ?? "");
     elements.corners.disabled = text === null;
-    elements.corners.placeholder = text === null ? gettext("Several polygons, or holes: change them on the map or in the plan.") : "24.9, 60.1";
+    elements.corners.placeholder =
+      text === null ? gettext("Several polygons, or holes: change them on the map or in the plan.") : "24.9, 60.1";
   }
 
   #metres(name) {
@@ -268,8 +303,10 @@ export class AreaFields {
     if (this.chosen === "circle") {
       const center = [elements.areaLon.valueAsNumber, elements.areaLat.valueAsNumber];
       const radius = this.#metres("areaRadius");
-      if (center.every(Number.isFinite) && Math.abs(center[1]) <= 90 && radius) this.#take({ circle: { center, radius_m: rounded(radius, 2) } });
-      else if (radius && this.area?.circle) this.#take({ circle: { ...this.area.circle, radius_m: rounded(radius, 2) } });
+      if (center.every(Number.isFinite) && Math.abs(center[1]) <= 90 && radius)
+        this.#take({ circle: { center, radius_m: rounded(radius, 2) } });
+      else if (radius && this.area?.circle)
+        this.#take({ circle: { ...this.area.circle, radius_m: rounded(radius, 2) } });
     } else if (this.area?.corridor && this.#metres("areaWidth")) this.#resize(rounded(this.#metres("areaWidth"), 2));
     else this.#overlay();
   }
@@ -279,11 +316,17 @@ export class AreaFields {
     const places = cornersFrom(this.form.elements.corners.value);
     const fewest = this.chosen === "polygon" ? 3 : 2;
     if (!places || places.length < fewest || places.some(([, lat]) => Math.abs(lat) > 90)) {
-      return this.onError(filled(gettext("Type %(count)s corners or more, each on a line: longitude, latitude."), { count: fewest }));
+      return this.onError(
+        filled(gettext("Type %(count)s corners or more, each on a line: longitude, latitude."), { count: fewest }),
+      );
     }
     const width = this.#width();
     this.#clear();
-    this.area = normalised(this.chosen === "polygon" ? { type: "Polygon", coordinates: [[...places, places[0]]] } : { corridor: { line: places, width_m: width } });
+    this.area = normalised(
+      this.chosen === "polygon"
+        ? { type: "Polygon", coordinates: [[...places, places[0]]] }
+        : { corridor: { line: places, width_m: width } },
+    );
     this.shown = false; // the handles are made anew
     this.onChange();
   }
@@ -311,28 +354,45 @@ export class AreaFields {
   #sizeText() {
     const sketch = this.drawing ? this.editor.sketch?.() : null;
     if (sketch?.length && this.chosen === "corridor") {
-      return filled(gettext("%(length)s long, %(width)s wide"), { length: length(lineLength(sketch)), width: length(this.#width()) });
+      return filled(gettext("%(length)s long, %(width)s wide"), {
+        length: length(lineLength(sketch)),
+        width: length(this.#width()),
+      });
     }
     if (sketch?.length) {
       const ring = [...sketch, sketch[0]];
       if (sketch.length < 3) return length(lineLength(sketch));
       const { squareM } = sizeOf({ type: "Polygon", coordinates: [ring] });
-      return filled(gettext("%(size)s, %(length)s around"), { size: square(squareM), length: length(lineLength(ring)) });
+      return filled(gettext("%(size)s, %(length)s around"), {
+        size: square(squareM),
+        length: length(lineLength(ring)),
+      });
     }
     const area = this.read();
     if (!area) return "";
     const { squareM, lengthM } = sizeOf(area);
     const texts = { size: square(squareM), length: length(lengthM) };
-    if (area.circle) return filled(gettext("Radius %(radius)s, %(size)s"), { ...texts, radius: length(area.circle.radius_m) });
-    if (area.corridor) return filled(gettext("%(length)s long, %(width)s wide, %(size)s"), { ...texts, width: length(area.corridor.width_m) });
-    return filled(gettext("%(count)s corners, %(size)s, %(length)s around"), { ...texts, count: count(cornersOf(area)) });
+    if (area.circle)
+      return filled(gettext("Radius %(radius)s, %(size)s"), { ...texts, radius: length(area.circle.radius_m) });
+    if (area.corridor)
+      return filled(gettext("%(length)s long, %(width)s wide, %(size)s"), {
+        ...texts,
+        width: length(area.corridor.width_m),
+      });
+    return filled(gettext("%(count)s corners, %(size)s, %(length)s around"), {
+      ...texts,
+      count: count(cornersOf(area)),
+    });
   }
 
   /** Whether all of an area is on the screen; the page knows only the objects there. */
   #inView(area) {
     const box = formOf(area) ? boxAround(area) : area;
     const { west, south, east, north } = rectangleOf(box, this.map.getCenter().lng);
-    return this.map.getBounds().contains([[south, west], [north, east]]);
+    return this.map.getBounds().contains([
+      [south, west],
+      [north, east],
+    ]);
   }
 
   /** Say how many objects the area has, and how an edit changes that. */
@@ -344,7 +404,9 @@ export class AreaFields {
     const there = ngettext("%(count)s object of the map there now", "%(count)s objects of the map there now", inside);
     const counted = filled(there, { count: count(inside) });
     const whole = this.filtered ? filled(gettext("%(what)s, before the filter"), { what: counted }) : counted;
-    const now = this.#inView(area) ? whole : filled(gettext("%(what)s, in the part in view: zoom out to count all"), { what: whole });
+    const now = this.#inView(area)
+      ? whole
+      : filled(gettext("%(what)s, in the part in view: zoom out to count all"), { what: whole });
     setText(line, this.before ? `+${count(came)} \u2212${count(left)}: ${now}` : now);
     line.title = shapeText(area);
   }

@@ -52,7 +52,11 @@ export class AroundFields {
 
   /** Offer the streams that there are now. */
   offer(chosen) {
-    offer(this.form.elements.focusStream, [["", [...this.store.streams.values()].map(({ name, title: text }) => [name, text ?? name])]], chosen);
+    offer(
+      this.form.elements.focusStream,
+      [["", [...this.store.streams.values()].map(({ name, title: text }) => [name, text ?? name])]],
+      chosen,
+    );
   }
 
   /** Take over the range of a plan that was changed on the map. */
@@ -70,7 +74,10 @@ export class AroundFields {
   around(nearest) {
     const { elements } = this.form;
     const place = this.#place();
-    const focus = elements.focus.value === "place" ? { at: place } : { stream: elements.focusStream.value, key: elements.focusKey.value.trim() };
+    const focus =
+      elements.focus.value === "place"
+        ? { at: place }
+        : { stream: elements.focusStream.value, key: elements.focusKey.value.trim() };
     return nearest ? focus : { ...focus, ...this.#shape() };
   }
 
@@ -82,9 +89,14 @@ export class AroundFields {
   errors(nearest) {
     const errors = {};
     const { at, key } = this.around(true);
-    if (at === null || key === "") errors.focus = at === null ? gettext("Type a longitude and a latitude.") : gettext("Type the key of an object, or use the selected object.");
+    if (at === null || key === "")
+      errors.focus =
+        at === null
+          ? gettext("Type a longitude and a latitude.")
+          : gettext("Type the key of an object, or use the selected object.");
     const shape = this.#shape();
-    if (!nearest && (shape.radius === null || shape.half_widths?.every((width) => width === null))) errors.shape = gettext("Type a length above 0.");
+    if (!nearest && (shape.radius === null || shape.half_widths?.every((width) => width === null)))
+      errors.shape = gettext("Type a length above 0.");
     if (nearest && !(this.neighbours().k >= 1)) errors.k = gettext("Type a number of 1 or more.");
     return errors;
   }
@@ -141,8 +153,13 @@ export class AroundFields {
 
   /** Propose the objects that are on the map. */
   #names() {
-    const slots = [...(this.store.objects.byStream.get(this.form.elements.focusStream.value)?.entries() ?? [])].slice(0, MOST_NAMES);
-    $("focus-keys").replaceChildren(...slots.map(([key, slot]) => new Option(title(key, this.store.objects.properties(slot)), key)));
+    const slots = [...(this.store.objects.byStream.get(this.form.elements.focusStream.value)?.entries() ?? [])].slice(
+      0,
+      MOST_NAMES,
+    );
+    $("focus-keys").replaceChildren(
+      ...slots.map(([key, slot]) => new Option(title(key, this.store.objects.properties(slot)), key)),
+    );
   }
 
   #arrange() {

@@ -34,7 +34,10 @@ export class AroundHandles {
     for (const name of this.markers.keys()) if (!(name in places)) this.#remove(name);
     for (const [name, place] of Object.entries(places)) {
       if (!this.markers.has(name)) this.#make(name, place);
-      const marker = this.markers.get(name).setLatLng(latLng(place)).setOpacity(visible(name, place) ? 1 : 0);
+      const marker = this.markers
+        .get(name)
+        .setLatLng(latLng(place))
+        .setOpacity(visible(name, place) ? 1 : 0);
       const element = marker.getElement();
       element.style.setProperty("--accent", colour);
       this.#describe(element, name, title);
@@ -54,7 +57,10 @@ export class AroundHandles {
   }
 
   #make(name, place) {
-    const icon = this.L.divIcon({ className: `handle around-handle handle-${name}`, iconSize: name === "place" ? [18, 18] : [13, 13] });
+    const icon = this.L.divIcon({
+      className: `handle around-handle handle-${name}`,
+      iconSize: name === "place" ? [18, 18] : [13, 13],
+    });
     const marker = this.L.marker(latLng(place), { icon, keyboard: false }).addTo(this.map);
     this.markers.set(name, marker);
     marker.bindTooltip("", { direction: "top", offset: [0, -8], className: "reach" });
@@ -76,8 +82,19 @@ export class AroundHandles {
     const metres = lengthOf(this.plan(), name);
     const ofQuery = (what) => (query ? filled(gettext("%(what)s of %(query)s"), { what, query }) : what);
     const about = metres
-      ? { role: "slider", "aria-label": ofQuery(LABELS[name]), "aria-valuemin": 1, "aria-valuemax": LONGEST_M, "aria-valuenow": metres, "aria-valuetext": length(metres) }
-      : { role: "button", "aria-label": `${ofQuery(gettext("Place"))}, ${this.#words(name)}`, "aria-roledescription": gettext("place that the arrow keys move") };
+      ? {
+          role: "slider",
+          "aria-label": ofQuery(LABELS[name]),
+          "aria-valuemin": 1,
+          "aria-valuemax": LONGEST_M,
+          "aria-valuenow": metres,
+          "aria-valuetext": length(metres),
+        }
+      : {
+          role: "button",
+          "aria-label": `${ofQuery(gettext("Place"))}, ${this.#words(name)}`,
+          "aria-roledescription": gettext("place that the arrow keys move"),
+        };
     if (name === "both") return element.setAttribute("aria-hidden", "true");
     for (const [attribute, value] of Object.entries(about)) element.setAttribute(attribute, value);
   }
@@ -86,7 +103,11 @@ export class AroundHandles {
     const { around, max_distance: farthest } = this.plan();
     if (name === "place") return focusText(around);
     if (name === "radius" || name === "farthest") return length(around.radius ?? farthest);
-    return around.half_widths.slice(0, 2).filter(Boolean).map((half) => length(2 * half)).join(" \u00d7 ");
+    return around.half_widths
+      .slice(0, 2)
+      .filter(Boolean)
+      .map((half) => length(2 * half))
+      .join(" \u00d7 ");
   }
 
   #key(event, name) {

@@ -8,7 +8,9 @@ import { units } from "./units.js";
 
 const TEXTS = {
   watch: (here) =>
-    filled(here ? gettext("Watch %(distance)s around here") : gettext("Watch %(distance)s around it"), { distance: length(units().radiusM) }),
+    filled(here ? gettext("Watch %(distance)s around here") : gettext("Watch %(distance)s around it"), {
+      distance: length(units().radiusM),
+    }),
   nearest: (here) => (here ? gettext("10 nearest to here") : gettext("10 nearest")),
   count: (here) => (here ? gettext("Count around here") : gettext("Count around it")),
 };
@@ -38,7 +40,8 @@ export class AroundMenu {
     this.target = target;
     this.opener = document.activeElement;
     setText($("around-title"), target.focus.at ? `${this.titleOf(target.stream)}, ${target.name}` : target.name);
-    for (const item of this.items) setText(item.lastChild, TEXTS[item.dataset.action]?.(target.it === "here") ?? gettext("Another query\u2026"));
+    for (const item of this.items)
+      setText(item.lastChild, TEXTS[item.dataset.action]?.(target.it === "here") ?? gettext("Another query\u2026"));
     this.menu.hidden = false;
     const { offsetWidth, offsetHeight } = this.menu;
     this.menu.style.left = `${Math.max(8, Math.min(x, innerWidth - offsetWidth - 8))}px`;
@@ -54,7 +57,12 @@ export class AroundMenu {
   }
 
   #item(symbol, action, run) {
-    const button = h("button", { type: "button", class: "quiet", role: "menuitem", tabindex: "-1", "data-action": action }, icon(symbol), h("span"));
+    const button = h(
+      "button",
+      { type: "button", class: "quiet", role: "menuitem", tabindex: "-1", "data-action": action },
+      icon(symbol),
+      h("span"),
+    );
     button.addEventListener("click", () => {
       this.close();
       run();
@@ -65,7 +73,9 @@ export class AroundMenu {
   #key(event) {
     const at = this.items.indexOf(document.activeElement);
     const last = this.items.length - 1;
-    const next = { ArrowDown: at === last ? 0 : at + 1, ArrowUp: at <= 0 ? last : at - 1, Home: 0, End: last }[event.key];
+    const next = { ArrowDown: at === last ? 0 : at + 1, ArrowUp: at <= 0 ? last : at - 1, Home: 0, End: last }[
+      event.key
+    ];
     if (next !== undefined) this.items[next].focus();
     else if (event.key === "Escape" || event.key === "Tab") this.close();
     else return;

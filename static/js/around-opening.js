@@ -23,7 +23,10 @@ export function openingAroundMenu({ store, map, menu, shown, busy, onOpen }) {
     onOpen();
     const slot = map.objects.hit(map.leaflet.mouseEventToContainerPoint(event));
     const place = placeOf(map.leaflet.mouseEventToLatLng(event));
-    const target = slot === undefined ? aboutPlace(store, shown, place) : aboutObject(store, store.objects.streams[slot], store.objects.keys[slot]);
+    const target =
+      slot === undefined
+        ? aboutPlace(store, shown, place)
+        : aboutObject(store, store.objects.streams[slot], store.objects.keys[slot]);
     show(target, { x: event.clientX, y: event.clientY });
   };
   map.leaflet.on("contextmenu", ({ originalEvent }) => {
@@ -36,6 +39,11 @@ export function openingAroundMenu({ store, map, menu, shown, busy, onOpen }) {
     const { selected } = store;
     const box = $("map").getBoundingClientRect();
     const middle = { x: box.left + box.width / 2, y: box.top + box.height / 2 };
-    show(selected ? aboutObject(store, selected.stream, selected.key) : aboutPlace(store, shown, placeOf(map.leaflet.getCenter())), middle);
+    show(
+      selected
+        ? aboutObject(store, selected.stream, selected.key)
+        : aboutPlace(store, shown, placeOf(map.leaflet.getCenter())),
+      middle,
+    );
   };
 }

@@ -15,7 +15,11 @@ export function aboutObject(store, stream, key) {
 /** Return the target of the menu for a place: it queries the stream with most objects there, or with the nearest object. */
 export function aboutPlace(store, shown, at) {
   const [[west, south], , [east, north]] = rectangle(at, [units().radiusM, units().radiusM]);
-  const there = [...store.objects.countIn(normalisedBox({ west, south, east, north })).keys(), store.objects.streamNear(at), ...store.streams.keys()];
+  const there = [
+    ...store.objects.countIn(normalisedBox({ west, south, east, north })).keys(),
+    store.objects.streamNear(at),
+    ...store.streams.keys(),
+  ];
   const stream = there.find((name) => store.streams.get(name)?.enabled !== false && shown(name));
   return { stream, focus: { at }, name: place(...at, 2), it: "here" };
 }

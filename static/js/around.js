@@ -50,7 +50,12 @@ export function rectangle([lon, lat], [across, along]) {
   const dx = Math.min((across ?? Infinity) / perLon, 180);
   const dy = (along ?? Infinity) / perLat;
   const [south, north] = [clamp(lat - dy, -90, 90), clamp(lat + dy, -90, 90)];
-  return [[lon - dx, south], [lon + dx, south], [lon + dx, north], [lon - dx, north]];
+  return [
+    [lon - dx, south],
+    [lon + dx, south],
+    [lon + dx, north],
+    [lon - dx, north],
+  ];
 }
 
 /** The ring of a polygon whose vertices are metres to the east and to the north of a place. */
@@ -88,7 +93,8 @@ export function handlesOf(plan, place) {
 /** Return a plan after a handle of it was dragged to the place `to`; `place` is the middle of its range before. */
 export function dragged(plan, place, name, to) {
   const { around } = plan;
-  if (name === "place") return { ...plan, around: { ...around, at: [rounded(wrapLongitude(to[0]), 5), rounded(to[1], 5)] } };
+  if (name === "place")
+    return { ...plan, around: { ...around, at: [rounded(wrapLongitude(to[0]), 5), rounded(to[1], 5)] } };
   if (name === "radius" || name === "farthest") return withLength(plan, name, reach(distance(place, to)));
   const [perLon, perLat] = localMetres(place[1]);
   const wider = name === "along" ? plan : withLength(plan, "across", reach(Math.abs(to[0] - place[0]) * perLon));

@@ -40,7 +40,9 @@ export function createBaseLayer(L, urls, palette) {
     keepBuffer: 2,
     updateWhenIdle: false,
     updateInterval: 100,
-    attribution: filled(gettext("Map: %(source)s"), { source: '<a href="https://www.naturalearthdata.com/">Natural Earth</a>' }),
+    attribution: filled(gettext("Map: %(source)s"), {
+      source: '<a href="https://www.naturalearthdata.com/">Natural Earth</a>',
+    }),
   });
 }
 
@@ -49,7 +51,9 @@ async function shapesOf(urls, { x, y, z }) {
   if (z < DETAILED_FROM_ZOOM) return world(urls.world[Math.max(z - COARSEST_ZOOM, 0)]);
   const { borders } = (await bordersOf(urls.borders))(Math.min(z, FINEST_ZOOM));
   try {
-    const cells = (await Promise.all(await cellsOf(urls.land, x, y, z))).map((levels) => levels(Math.min(z, FINEST_ZOOM)));
+    const cells = (await Promise.all(await cellsOf(urls.land, x, y, z))).map((levels) =>
+      levels(Math.min(z, FINEST_ZOOM)),
+    );
     return { lands: cells.map(({ land }) => land), coasts: cells.flatMap(({ coast }) => coast), borders };
   } catch {
     return { ...(await world(urls.world.at(-1))), borders }; // coarse land rather than none
@@ -62,7 +66,8 @@ const loaded = new Map(); // address -> promise of what `make` made of it
 function once(url, make) {
   if (!loaded.has(url)) {
     const promise = fetch(url).then((response) => {
-      if (!response.ok) throw new Error(filled(gettext("the base map could not be loaded: %(status)s"), { status: response.status }));
+      if (!response.ok)
+        throw new Error(filled(gettext("the base map could not be loaded: %(status)s"), { status: response.status }));
       return response.json();
     });
     loaded.set(url, promise.then(make));
@@ -73,7 +78,11 @@ function once(url, make) {
 
 /** Return the whole world in the detail of one zoom: `{lands, coasts, borders}`. */
 function world(url) {
-  return once(url, ({ land, coasts, borders }) => ({ lands: [summed(land)], coasts: summed(coasts), borders: summed(borders) }));
+  return once(url, ({ land, coasts, borders }) => ({
+    lands: [summed(land)],
+    coasts: summed(coasts),
+    borders: summed(borders),
+  }));
 }
 
 /** Return all borders, as a function of the zoom that returns `{borders}`. */
@@ -98,7 +107,10 @@ async function cellsOf(url, x, y, z) {
 function cellOf(url, index, corner) {
   return once(new URL(`${corner.join("_")}.json`, new URL(url, location.href)).href, (rings) => {
     const shapes = cellRings(rings, index, corner);
-    return byZoom({ land: shapes.map(({ ring }) => projected(ring)), coast: shapes.flatMap(({ coast }) => coast).map(projected) });
+    return byZoom({
+      land: shapes.map(({ ring }) => projected(ring)),
+      coast: shapes.flatMap(({ coast }) => coast).map(projected),
+    });
   });
 }
 

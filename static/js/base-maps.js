@@ -33,7 +33,13 @@ export async function layerOf(L, base, { vectorsUrl, dark }) {
   if (base.format !== "mvt") return L.tileLayer(base.url, options);
   const { leafletLayer } = await vectors(vectorsUrl);
   const { maxNativeZoom: maxDataZoom, attribution } = options;
-  return leafletLayer({ url: base.url, maxDataZoom, attribution, flavor: dark ? "dark" : "light", lang: LOCALE.slice(0, 2) });
+  return leafletLayer({
+    url: base.url,
+    maxDataZoom,
+    attribution,
+    flavor: dark ? "dark" : "light",
+    lang: LOCALE.slice(0, 2),
+  });
 }
 
 let loading = null;

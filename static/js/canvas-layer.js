@@ -121,7 +121,10 @@ const METHODS = {
     if (!this.center) return;
     const map = this._map;
     const scale = map.getZoomScale(zoom, this.zoom);
-    const offset = this.half.multiplyBy(-scale).add(map.project(this.center, zoom)).subtract(map._getNewPixelOrigin(center, zoom));
+    const offset = this.half
+      .multiplyBy(-scale)
+      .add(map.project(this.center, zoom))
+      .subtract(map._getNewPixelOrigin(center, zoom));
     for (const canvas of [this.below, this.canvas]) this.L.DomUtil.setTransform(canvas, offset, scale);
   },
 
@@ -178,7 +181,9 @@ const METHODS = {
       visible.y = new Float32Array(objects.capacity);
     }
     const off = new Set([...this.store.streams.keys()].filter(this.hidden));
-    this.veiled = new Map([...this.store.streams.keys()].map((name) => [name, this.veil(name)]).filter(([, how]) => how > 0));
+    this.veiled = new Map(
+      [...this.store.streams.keys()].map((name) => [name, this.veil(name)]).filter(([, how]) => how > 0),
+    );
     const selected = this.store.selectedSlots();
     const view = this.place();
     const { x, y, alive, streams, colour } = objects;
@@ -222,7 +227,14 @@ const METHODS = {
     const taken = this.taken().map(([left, top, right, bottom]) => [left - x, top - y, right - x, bottom - y]);
     const { fontFamily: family } = getComputedStyle(this._map.getContainer());
     const { width, height } = this;
-    const view = { width, height, radius: spriteSize(this.zoom) / 2, selected: this.store.selectedSlot(), taken, family };
+    const view = {
+      width,
+      height,
+      radius: spriteSize(this.zoom) / 2,
+      selected: this.store.selectedSlot(),
+      taken,
+      family,
+    };
     labels.place(this.lines, this.visible, view, nowMs);
   },
 
@@ -251,7 +263,13 @@ const METHODS = {
     const slot = visible.slots[i];
     const shade = colourBy.active ? colourBy.classOf(slot) : -1;
     const row = spriteRow(objects.kind[slot], objects.colour[slot], this.faint(slot), shade);
-    sheet.draw(this.pixels, row, objects.heading[slot], Math.round(visible.x[i] * ratio), Math.round(visible.y[i] * ratio));
+    sheet.draw(
+      this.pixels,
+      row,
+      objects.heading[slot],
+      Math.round(visible.x[i] * ratio),
+      Math.round(visible.y[i] * ratio),
+    );
   },
 
   stale(slot) {
@@ -275,7 +293,15 @@ const METHODS = {
     const { pointed, watched } = this.marks();
     const marked = watched.length > 0 || pointed !== undefined;
     const closest = closestPairs(this.store);
-    const drawn = [closest.length, trails.length, ways.length, selected.length, outlined.size, this.labels.shown.size, this.hulls.shown.size].some((some) => some > 0);
+    const drawn = [
+      closest.length,
+      trails.length,
+      ways.length,
+      selected.length,
+      outlined.size,
+      this.labels.shown.size,
+      this.hulls.shown.size,
+    ].some((some) => some > 0);
     const empty = !drawn && !vectors && !lines && !marked;
     this.below.hidden = empty; // the browser need not compose an empty canvas
     if (empty) return;
@@ -284,7 +310,13 @@ const METHODS = {
     this.drawLook(trails, vectors, selected);
     if (ways.length > 0) {
       const { queries: colours, surface: edge } = this.palette();
-      drawWays(this.lines, ways, { objects: this.store.objects, visible: this.visible, world: this.place().world, colours, edge });
+      drawWays(this.lines, ways, {
+        objects: this.store.objects,
+        visible: this.visible,
+        world: this.place().world,
+        colours,
+        edge,
+      });
     }
     if (closest.length > 0) {
       const { queries: colours, edge } = this.palette();
@@ -303,7 +335,9 @@ const METHODS = {
   lasting() {
     const { encounters, queries } = this.store;
     const found = [...encounters].map(([number, lasting]) => [queries.get(number), lasting]);
-    return found.filter(([query, lasting]) => query?.shown && lasting.size > 0).map(([query, lasting]) => [query.colour, lasting.values(), query]);
+    return found
+      .filter(([query, lasting]) => query?.shown && lasting.size > 0)
+      .map(([query, lasting]) => [query.colour, lasting.values(), query]);
   },
 
   /** Return where the two objects of an encounter are now; where they were nearest, if they are not on the map. */
@@ -313,7 +347,10 @@ const METHODS = {
       const slot = objects.slot(stream, key);
       return slot === undefined ? place : [objects.lon[slot], objects.lat[slot]];
     };
-    return [at(plan.stream, found.key, [found.lon, found.lat]), at(plan.join.stream, found.partnerKey, found.partnerPlace)];
+    return [
+      at(plan.stream, found.key, [found.lon, found.lat]),
+      at(plan.join.stream, found.partnerKey, found.partnerPlace),
+    ];
   },
 
   /** Draw the encounters that last; the pairs that were told lately, again until they have faded; and the pair that was picked. */
@@ -357,7 +394,10 @@ const METHODS = {
         this.lines.moveTo(this.visible.x[i] + radius, this.visible.y[i]);
         this.lines.arc(this.visible.x[i], this.visible.y[i], radius, 0, 2 * Math.PI);
       }
-      for (const [width, style] of [[4.5, edge], [2, queries[colour]]]) {
+      for (const [width, style] of [
+        [4.5, edge],
+        [2, queries[colour]],
+      ]) {
         this.lines.lineWidth = width;
         this.lines.strokeStyle = style;
         this.lines.stroke();
@@ -369,7 +409,9 @@ const METHODS = {
   trailSlots(selected) {
     const { slots, n } = this.visible;
     if (this.trailMin === 0) return [];
-    return n < TRAILS_UP_TO ? [...slots.subarray(0, n)] : selected.filter((slot) => slots.subarray(0, n).includes(slot));
+    return n < TRAILS_UP_TO
+      ? [...slots.subarray(0, n)]
+      : selected.filter((slot) => slots.subarray(0, n).includes(slot));
   },
 
   /** Draw trails, the lines ahead, and hulls. */
@@ -377,18 +419,42 @@ const METHODS = {
     const { objects } = this.store;
     const { visible, colourBy } = this;
     const [view, colours, paint] = [this.place(), this.palette(), this.paint()];
-    if (slots.length > 0) drawTrails(this.lines, { objects, slots, selected, view, colours, lengthMs: 60_000 * this.trailMin, colourBy, paint });
+    if (slots.length > 0)
+      drawTrails(this.lines, {
+        objects,
+        slots,
+        selected,
+        view,
+        colours,
+        lengthMs: 60_000 * this.trailMin,
+        colourBy,
+        paint,
+      });
     if (vectors) {
       const shown = (slot) => visible.n <= VECTORS_UP_TO || selected.includes(slot);
       const seconds = 60 * this.vectorMin;
-      drawVectors(this.lines, { objects, visible, world: view.world, seconds, stale: (slot) => this.stale(slot), shown, line: colours.text, edge: colours.surface });
+      drawVectors(this.lines, {
+        objects,
+        visible,
+        world: view.world,
+        seconds,
+        stale: (slot) => this.stale(slot),
+        shown,
+        line: colours.text,
+        edge: colours.surface,
+      });
     }
     this.hulls.draw(this.lines, (i) => {
       const slot = visible.slots[i];
       const query = objects.colour[slot] === NO_COLOUR ? null : colours.queries[objects.colour[slot]];
       const kind = colours.kinds[objects.kind[slot]];
       const fill = colourBy.active ? paint.fills[colourBy.classOf(slot)] : (query ?? kind);
-      return { fill, line: query ?? (colourBy.active ? paint.edge : kind), width: query ? 2.4 : 1.4, alpha: this.faint(slot) ? 0.5 : 1 };
+      return {
+        fill,
+        line: query ?? (colourBy.active ? paint.edge : kind),
+        width: query ? 2.4 : 1.4,
+        alpha: this.faint(slot) ? 0.5 : 1,
+      };
     });
   },
 
@@ -398,7 +464,10 @@ const METHODS = {
     const { edge } = this.palette();
     for (let i = 0; i < n; i++) {
       if (!marked.has(slots[i])) continue;
-      for (const [width, style] of [[4.5, edge], [2, colour]]) {
+      for (const [width, style] of [
+        [4.5, edge],
+        [2, colour],
+      ]) {
         this.lines.beginPath();
         this.lines.arc(x[i], y[i], radius, 0, 2 * Math.PI);
         this.lines.lineWidth = width;

@@ -46,22 +46,34 @@ export class CircleDrawing {
     this.tip = this.L.tooltip({ direction: "top", offset: [0, -10], className: "reach", permanent: true });
     const abort = (this.abort = new AbortController());
     const { signal } = abort;
-    window.addEventListener("pointermove", (move) => {
-      if (!far(move)) return;
-      const [lon, lat] = this.#at(move);
-      const radius = wholeLength(apart(center, [lon, lat]));
-      this.onCircle(center, radius);
-      this.tip.setLatLng([lat, lon]).setContent(length(radius)).addTo(this.map);
-    }, { signal });
-    window.addEventListener("pointerup", (end) => {
-      if (!far(end)) this.onCircle(center);
-      this.stop();
-      this.onEnd();
-    }, { signal });
-    window.addEventListener("pointercancel", () => {
-      this.stop();
-      this.onEnd();
-    }, { signal });
+    window.addEventListener(
+      "pointermove",
+      (move) => {
+        if (!far(move)) return;
+        const [lon, lat] = this.#at(move);
+        const radius = wholeLength(apart(center, [lon, lat]));
+        this.onCircle(center, radius);
+        this.tip.setLatLng([lat, lon]).setContent(length(radius)).addTo(this.map);
+      },
+      { signal },
+    );
+    window.addEventListener(
+      "pointerup",
+      (end) => {
+        if (!far(end)) this.onCircle(center);
+        this.stop();
+        this.onEnd();
+      },
+      { signal },
+    );
+    window.addEventListener(
+      "pointercancel",
+      () => {
+        this.stop();
+        this.onEnd();
+      },
+      { signal },
+    );
   }
 
   #at(event) {

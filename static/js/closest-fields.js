@@ -24,8 +24,14 @@ export class ClosestFields {
 
   /** Offer the streams that there are now; the first choice is the query's own. */
   offer(chosen = this.elements.closeStream.value) {
-    const streams = [...this.store.streams.values()].filter(({ enabled, name }) => enabled !== false || name === chosen);
-    offer(this.elements.closeStream, [["", [["", gettext("the same stream")], ...streams.map(({ name, title }) => [name, title ?? name])]]], chosen);
+    const streams = [...this.store.streams.values()].filter(
+      ({ enabled, name }) => enabled !== false || name === chosen,
+    );
+    offer(
+      this.elements.closeStream,
+      [["", [["", gettext("the same stream")], ...streams.map(({ name, title }) => [name, title ?? name])]]],
+      chosen,
+    );
   }
 
   /** Show the fields, or not. */
@@ -40,7 +46,11 @@ export class ClosestFields {
   /** Return `{stream, where, mirrored, withinM, withinS}` from the fields. */
   read() {
     const { stream, closeM, closeMin, closeStream, closeMirrored, partnerWhere } = this.elements;
-    const others = { stream: closeStream.value || stream.value, where: partnerWhere.value.trim(), mirrored: this.#ofOne() && closeMirrored.checked };
+    const others = {
+      stream: closeStream.value || stream.value,
+      where: partnerWhere.value.trim(),
+      mirrored: this.#ofOne() && closeMirrored.checked,
+    };
     return { ...others, withinM: closeM.valueAsNumber, withinS: closeMin.valueAsNumber * 60 };
   }
 

@@ -59,7 +59,13 @@ export function drawClosest(context, pairs, { view, width, height, colours, edge
     strokeBoth(context, edge, colours[colour], []);
   }
   context.setLineDash([]);
-  Object.assign(context, { font: `600 ${TEXT_PX}px system-ui, sans-serif`, textAlign: "left", textBaseline: "middle", lineWidth: 4, strokeStyle: edge });
+  Object.assign(context, {
+    font: `600 ${TEXT_PX}px system-ui, sans-serif`,
+    textAlign: "left",
+    textBaseline: "middle",
+    lineWidth: 4,
+    strokeStyle: edge,
+  });
   for (const { places, colour, text } of pairs) {
     const place = placeOf(screenLine(lineOf(...places), view), context.measureText(text).width, room);
     if (!place) continue;
@@ -88,7 +94,10 @@ function addLine(context, { from, to }) {
 }
 
 function strokeBoth(context, edge, colour, dash) {
-  for (const [width, style, dashes] of [[4, edge, []], [2, colour, dash]]) {
+  for (const [width, style, dashes] of [
+    [4, edge, []],
+    [2, colour, dash],
+  ]) {
     context.setLineDash(dashes);
     context.lineWidth = width;
     context.strokeStyle = style;

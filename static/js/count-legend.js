@@ -19,7 +19,9 @@ export function createCountLegend({ store, palette, onJoin, onPlain }) {
   const box = $("count-legend");
   const rows = new Map();
   const render = () => {
-    const coloured = [...store.layers.values()].filter((layer) => layer.shown && layer.byCount && layer.version !== null);
+    const coloured = [...store.layers.values()].filter(
+      (layer) => layer.shown && layer.byCount && layer.version !== null,
+    );
     const names = new Set(coloured.map(({ name }) => name));
     for (const [name, row] of rows) {
       if (names.has(name)) continue;
@@ -46,8 +48,24 @@ function createRow(name, onJoin, onPlain) {
     about: h("p", { class: "hint" }),
     join: h("button", { type: "button", class: "small", onclick: () => onJoin(name) }, gettext("Join with a stream")),
   };
-  const close = h("button", { type: "button", class: "quiet icon", "aria-label": gettext("Stop colouring by count"), onclick: () => onPlain(name) }, "\u00d7");
-  parts.element = h("section", { "data-legend": name }, h("header", {}, parts.title, close), parts.steps, parts.about, parts.join);
+  const close = h(
+    "button",
+    {
+      type: "button",
+      class: "quiet icon",
+      "aria-label": gettext("Stop colouring by count"),
+      onclick: () => onPlain(name),
+    },
+    "\u00d7",
+  );
+  parts.element = h(
+    "section",
+    { "data-legend": name },
+    h("header", {}, parts.title, close),
+    parts.steps,
+    parts.about,
+    parts.join,
+  );
   return parts;
 }
 
@@ -56,15 +74,21 @@ function update(parts, layer, joins, colour) {
   const names = joins.map(({ query }) => `\u201c${query.name}\u201d`).join(", ");
   setText(parts.title, layer.title);
   const about = filled(gettext("Objects paired with each feature now, by %(queries)s"), { queries: names });
-  setText(parts.about, joins.length > 0 ? about : gettext("No shown query joins this layer, so there is nothing to count."));
+  setText(
+    parts.about,
+    joins.length > 0 ? about : gettext("No shown query joins this layer, so there is nothing to count."),
+  );
   parts.join.hidden = joins.length > 0;
   parts.steps.hidden = joins.length === 0;
   const wanted = JSON.stringify([most, layer.geometry_types, colour]);
   if (parts.drawn === wanted) return;
   parts.drawn = wanted;
   const rank = layerRank(layer.geometry_types);
-  parts.steps.replaceChildren(...countSteps(most).map((number) =>
-    h("li", {}, sample(rank, countStyle(rank, most > 0 ? number / most : 0, colour)), h("span", {}, count(number)))));
+  parts.steps.replaceChildren(
+    ...countSteps(most).map((number) =>
+      h("li", {}, sample(rank, countStyle(rank, most > 0 ? number / most : 0, colour)), h("span", {}, count(number))),
+    ),
+  );
 }
 
 function sample(rank, style) {
@@ -74,7 +98,8 @@ function sample(rank, style) {
   const look = { fill: rank === 1 ? "none" : style.fillColor, stroke: style.color };
   const widths = { "fill-opacity": style.fillOpacity, "stroke-width": style.weight, "stroke-opacity": style.opacity };
   for (const [name, value] of Object.entries({ ...shape, ...look, ...widths })) element.setAttribute(name, value);
-  for (const [name, value] of Object.entries({ width: 28, height: 18, "aria-hidden": "true" })) svg.setAttribute(name, value);
+  for (const [name, value] of Object.entries({ width: 28, height: 18, "aria-hidden": "true" }))
+    svg.setAttribute(name, value);
   svg.append(element);
   return svg;
 }

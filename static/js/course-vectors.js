@@ -39,7 +39,10 @@ export function drawVectors(context, { objects, visible, world, seconds, stale, 
     context.moveTo(x[i], y[i]);
     context.lineTo(x[i] + right, y[i] + down);
   }
-  for (const [width, style] of [[3, edge], [1.2, line]]) {
+  for (const [width, style] of [
+    [3, edge],
+    [1.2, line],
+  ]) {
     context.lineWidth = width;
     context.strokeStyle = style;
     context.stroke();
@@ -72,7 +75,10 @@ export function drawWays(context, ways, { objects, visible, world, colours, edge
     context.beginPath();
     context.moveTo(visible.x[i], visible.y[i]);
     context.lineTo(visible.x[i] + vector[0] * world, visible.y[i] + vector[1] * world);
-    for (const [width, style, dash] of [[4, edge, []], [2, colours[colour], DASH_PX]]) {
+    for (const [width, style, dash] of [
+      [4, edge, []],
+      [2, colours[colour], DASH_PX],
+    ]) {
       context.setLineDash(dash);
       context.lineWidth = width;
       context.strokeStyle = style;

@@ -27,13 +27,19 @@ export function setText(element, text) {
  */
 export function offer(select, groups, chosen = select.value) {
   const all = groups.flatMap(([, choices]) => choices);
-  const odd = chosen && !all.some(([value]) => value === chosen) ? [[chosen, chosen.slice(chosen.indexOf(":") + 1)]] : [];
+  const odd =
+    chosen && !all.some(([value]) => value === chosen) ? [[chosen, chosen.slice(chosen.indexOf(":") + 1)]] : [];
   const wanted = JSON.stringify([groups, odd]);
   if (select.dataset.offered !== wanted) {
     select.dataset.offered = wanted;
     const options = (choices) => choices.map(([value, text]) => new Option(text, value));
     const filled = groups.filter(([, choices]) => choices.length > 0);
-    select.replaceChildren(...filled.flatMap(([label, choices]) => (label ? [h("optgroup", { label }, ...options(choices))] : options(choices))), ...options(odd));
+    select.replaceChildren(
+      ...filled.flatMap(([label, choices]) =>
+        label ? [h("optgroup", { label }, ...options(choices))] : options(choices),
+      ),
+      ...options(odd),
+    );
   }
   select.value = chosen || (select.options[0]?.value ?? "");
 }

@@ -55,7 +55,12 @@ export class RectangleEditor {
   edit(rectangle) {
     this.stop();
     this.rectangle = rectangle;
-    this.shape = this.L.rectangle(this.#latLngs(), { color: this.colour(), weight: 2, fillOpacity: 0.12, className: "edited" });
+    this.shape = this.L.rectangle(this.#latLngs(), {
+      color: this.colour(),
+      weight: 2,
+      fillOpacity: 0.12,
+      className: "edited",
+    });
     this.shape.addTo(this.map);
     this.shape.getElement().addEventListener("pointerdown", (event) => this.#drag(event, "whole"));
     this.handles = HANDLES.map((name) => {
@@ -87,7 +92,12 @@ export class RectangleEditor {
     if (event.button !== 0 || event.target.closest(".leaflet-control")) return;
     event.preventDefault();
     const start = this.#at(event);
-    const draft = this.L.rectangle([start, start], { color: this.colour(), weight: 2, fillOpacity: 0.12, interactive: false });
+    const draft = this.L.rectangle([start, start], {
+      color: this.colour(),
+      weight: 2,
+      fillOpacity: 0.12,
+      interactive: false,
+    });
     draft.addTo(this.map);
     const from = [event.clientX, event.clientY];
     this.#track(
@@ -143,7 +153,10 @@ export class RectangleEditor {
 
   #latLngs() {
     const { west, south, east, north } = this.rectangle;
-    return [[south, west], [north, east]];
+    return [
+      [south, west],
+      [north, east],
+    ];
   }
 
   #place() {

@@ -97,9 +97,17 @@ function times(words) {
 /** Describe a group of several events: "in and out 6 times", "entered 3 times, left 2 times". */
 export function timesText({ entered, left, newest }, reportsAll = false) {
   if (reportsAll) return TIMES.reported(entered + left);
-  const [both, to, from] = newest.threshold ? [TIMES.crossedAndBack, TIMES.crossed, TIMES.uncrossed] : [TIMES.inAndOut, TIMES.entered, TIMES.left];
+  const [both, to, from] = newest.threshold
+    ? [TIMES.crossedAndBack, TIMES.crossed, TIMES.uncrossed]
+    : [TIMES.inAndOut, TIMES.entered, TIMES.left];
   if (entered === left) return both(entered);
-  return [[to, entered], [from, left]].filter(([, number]) => number > 0).map(([words, number]) => words(number)).join(", ");
+  return [
+    [to, entered],
+    [from, left],
+  ]
+    .filter(([, number]) => number > 0)
+    .map(([words, number]) => words(number))
+    .join(", ");
 }
 
 /** Return the index of the first event with a number above `seen`. Search from the end, where the few new events are. */

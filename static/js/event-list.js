@@ -2,7 +2,20 @@
 
 import { $, coalesced, h, icon, setText } from "./dom.js";
 import { EventGroups, GROUPS_KEPT, timesText } from "./event-groups.js";
-import { count, crossingText, happened, parsed, place, reason, SIGNS, spanText, title, toldText, utcClock, utcTime } from "./format.js";
+import {
+  count,
+  crossingText,
+  happened,
+  parsed,
+  place,
+  reason,
+  SIGNS,
+  spanText,
+  title,
+  toldText,
+  utcClock,
+  utcTime,
+} from "./format.js";
 import { alarmText } from "./rules/rule-words.js";
 import { filled, gettext } from "./i18n.js";
 
@@ -19,8 +32,12 @@ export class EventList {
     this.rows = new WeakMap(); // group -> its element
     this.expanded = new WeakSet(); // groups whose single events are shown
     this.list = $("event-list");
-    $("event-filter").addEventListener("change", ({ target }) => this.filterBy(target.value === "" ? null : Number(target.value)));
-    $("event-sign").addEventListener("change", ({ target }) => this.#choose(this.groups.query, target.value === "" ? null : Number(target.value)));
+    $("event-filter").addEventListener("change", ({ target }) =>
+      this.filterBy(target.value === "" ? null : Number(target.value)),
+    );
+    $("event-sign").addEventListener("change", ({ target }) =>
+      this.#choose(this.groups.query, target.value === "" ? null : Number(target.value)),
+    );
     $("event-pause").addEventListener("click", () => this.#turn());
     const refresh = coalesced(() => this.refresh(), REFRESH_MS);
     this.store.on("events queries", refresh);
@@ -45,7 +62,10 @@ export class EventList {
   refresh() {
     if (this.open()) this.store.readEvents();
     setText($("unread"), this.store.unread > 0 ? (this.store.unread > 999 ? "999+" : String(this.store.unread)) : "");
-    $("unread").setAttribute("aria-label", this.store.unread > 0 ? filled(gettext("%(count)s unread"), { count: count(this.store.unread) }) : "");
+    $("unread").setAttribute(
+      "aria-label",
+      this.store.unread > 0 ? filled(gettext("%(count)s unread"), { count: count(this.store.unread) }) : "",
+    );
     this.#options();
     if (!this.open()) return;
     this.#draw(this.groups.take(this.store.events));
@@ -67,8 +87,13 @@ export class EventList {
 
   #showPause() {
     const { paused, waiting } = this.groups;
-    $("event-pause").querySelector("use").setAttribute("href", paused ? "#icon-play" : "#icon-pause");
-    setText($("event-pause-text"), paused ? filled(gettext("Resume (%(count)s new)"), { count: count(waiting) }) : gettext("Pause"));
+    $("event-pause")
+      .querySelector("use")
+      .setAttribute("href", paused ? "#icon-play" : "#icon-pause");
+    setText(
+      $("event-pause-text"),
+      paused ? filled(gettext("Resume (%(count)s new)"), { count: count(waiting) }) : gettext("Pause"),
+    );
   }
 
   /** Put the rows of the groups that changed (newest last) on top of the list. */
@@ -87,7 +112,11 @@ export class EventList {
   }
 
   #row(group) {
-    const row = h("li", {}, group.events.length > 1 ? this.#several(group) : this.#withWhy(group.newest, this.#single(group.newest)));
+    const row = h(
+      "li",
+      {},
+      group.events.length > 1 ? this.#several(group) : this.#withWhy(group.newest, this.#single(group.newest)),
+    );
     this.rows.set(group, row);
     if (this.expanded.has(group)) row.append(this.#eventsOf(group));
     return row;
@@ -104,7 +133,10 @@ export class EventList {
     const reportsAll = this.store.queries.get(newest.query)?.plan?.emit === "all";
     const about = `${newest.threshold ? gettext("threshold") : newest.queryName} \u00b7 ${timesText(group, reportsAll)}`;
     const expanded = String(this.expanded.has(group));
-    return this.#button(newest, headOf(newest), about, { "aria-expanded": expanded, onclick: () => this.#toggle(group) });
+    return this.#button(newest, headOf(newest), about, {
+      "aria-expanded": expanded,
+      onclick: () => this.#toggle(group),
+    });
   }
 
   #toggle(group) {
@@ -120,18 +152,27 @@ export class EventList {
   #eventsOf(group) {
     const one = (event) => {
       const about = event.threshold ? crossingText(event) : this.#what(event);
-      const button = this.#button(event, null, about, { class: "event-single quiet", onclick: () => this.onPick(event) });
+      const button = this.#button(event, null, about, {
+        class: "event-single quiet",
+        onclick: () => this.onPick(event),
+      });
       return h("li", {}, this.#withWhy(event, button));
     };
     const earlier = group.entered + group.left - group.events.length;
-    const rest = earlier > 0 ? h("li", { class: "event-earlier" }, filled(gettext("and %(count)s earlier"), { count: count(earlier) })) : null;
+    const rest =
+      earlier > 0
+        ? h("li", { class: "event-earlier" }, filled(gettext("and %(count)s earlier"), { count: count(earlier) }))
+        : null;
     return h("ul", { class: "event-singles" }, ...group.events.map(one), rest);
   }
 
   /** Say why an event was; of an alarm about whole answers, what the numbers were. */
   #what(event) {
     const plan = event.key ? null : this.store.queries.get(event.query)?.plan;
-    const told = plan?.kind === "rule" && event.sign > 0 ? alarmText(plan, parsed(event.text ?? "{}"), (number) => this.#nameOf(number)) : "";
+    const told =
+      plan?.kind === "rule" && event.sign > 0
+        ? alarmText(plan, parsed(event.text ?? "{}"), (number) => this.#nameOf(number))
+        : "";
     return told || why(event);
   }
 
@@ -142,13 +183,25 @@ export class EventList {
   /** Return the button of an event with one beside it that asks why it was. */
   #withWhy(event, button) {
     const name = title(event.key || event.queryName, parsed(event.text ?? "{}"));
-    const about = filled(gettext("Why? %(name)s, %(sign)s at %(time)s"), { name, sign: signWord(event), time: utcClock(event.timeMs) });
-    const why = h("button", { type: "button", class: "event-why quiet", "aria-label": about, onclick: () => this.onWhy(event) }, gettext("Why?"));
+    const about = filled(gettext("Why? %(name)s, %(sign)s at %(time)s"), {
+      name,
+      sign: signWord(event),
+      time: utcClock(event.timeMs),
+    });
+    const why = h(
+      "button",
+      { type: "button", class: "event-why quiet", "aria-label": about, onclick: () => this.onWhy(event) },
+      gettext("Why?"),
+    );
     return h("div", { class: "event-row" }, button, why);
   }
 
   #button(event, head, about, attributes) {
-    const sign = h("span", { class: "sign", "data-sign": event.sign, "aria-label": signWord(event) }, SIGNS[event.sign]);
+    const sign = h(
+      "span",
+      { class: "sign", "data-sign": event.sign, "aria-label": signWord(event) },
+      SIGNS[event.sign],
+    );
     sign.style.setProperty("--colour", `var(--q${event.colour})`);
     const text = h("span", { class: "event-text" }, head, h("span", { class: "event-about" }, about));
     const hint = `${utcTime(event.timeMs)}\n${place(event.lon, event.lat)}${between(event)}`;
@@ -163,7 +216,10 @@ export class EventList {
     const wanted = JSON.stringify(queries.map((q) => [q.query, q.name]));
     if (this.options !== wanted) {
       this.options = wanted;
-      select.replaceChildren(new Option(gettext("All queries"), ""), ...queries.map((q) => new Option(q.name, q.query)));
+      select.replaceChildren(
+        new Option(gettext("All queries"), ""),
+        ...queries.map((q) => new Option(q.name, q.query)),
+      );
     }
     select.value = this.groups.query === null ? "" : String(this.groups.query);
     if (select.selectedIndex < 0) this.filterBy(null);
@@ -179,13 +235,20 @@ function why(event) {
 
 /** Say between which reports an event was interpolated, on a line of its own; nothing for an event at a report. */
 function between({ interpolated, fromMs, toMs }) {
-  return interpolated ? `\n${filled(gettext("between reports at %(from)s and %(to)s"), { from: utcClock(fromMs), to: utcClock(toMs) })}` : "";
+  return interpolated
+    ? `\n${filled(gettext("between reports at %(from)s and %(to)s"), { from: utcClock(fromMs), to: utcClock(toMs) })}`
+    : "";
 }
 
 /** Return the head of an event's row: what happened to which object. */
 function headOf(event) {
   const name = title(event.key || event.queryName, parsed(event.text));
-  return h("span", { class: "event-head" }, h("span", { class: "event-name" }, happened(name, event)), keyBeside(name, event));
+  return h(
+    "span",
+    { class: "event-head" },
+    h("span", { class: "event-name" }, happened(name, event)),
+    keyBeside(name, event),
+  );
 }
 
 /** Return the key to show beside an object's name, since names may repeat and keys do not; null without a name. */

@@ -9,7 +9,10 @@ const REFRESH_MS = 200;
 /** @param {function} show called with whether the user sees the examples; returns a promise of the reply, or of null after an error */
 export function createExamples(store, show) {
   const examples = () => [...store.queries.values()].filter(({ example }) => example);
-  const layers = () => examples().map(({ plan }) => plan.join?.layer).filter(Boolean);
+  const layers = () =>
+    examples()
+      .map(({ plan }) => plan.join?.layer)
+      .filter(Boolean);
   const render = () => {
     $("examples-note").hidden = examples().length === 0;
     for (const layer of layers()) if (!store.looks.has(layer)) store.showLayer(layer, true); // unless this browser remembers it
@@ -21,7 +24,8 @@ export function createExamples(store, show) {
       if (done) for (const layer of joined) store.showLayer(layer, shown);
       return done;
     };
-    if (await showAll(false)) toast(gettext("The examples are removed."), "info", { text: gettext("Undo"), run: () => showAll(true) });
+    if (await showAll(false))
+      toast(gettext("The examples are removed."), "info", { text: gettext("Undo"), run: () => showAll(true) });
   };
   $("examples-remove").addEventListener("click", remove);
   store.on("queries layers", coalesced(render, REFRESH_MS));

@@ -133,16 +133,25 @@ export class FeatureEditor {
   #outline() {
     const { L } = this;
     this.outline?.remove();
-    const options = { color: this.colour(), weight: 2.5, fillOpacity: 0.12, interactive: false, dashArray: this.kind ? "5 5" : null };
+    const options = {
+      color: this.colour(),
+      weight: 2.5,
+      fillOpacity: 0.12,
+      interactive: false,
+      dashArray: this.kind ? "5 5" : null,
+    };
     if (this.kind) {
       const places = this.sketch().map(([lon, lat]) => [lat, lon]);
       this.outline = (this.kind === "Polygon" ? L.polygon : L.polyline)(places, options);
     } else {
-      this.outline = L.GeoJSON.geometryToLayer({ type: "Feature", geometry: geometryOf(this.shape) }, {
-        ...options,
-        coordsToLatLng: ([lon, lat]) => L.latLng(lat, lon),
-        pointToLayer: (_, place) => L.circleMarker(place, { ...options, radius: 6 }),
-      });
+      this.outline = L.GeoJSON.geometryToLayer(
+        { type: "Feature", geometry: geometryOf(this.shape) },
+        {
+          ...options,
+          coordsToLatLng: ([lon, lat]) => L.latLng(lat, lon),
+          pointToLayer: (_, place) => L.circleMarker(place, { ...options, radius: 6 }),
+        },
+      );
       this.outline.setStyle?.(options);
     }
     this.outline.addTo(this.map);
@@ -195,7 +204,10 @@ export class FeatureEditor {
     line[at] = [to.lng, to.lat];
     const corner = `${linesOf(this.shape).indexOf(line)}:${at}`;
     this.#refresh();
-    this.handles.map((handle) => handle.getElement()).find((element) => element?.dataset.corner === corner)?.focus();
+    this.handles
+      .map((handle) => handle.getElement())
+      .find((element) => element?.dataset.corner === corner)
+      ?.focus();
   }
 
   #middle(line, at, place) {
@@ -214,7 +226,12 @@ export class FeatureEditor {
 
   #marker([lon, lat], className, draggable) {
     const icon = this.L.divIcon({ className, iconSize: [12, 12] });
-    const handle = this.L.marker([lat, lon], { icon, draggable, keyboard: className === "vertex", bubblingMouseEvents: false });
+    const handle = this.L.marker([lat, lon], {
+      icon,
+      draggable,
+      keyboard: className === "vertex",
+      bubblingMouseEvents: false,
+    });
     this.handles.push(handle.addTo(this.map));
     return handle;
   }

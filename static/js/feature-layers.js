@@ -27,7 +27,10 @@ export class FeatureLayers {
     map.on("moveend", () => this.refresh());
     this.store.on("layers", () => this.refresh());
     this.store.on("selection", () => this.restyle());
-    this.store.on("pairs", coalesced(() => this.restyle(), RESTYLE_MS));
+    this.store.on(
+      "pairs",
+      coalesced(() => this.restyle(), RESTYLE_MS),
+    );
   }
 
   /** Fetch the features that the view and the layers' versions need, and remove the layers that are not shown any more. */
@@ -95,7 +98,9 @@ export class FeatureLayers {
     const wanted = new Map(largest);
     const markers = this.labels.get(name) ?? new Map();
     this.labels.set(name, markers);
-    const items = new Map((this.drawn.get(name)?.items ?? []).filter(({ key }) => wanted.has(key)).map((item) => [item.key, item]));
+    const items = new Map(
+      (this.drawn.get(name)?.items ?? []).filter(({ key }) => wanted.has(key)).map((item) => [item.key, item]),
+    );
     for (const [key, marker] of markers) {
       if (items.get(key) === marker.item) continue;
       marker.remove();
@@ -110,7 +115,12 @@ export class FeatureLayers {
   #marker(item) {
     const icon = this.L.divIcon({ className: "count-label", html: "<span></span>", iconSize: [0, 0] });
     const [path] = item.paths;
-    const marker = this.L.marker(path.getLatLng?.() ?? path.getCenter(), { icon, pane: "counts", interactive: false, keyboard: false });
+    const marker = this.L.marker(path.getLatLng?.() ?? path.getCenter(), {
+      icon,
+      pane: "counts",
+      interactive: false,
+      keyboard: false,
+    });
     marker.item = item;
     return marker.addTo(this.map);
   }
@@ -143,7 +153,12 @@ export class FeatureLayers {
     const entry = this.drawn.get(layer.name) ?? { items: [] };
     this.drawn.set(layer.name, entry);
     const bounds = this.map.getBounds();
-    const sides = { west: bounds.getWest(), south: bounds.getSouth(), east: bounds.getEast(), north: bounds.getNorth() };
+    const sides = {
+      west: bounds.getWest(),
+      south: bounds.getSouth(),
+      east: bounds.getEast(),
+      north: bounds.getNorth(),
+    };
     const view = viewOf(sides, this.map.getZoom(), layer.version);
     if (entry.asked?.serves(view)) return;
     entry.asked = view;
@@ -169,7 +184,12 @@ export class FeatureLayers {
     for (const { paths } of entry.items) for (const path of paths) path.remove();
     entry.items = features
       .filter(({ geometry }) => geometry)
-      .map((feature) => ({ key: feature.id, properties: feature.properties ?? {}, rank: featureRank(feature.geometry), feature }))
+      .map((feature) => ({
+        key: feature.id,
+        properties: feature.properties ?? {},
+        rank: featureRank(feature.geometry),
+        feature,
+      }))
       .sort((a, b) => a.rank - b.rank)
       .map(({ feature, ...item }) => this.#item(name, item, feature, { center, paired }));
     this.#label(name);

@@ -15,7 +15,9 @@ const HINTS = {
   LineString: gettext("Click from place to place; a double click, or Finish, ends the line."),
   Polygon: gettext("Click corner by corner; a double click, or Finish, ends the polygon."),
 };
-const EDIT_HINT = gettext("Drag a corner, or the middle of an edge for a new one. A double click, or Delete, removes a corner.");
+const EDIT_HINT = gettext(
+  "Drag a corner, or the middle of an edge for a new one. A double click, or Delete, removes a corner.",
+);
 const CROWDED_HINT = gettext("Too many corners are in view: zoom in to change them.");
 const CONFLICT = gettext(
   "Somebody else saved version %(version)s first, so your change is not saved. Save again to add your change to theirs, or discard it.",
@@ -38,7 +40,10 @@ export class FeaturePanel {
       this.#save();
     });
     this.store.on("selection", () => this.#selected());
-    this.store.on("layers pairs", coalesced(() => this.refresh(), REFRESH_MS));
+    this.store.on(
+      "layers pairs",
+      coalesced(() => this.refresh(), REFRESH_MS),
+    );
   }
 
   /** Draw a new feature of a layer: a "Point", "LineString" or "Polygon". */
@@ -67,8 +72,14 @@ export class FeaturePanel {
     const { editing } = this;
     const layer = this.store.layers.get(feature.layer);
     setText($("feature-title"), editing?.fresh ? gettext("New feature") : title(feature.key, feature.properties));
-    setText($("feature-kind"), [layer?.title ?? feature.layer, ...(editing?.fresh ? [] : [feature.key])].join(" \u00b7 "));
-    fill($("feature-properties"), editing ? [] : [...countRows(this.store, feature.layer, feature.key), ...properties(feature.properties)]);
+    setText(
+      $("feature-kind"),
+      [layer?.title ?? feature.layer, ...(editing?.fresh ? [] : [feature.key])].join(" \u00b7 "),
+    );
+    fill(
+      $("feature-properties"),
+      editing ? [] : [...countRows(this.store, feature.layer, feature.key), ...properties(feature.properties)],
+    );
     $("feature-actions").hidden = Boolean(editing);
     this.form.hidden = !editing;
     if (!editing) return;
@@ -106,7 +117,8 @@ export class FeaturePanel {
       const { selectedFeature: now } = this.store;
       if (now?.layer !== layer || now.key !== key) return;
       const [{ geometry, properties: known }] = features;
-      if (!this.editor.edit(geometry)) throw new Error(gettext("This feature has several kinds of geometry. It cannot be changed here."));
+      if (!this.editor.edit(geometry))
+        throw new Error(gettext("This feature has several kinds of geometry. It cannot be changed here."));
       this.#begin({ layer, key, version, properties: known ?? {}, fresh: false });
       this.features.hide({ layer, key });
       this.refresh();
@@ -134,7 +146,13 @@ export class FeaturePanel {
   }
 
   async #delete({ layer, key, properties: known }) {
-    if (!(await confirmed(filled(gettext("Delete \u201c%(name)s\u201d from the layer?"), { name: title(key, known) }), gettext("Delete")))) return;
+    if (
+      !(await confirmed(
+        filled(gettext("Delete \u201c%(name)s\u201d from the layer?"), { name: title(key, known) }),
+        gettext("Delete"),
+      ))
+    )
+      return;
     const { version } = this.store.layers.get(layer);
     if (await this.#send(layer, { version, remove: [key] })) {
       this.store.selectFeature(null);

@@ -22,7 +22,13 @@ export function viewOf(sides, zoom, version) {
   const { lo, hi } = paddedBox(sides, MARGIN);
   const width = sides.east - sides.west;
   const height = sides.north - sides.south;
-  const view = { bbox: [...lo, ...hi].map((degrees) => Math.round(degrees * 1e6) / 1e6), zoom, version, sides, truncated: false };
+  const view = {
+    bbox: [...lo, ...hi].map((degrees) => Math.round(degrees * 1e6) / 1e6),
+    zoom,
+    version,
+    sides,
+    truncated: false,
+  };
   // Whether the features fetched for this view suffice for another one. If the answer was truncated, only for the same view.
   view.serves = (other) => {
     if (other.zoom !== zoom || other.version !== version) return false;
@@ -75,7 +81,10 @@ export function countSteps(most) {
 export function largestCounts(joins, limit) {
   const { of } = pairedCounts(joins);
   const keys = new Set(joins.flatMap(({ counts }) => [...counts.keys()]));
-  return [...keys].map((key) => [key, of(key)]).sort(([, a], [, b]) => b - a).slice(0, limit);
+  return [...keys]
+    .map((key) => [key, of(key)])
+    .sort(([, a], [, b]) => b - a)
+    .slice(0, limit);
 }
 
 /** Return the style of a feature as Leaflet's path options; `paired` is the colour of a query that pairs it, or null. */

@@ -39,7 +39,8 @@ export class Figures {
   /** The thresholds that are crossed here and not in another answer, as `[group, name, value]`. */
   crossedUnlike(other) {
     return [...this.crossed].flatMap(([group, names]) =>
-      [...names].filter(([name]) => !other.crossed.get(group)?.has(name)).map(([name, value]) => [group, name, value]));
+      [...names].filter(([name]) => !other.crossed.get(group)?.has(name)).map(([name, value]) => [group, name, value]),
+    );
   }
 
   #set(rows, row, nowMs) {

@@ -58,7 +58,12 @@ export class FilterField {
   #show(choices) {
     this.choices = choices;
     const option = ({ text, words }, number) =>
-      h("li", { role: "option", id: `${this.option}-${number}`, "aria-selected": "false" }, h("code", {}, text), h("span", { class: "hint" }, words));
+      h(
+        "li",
+        { role: "option", id: `${this.option}-${number}`, "aria-selected": "false" },
+        h("code", {}, text),
+        h("span", { class: "hint" }, words),
+      );
     this.list.replaceChildren(...choices.map(option));
     this.list.hidden = choices.length === 0;
     if (choices.length > 0) this.list.scrollIntoView({ block: "nearest" });
@@ -135,6 +140,10 @@ export class FilterField {
 }
 
 function offeredText(number) {
-  const words = ngettext("%(count)s suggestion. Use the arrow keys.", "%(count)s suggestions. Use the arrow keys.", number);
+  const words = ngettext(
+    "%(count)s suggestion. Use the arrow keys.",
+    "%(count)s suggestions. Use the arrow keys.",
+    number,
+  );
   return filled(words, { count: number });
 }

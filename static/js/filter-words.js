@@ -11,7 +11,10 @@ const SHOWN = 8;
 const MOST_CHARACTERS = 40_000;
 const PLAIN = /^\p{L}[\p{L}\p{N}_.:]*$/u;
 const NAME = /("(?:[^"]|"")+"|[\p{L}_][\p{L}\p{N}_.:]*)/u.source;
-const AFTER_OPERATOR = new RegExp(`${NAME}\\s*(?:=|<>|!=|<=|>=|<|>|\\blike\\b|\\b(?:not\\s+)?in\\s*\\((?:[^()']|'(?:[^']|'')*')*)\\s*('?)((?:[^'])*)$`, "iu");
+const AFTER_OPERATOR = new RegExp(
+  `${NAME}\\s*(?:=|<>|!=|<=|>=|<|>|\\blike\\b|\\b(?:not\\s+)?in\\s*\\((?:[^()']|'(?:[^']|'')*')*)\\s*('?)((?:[^'])*)$`,
+  "iu",
+);
 // Where a name may begin: at the start, and after an operator, a bracket or a comma.
 const BEGINS = /(^|\b(and|or|not|between|like)|[(,=<>+*/%^-])\s*$/iu;
 const WORD = /[\p{L}_][\p{L}\p{N}_.:]*$|"[^"]*$/u;
@@ -27,7 +30,8 @@ export function vocabularyOf(texts) {
       const known = names.get(name) ?? { count: 0, values: new Map() };
       names.set(name, known);
       known.count++;
-      if (known.values.has(value) || known.values.size < MOST_VALUES) known.values.set(value, (known.values.get(value) ?? 0) + 1);
+      if (known.values.has(value) || known.values.size < MOST_VALUES)
+        known.values.set(value, (known.values.get(value) ?? 0) + 1);
     }
   }
   return { names, objects, whole: texts.length <= MOST_OBJECTS };
@@ -70,7 +74,11 @@ function valuesOf([, name, , begun], names) {
   const wanted = begun.toLowerCase();
   const values = [...(known?.values ?? [])].filter(([value]) => String(value).toLowerCase().startsWith(wanted));
   values.sort(([, a], [, b]) => b - a);
-  return { choices: values.slice(0, SHOWN).map(([value, count]) => ({ text: literal(value), words: filled(gettext("%(count)s have it"), { count }) })) };
+  return {
+    choices: values
+      .slice(0, SHOWN)
+      .map(([value, count]) => ({ text: literal(value), words: filled(gettext("%(count)s have it"), { count }) })),
+  };
 }
 
 function namesLike(begun, names) {
@@ -106,10 +114,15 @@ export function verdict({ error, matches, of, unknown }, whole) {
   const [first] = unknown;
   if (first) {
     const none = filled(gettext("No object in view has %(name)s."), { name: first.name });
-    return ["warn", first.nearest ? `${none} ${filled(gettext("Did you mean %(name)s?"), { name: first.nearest })}` : none];
+    return [
+      "warn",
+      first.nearest ? `${none} ${filled(gettext("Did you mean %(name)s?"), { name: first.nearest })}` : none,
+    ];
   }
   if (of === 0) return ["", gettext("No object of this stream is in view, so the filter cannot be tried.")];
-  const words = whole ? gettext("Matches %(matches)s of %(of)s in view now.") : gettext("Matches %(matches)s of %(of)s looked at in view.");
+  const words = whole
+    ? gettext("Matches %(matches)s of %(of)s in view now.")
+    : gettext("Matches %(matches)s of %(of)s looked at in view.");
   return ["", filled(words, { matches, of })];
 }
 

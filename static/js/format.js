@@ -49,7 +49,9 @@ const STALE_SHARE = 0.01;
 
 /** Return a warning if more than 1 % of a stream's elements are stale (older than the newest known of their object); else "". */
 export function staleness({ stale = 0, elements = 0 }) {
-  return stale > STALE_SHARE * elements ? filled(gettext("%(count)s stale: check its times"), { count: count(stale) }) : "";
+  return stale > STALE_SHARE * elements
+    ? filled(gettext("%(count)s stale: check its times"), { count: count(stale) })
+    : "";
 }
 
 /** An amount of SI units in a unit of `SYSTEMS`. */
@@ -101,7 +103,10 @@ export function place(lonDeg, latDeg, decimals = 4) {
 
 /** A longitude (axis 0) or latitude (1): "24.5° E". */
 export function degrees(value, axis) {
-  const [after, before] = [[EAST, WEST], [NORTH, SOUTH]][axis];
+  const [after, before] = [
+    [EAST, WEST],
+    [NORTH, SOUTH],
+  ][axis];
   return `${number(Math.abs(value), 2)}°${value === 0 ? "" : ` ${value < 0 ? before : after}`}`;
 }
 
@@ -143,7 +148,9 @@ export function isUtc(ms, timeZone) {
 
 /** Date and time in UTC, with local time where that differs. */
 export function bothTimes(ms, timeZone) {
-  return isUtc(ms, timeZone) ? utcTime(ms) : filled(gettext("%(utc)s, %(local)s local"), { utc: utcTime(ms), local: localTime(ms, timeZone) });
+  return isUtc(ms, timeZone)
+    ? utcTime(ms)
+    : filled(gettext("%(utc)s, %(local)s local"), { utc: utcTime(ms), local: localTime(ms, timeZone) });
 }
 
 /** How long ago: "now", "12 s", "3 min", "5 h", "2 d". */
@@ -198,7 +205,17 @@ export function properties(object) {
 }
 
 // The properties that may hold the name of a thing, best first.
-const TITLES = ["name", "ship_name", "vessel_name", "call_sign", "callsign", "flight", "registration", "label", "title"];
+const TITLES = [
+  "name",
+  "ship_name",
+  "vessel_name",
+  "call_sign",
+  "callsign",
+  "flight",
+  "registration",
+  "label",
+  "title",
+];
 
 /** What a thing is called: its name, or else its key. */
 export function title(key, object) {
@@ -211,14 +228,20 @@ const LAYER_SUFFIX = /(\.(geojson|json|geojsonl|geojsons|ndjson|topojson|gpkg|sh
 
 /** A title for a layer from a file's name: "city_parks.geojson.gz" is "City parks". */
 export function layerTitle(fileName) {
-  const words = fileName.replace(LAYER_SUFFIX, "").replace(/[_\s-]+/g, " ").trim();
+  const words = fileName
+    .replace(LAYER_SUFFIX, "")
+    .replace(/[_\s-]+/g, " ")
+    .trim();
   return words.charAt(0).toUpperCase() + words.slice(1);
 }
 
 /** A name for a layer from a file's name: lower case letters, digits, - and _, a letter first, 40 at most. */
 export function layerName(fileName) {
   const plain = fileName.replace(LAYER_SUFFIX, "").normalize("NFKD").replace(/\p{M}/gu, "").toLowerCase();
-  const name = plain.replace(/[^a-z0-9-]+/g, "_").replace(/^[^a-z]+|[^a-z0-9]+$/g, "").slice(0, 40);
+  const name = plain
+    .replace(/[^a-z0-9-]+/g, "_")
+    .replace(/^[^a-z]+|[^a-z0-9]+$/g, "")
+    .slice(0, 40);
   return name || "layer";
 }
 
@@ -261,7 +284,10 @@ const PAIR_WORDS = {
   covers: [gettext("%(name)s no longer covers %(partner)s"), gettext("%(name)s covers %(partner)s")],
   equals: [gettext("%(name)s no longer equals %(partner)s"), gettext("%(name)s equals %(partner)s")],
   touches: [gettext("%(name)s no longer touches %(partner)s"), gettext("%(name)s touches %(partner)s")],
-  closest: [gettext("%(name)s no longer comes close to %(partner)s"), gettext("%(name)s will come close to %(partner)s")],
+  closest: [
+    gettext("%(name)s no longer comes close to %(partner)s"),
+    gettext("%(name)s will come close to %(partner)s"),
+  ],
 };
 const ENTRY_WORDS = [gettext("%(name)s left %(partner)s"), gettext("%(name)s entered %(partner)s")];
 
@@ -273,13 +299,20 @@ export function happened(name, event) {
   if (event.told) return withDistance(filled(gettext("%(name)s met %(partner)s"), { name, partner }), event.distance);
   if (event.met) return withDistance(metText(name, event), event.distance);
   const what = filled((PAIR_WORDS[predicate] ?? ENTRY_WORDS)[sign > 0 ? 1 : 0], { name, partner });
-  return event.closest && sign > 0 ? filled(gettext("%(what)s: %(closest)s"), { what, closest: closestText(event.closest.distance, event.closest.afterS) }) : what;
+  return event.closest && sign > 0
+    ? filled(gettext("%(what)s: %(closest)s"), {
+        what,
+        closest: closestText(event.closest.distance, event.closest.afterS),
+      })
+    : what;
 }
 
 /** Say how far two objects will be from each other where they are closest, and in what time: "500 m in 4 min". */
 export function closestText(distance, afterS) {
   const minutes = afterS >= 60;
-  const time = filled(minutes ? gettext("%(number)s min") : gettext("%(number)s s"), { number: number(minutes ? afterS / 60 : Math.max(0, afterS), 0) });
+  const time = filled(minutes ? gettext("%(number)s min") : gettext("%(number)s s"), {
+    number: number(minutes ? afterS / 60 : Math.max(0, afterS), 0),
+  });
   return filled(gettext("%(distance)s in %(time)s"), { distance: length(distance), time });
 }
 
@@ -291,12 +324,20 @@ function withDistance(what, metres) {
 function metText(name, { partner, sign, sinceMs, untilMs }) {
   if (sign > 0) return filled(gettext("%(name)s meets %(partner)s"), { name, partner });
   if (untilMs === null) return filled(gettext("%(name)s parted from %(partner)s"), { name, partner });
-  return filled(gettext("%(name)s parted from %(partner)s after %(time)s"), { name, partner, time: age(untilMs - sinceMs) });
+  return filled(gettext("%(name)s parted from %(partner)s after %(time)s"), {
+    name,
+    partner,
+    time: age(untilMs - sinceMs),
+  });
 }
 
 /** Say from when until when an encounter was, and why it ended: "12:00:05 to 12:42:10 \u00b7 partner moved away". */
 export function spanText({ sign, sinceMs, untilMs, nearestMs, reason: why }) {
-  const times = { from: utcClock(sinceMs), to: untilMs === null ? gettext("now") : utcClock(untilMs), nearest: utcClock(nearestMs) };
+  const times = {
+    from: utcClock(sinceMs),
+    to: untilMs === null ? gettext("now") : utcClock(untilMs),
+    nearest: utcClock(nearestMs),
+  };
   if (sign > 0) return filled(gettext("since %(from)s \u00b7 nearest at %(nearest)s"), times);
   const ended = why === "moved" ? gettext("moved away") : reason(why, sign);
   return filled(gettext("%(from)s to %(to)s \u00b7 nearest at %(nearest)s \u00b7 %(why)s"), { ...times, why: ended });
@@ -323,7 +364,9 @@ const TIMES_WORDS = {
 function withTimes(what, plan) {
   const { when, windowS, slideS, beforeS, afterS, forMin } = timesOf(plan);
   const figures = { window: windowS, slide: slideS, minutes: forMin, before: beforeS, after: afterS };
-  const texts = Object.entries(figures).filter(([, value]) => Number.isFinite(value)).map(([name, value]) => [name, number(value, 3)]);
+  const texts = Object.entries(figures)
+    .filter(([, value]) => Number.isFinite(value))
+    .map(([name, value]) => [name, number(value, 3)]);
   const words = TIMES_WORDS[when === "window" && slideS !== null ? "sliding" : when];
   return words ? filled(words, { what, ...Object.fromEntries(texts) }) : what;
 }
@@ -333,7 +376,9 @@ export function pairedText(joins) {
   const features = new Set(joins.flatMap(({ counts }) => [...counts.keys()]));
   const pairs = joins.reduce((sum, { counts }) => [...counts.values()].reduce((a, b) => a + b, sum), 0);
   const paired = filled(ngettext("%(count)s pair", "%(count)s pairs", pairs), { count: count(pairs) });
-  const counted = filled(ngettext("%(count)s feature", "%(count)s features", features.size), { count: count(features.size) });
+  const counted = filled(ngettext("%(count)s feature", "%(count)s features", features.size), {
+    count: count(features.size),
+  });
   return filled(gettext("%(pairs)s now, with %(features)s"), { pairs: paired, features: counted });
 }
 
@@ -351,7 +396,9 @@ export function planText(plan, titleOf, focus) {
   if (!plan?.aggregate) return members;
   const figure = joined(aggregateText(plan.aggregate), members);
   const { group_by: groups } = plan.aggregate;
-  return groups ? filled(gettext("%(what)s, by %(group)s"), { what: figure, group: inSentence(label(groups)) }) : figure;
+  return groups
+    ? filled(gettext("%(what)s, by %(group)s"), { what: figure, group: inSentence(label(groups)) })
+    : figure;
 }
 
 /** Join what there is and where it is; the second text may be empty. */
@@ -375,7 +422,9 @@ export function aggregateText({ function: name, property, dimension }) {
 
 /** What a group of an aggregate is called. */
 export function groupName(group, { group_by: groups } = {}) {
-  return group === "null" ? filled(gettext("no %(group)s"), { group: groups ? inSentence(label(groups)) : gettext("group") }) : group;
+  return group === "null"
+    ? filled(gettext("no %(group)s"), { group: groups ? inSentence(label(groups)) : gettext("group") })
+    : group;
 }
 
 /** Return an aggregate's value as text, with its unit. */
@@ -390,7 +439,9 @@ export function crossingText({ queryName, group, threshold, sign, value: now }) 
   const limit = thresholdText(threshold);
   const what = sign > 0 ? limit : filled(gettext("no longer %(threshold)s"), { threshold: limit });
   const told = `${queryName}${group ? `, ${group}` : ""}: ${what}`;
-  return now === null || now === undefined ? told : filled(gettext("%(what)s (now %(value)s)"), { what: told, value: number(now, 3) });
+  return now === null || now === undefined
+    ? told
+    : filled(gettext("%(what)s (now %(value)s)"), { what: told, value: number(now, 3) });
 }
 
 /** Say in the user's language what a threshold is, given the name that the engine gives to it: "above 20 for 300 s". */
@@ -419,25 +470,34 @@ function membersText(plan, titleOf, focus) {
   if (plan?.kind === "track") return `${shape || RECTANGLE_WORDS.inside}${noiseText(plan)}`;
   if (plan?.kind === "knn") return joined(nearestText(plan, focusText(plan.around, focus)), shape);
   if (plan?.around) return joined(aroundText(plan.around, focusText(plan.around, focus)), shape);
-  if (kindOf(plan).report !== "join") return shape && !plan.compare ? shape : joined(RECTANGLE_WORDS[plan?.report ?? "inside"], shape);
+  if (kindOf(plan).report !== "join")
+    return shape && !plan.compare ? shape : joined(RECTANGLE_WORDS[plan?.report ?? "inside"], shape);
   const { predicate, distance } = plan.join;
   const source = SOURCES.find((one) => plan.join[one]);
   const name = titleOf(source, plan.join[source]);
   const partner = source === "stored" ? filled(gettext("where %(name)s have been"), { name }) : name;
-  const words = predicate === "dwithin" ? NEAR : (PREDICATES.find(([name]) => name === predicate)?.[1] ?? `${predicate} %(partner)s`);
+  const words =
+    predicate === "dwithin"
+      ? NEAR
+      : (PREDICATES.find(([name]) => name === predicate)?.[1] ?? `${predicate} %(partner)s`);
   const near = filled(words, { partner, distance: length(distance) });
   return joined(withAway(withTimes(near, plan), plan, titleOf), shape);
 }
 
 function closestPlanText({ within_m: withinM, within_s: withinS, join, stream }, titleOf) {
-  const values = { distance: length(withinM), minutes: number(withinS / 60, 1), stream: titleOf("stream", join?.stream ?? stream) };
+  const values = {
+    distance: length(withinM),
+    minutes: number(withinS / 60, 1),
+    stream: titleOf("stream", join?.stream ?? stream),
+  };
   return filled(gettext("will come within %(distance)s of %(stream)s in %(minutes)s min"), values);
 }
 
 /** Say what a plan takes into account: ", accurate to 10 m, at most 50 m/s, with crossings between reports". */
 function noiseText({ accuracy = 0, fastest_m_s: most, gap_s: gapS = GAP_S }) {
   const parts = [];
-  if (typeof accuracy === "object") parts.push(filled(gettext("accuracy by %(property)s"), { property: accuracy.property }));
+  if (typeof accuracy === "object")
+    parts.push(filled(gettext("accuracy by %(property)s"), { property: accuracy.property }));
   else if (accuracy) parts.push(filled(gettext("accurate to %(distance)s"), { distance: length(accuracy) }));
   if (most) parts.push(filled(gettext("at most %(speed)s m/s"), { speed: number(most, 1) }));
   if (gapS) parts.push(gettext("with crossings between reports"));
@@ -448,7 +508,8 @@ function noiseText({ accuracy = 0, fastest_m_s: most, gap_s: gapS = GAP_S }) {
 export function shapeText(area) {
   const form = formOf(area);
   if (form === "circle") return filled(gettext("in a circle of %(radius)s"), { radius: length(area.circle.radius_m) });
-  if (form === "corridor") return filled(gettext("in a corridor of %(width)s"), { width: length(area.corridor.width_m) });
+  if (form === "corridor")
+    return filled(gettext("in a corridor of %(width)s"), { width: length(area.corridor.width_m) });
   if (!form) return "";
   const pieces = polygonsOf(area).length;
   return filled(ngettext("in a polygon", "in %(count)s polygons", pieces), { count: count(pieces) });
@@ -456,7 +517,11 @@ export function shapeText(area) {
 
 /** Return an area in square metres as text, in squares of the unit of lengths: "12.3 km²". */
 export function square(squareM) {
-  const { long: [symbol, size], short: [shortSymbol, shortSize], shortM } = units();
+  const {
+    long: [symbol, size],
+    short: [shortSymbol, shortSize],
+    shortM,
+  } = units();
   const [unit, metres] = squareM < shortM ** 2 ? [shortSymbol, shortSize] : [symbol, size];
   const value = squareM / metres ** 2;
   return `${number(value, value < 100 ? 1 : 0)}\u00a0${unit}²`;
@@ -468,14 +533,18 @@ function withAway(what, { away_from: away }, titleOf) {
 }
 
 function nearestText({ k, max_distance: metres }, focus) {
-  const words = metres ? gettext("%(count)s nearest to %(focus)s, at most %(distance)s away") : gettext("%(count)s nearest to %(focus)s");
+  const words = metres
+    ? gettext("%(count)s nearest to %(focus)s, at most %(distance)s away")
+    : gettext("%(count)s nearest to %(focus)s");
   return filled(words, { count: count(k), focus, distance: metres ? length(metres) : "" });
 }
 
 function aroundText({ radius, half_widths: widths }, focus) {
   if (radius) return filled(NEAR, { distance: length(radius), partner: focus });
   if (!widths) return filled(gettext("in a polygon around %(focus)s"), { focus });
-  const sides = [0, 1].map((axis) => (widths[axis] ? length(2 * widths[axis]) : pgettext("length", "any"))).join(" \u00d7 ");
+  const sides = [0, 1]
+    .map((axis) => (widths[axis] ? length(2 * widths[axis]) : pgettext("length", "any")))
+    .join(" \u00d7 ");
   return filled(gettext("in %(sides)s around %(focus)s"), { sides, focus });
 }
 
@@ -484,7 +553,11 @@ const REASON_TEXT = {
   moved: [gettext("moved out"), gettext("moved"), gettext("moved in")],
   filtered: [gettext("no longer matches the filter"), gettext("matches the filter"), gettext("now matches the filter")],
   partner_moved: [gettext("partner moved away"), gettext("partner moved"), gettext("partner came near")],
-  partner_filtered: [gettext("partner no longer matches the filter"), gettext("partner matches the filter"), gettext("partner now matches the filter")],
+  partner_filtered: [
+    gettext("partner no longer matches the filter"),
+    gettext("partner matches the filter"),
+    gettext("partner now matches the filter"),
+  ],
   focus_moved: [gettext("left behind by the centre"), gettext("the centre moved"), gettext("reached by the centre")],
   passed: [gettext("passed the closest point"), "", ""],
   others_moved: [gettext("others are nearer"), gettext("others moved"), gettext("others are no longer nearer")],

@@ -6,8 +6,21 @@ const HEAD = "lookout";
 
 /** Names of the codes in the column `reason`, as streaming/results/__init__.py numbers them. */
 export const REASONS = [
-  "moved", "registered", "edited", "cancelled", "expired", "handoff", "dropped", "snapshot", "filtered", "failed",
-  "partner_moved", "partner_filtered", "focus_moved", "others_moved", "passed",
+  "moved",
+  "registered",
+  "edited",
+  "cancelled",
+  "expired",
+  "handoff",
+  "dropped",
+  "snapshot",
+  "filtered",
+  "failed",
+  "partner_moved",
+  "partner_filtered",
+  "focus_moved",
+  "others_moved",
+  "passed",
 ];
 
 /** The sign of a row that says where the query itself is. */
@@ -19,7 +32,12 @@ const SIGN_OF = { "-": -1, "~": 0, "+": 1, "@": PLACED };
 export function apart(message) {
   if (message.type !== "answer.changes") return [message];
   const { changes, ...head } = message;
-  return changes.map(({ query, rows }) => ({ ...head, type: "answer.change", query, rows: Array.isArray(rows) ? columnsOf(rows) : rows }));
+  return changes.map(({ query, rows }) => ({
+    ...head,
+    type: "answer.change",
+    query,
+    rows: Array.isArray(rows) ? columnsOf(rows) : rows,
+  }));
 }
 
 /**
@@ -35,7 +53,8 @@ export function readFrame(Arrow, buffer) {
   const head = headOf(table);
   const batches = table.batches.filter((batch) => batch.numRows > 0);
   const parts = batches.map(batchColumns);
-  if (head.type === "answer.changes") return { ...head, changes: batches.flatMap((batch, part) => byQuery(batch, parts[part])) };
+  if (head.type === "answer.changes")
+    return { ...head, changes: batches.flatMap((batch, part) => byQuery(batch, parts[part])) };
   return { ...head, rows: parts.length === 1 ? parts[0] : joined(parts) };
 }
 
@@ -51,7 +70,10 @@ function byQuery(batch, rows) {
   for (let start = 0, end = 1; end <= rows.length; end++) {
     if (end < rows.length && queries[end] === queries[start]) continue;
     const cut = ([name, column]) => [name, column?.slice?.(start, end) ?? null];
-    changes.push({ query: Number(queries[start]), rows: { ...Object.fromEntries(Object.entries(rows).map(cut)), length: end - start } });
+    changes.push({
+      query: Number(queries[start]),
+      rows: { ...Object.fromEntries(Object.entries(rows).map(cut)), length: end - start },
+    });
     start = end;
   }
   return changes;
@@ -87,7 +109,10 @@ export function batchColumns(batch) {
     sign: batch.getChild("sign").data[0].values.slice(0, batch.numRows),
     reason: Array.from({ length: batch.numRows }, (_, row) => REASONS[codes[row]] ?? String(codes[row])),
     keys: strings(batch.getChild("key")),
-    timeMs: Float64Array.from(batch.getChild("time_us").data[0].values.subarray(0, batch.numRows), (t) => Number(t) / 1000),
+    timeMs: Float64Array.from(
+      batch.getChild("time_us").data[0].values.subarray(0, batch.numRows),
+      (t) => Number(t) / 1000,
+    ),
     lon: middles(places, 0),
     lat: middles(places, 1),
     alt: places.type.listSize > 4 ? middles(places, 2) : new Float64Array(batch.numRows).fill(NaN),
@@ -102,10 +127,15 @@ export function batchColumns(batch) {
 
 /** Return the middles of boxes along an axis. */
 function middles(boxes, axis) {
-  const { type, offset, children: [{ values }] } = boxes.data[0];
+  const {
+    type,
+    offset,
+    children: [{ values }],
+  } = boxes.data[0];
   const [width, n] = [type.listSize, type.listSize / 2];
   const out = new Float64Array(boxes.length);
-  for (let row = 0, at = offset * width + axis; row < out.length; row++, at += width) out[row] = middle(values[at], values[at + n]);
+  for (let row = 0, at = offset * width + axis; row < out.length; row++, at += width)
+    out[row] = middle(values[at], values[at + n]);
   return out;
 }
 
@@ -129,16 +159,26 @@ function times(batch, name) {
 
 function jsonPartner({ partner, ...row }) {
   if (!partner) return null;
-  return { key: partner.key, properties: JSON.stringify(partner.properties ?? {}), distance: partner.distance ?? NaN, ...jsonReport(partner, row), ...jsonClosest(row) };
+  return {
+    key: partner.key,
+    properties: JSON.stringify(partner.properties ?? {}),
+    distance: partner.distance ?? NaN,
+    ...jsonReport(partner, row),
+    ...jsonClosest(row),
+  };
 }
 
 function jsonClosest({ closest }) {
-  return closest ? { closest: { timeMs: closest.time_us / 1000, afterS: closest.after_s, places: closest.places } } : {};
+  return closest
+    ? { closest: { timeMs: closest.time_us / 1000, afterS: closest.after_s, places: closest.places } }
+    : {};
 }
 
 function jsonReport({ time_us: timeUs, bounds }, { window_us: windowUs, since_us: sinceUs, until_us: untilUs }) {
   if (timeUs === undefined) return {};
-  const [lon, lat] = [0, 1].map((axis) => middle(bounds[axis] ?? -Infinity, bounds[axis + bounds.length / 2] ?? Infinity));
+  const [lon, lat] = [0, 1].map((axis) =>
+    middle(bounds[axis] ?? -Infinity, bounds[axis + bounds.length / 2] ?? Infinity),
+  );
   return { timeMs: timeUs / 1000, lon, lat, windowMs: inMs(windowUs), sinceMs: inMs(sinceUs), untilMs: inMs(untilUs) };
 }
 
@@ -150,7 +190,15 @@ function partnersOf(batch) {
   const [report, closest] = [reportOf(batch), closestOf(batch)];
   return Array.from({ length: batch.numRows }, (_, row) => {
     const key = keys.get(row);
-    return key === null ? null : { key, properties: properties?.get(row) ?? "", distance: distance?.get(row) ?? NaN, ...report(row), ...closest(row) };
+    return key === null
+      ? null
+      : {
+          key,
+          properties: properties?.get(row) ?? "",
+          distance: distance?.get(row) ?? NaN,
+          ...report(row),
+          ...closest(row),
+        };
   });
 }
 
@@ -161,7 +209,16 @@ function closestOf(batch) {
   return (row) => {
     if (times.get(row) === null) return {};
     const [lon, lat, partnerLon, partnerLat] = places.get(row);
-    return { closest: { timeMs: inMs(times.get(row)), afterS: seconds.get(row), places: [[lon, lat], [partnerLon, partnerLat]] } };
+    return {
+      closest: {
+        timeMs: inMs(times.get(row)),
+        afterS: seconds.get(row),
+        places: [
+          [lon, lat],
+          [partnerLon, partnerLat],
+        ],
+      },
+    };
   };
 }
 
@@ -189,7 +246,9 @@ function strings(vector) {
   const bytes = values.subarray(first, Number(valueOffsets[length]));
   const text = new TextDecoder().decode(bytes);
   if (text.length !== bytes.length || nullCount > 0) return Array.from({ length }, (_, row) => vector.get(row) ?? "");
-  return Array.from({ length }, (_, row) => text.slice(Number(valueOffsets[row]) - first, Number(valueOffsets[row + 1]) - first));
+  return Array.from({ length }, (_, row) =>
+    text.slice(Number(valueOffsets[row]) - first, Number(valueOffsets[row + 1]) - first),
+  );
 }
 
 function joined(parts) {

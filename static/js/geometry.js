@@ -75,7 +75,8 @@ export function paddedBox({ west, south, east, north }, share) {
 /** Return whether two boxes of longitude and latitude meet, on any turn round the world; a missing bound is infinite. */
 export function boxesMeet(a, b) {
   const meet = (axis, turn) =>
-    (a.lo[axis] ?? -Infinity) + turn <= (b.hi[axis] ?? Infinity) && (b.lo[axis] ?? -Infinity) <= (a.hi[axis] ?? Infinity) + turn;
+    (a.lo[axis] ?? -Infinity) + turn <= (b.hi[axis] ?? Infinity) &&
+    (b.lo[axis] ?? -Infinity) <= (a.hi[axis] ?? Infinity) + turn;
   return meet(1, 0) && [-360, 0, 360].some((turn) => meet(0, turn));
 }
 

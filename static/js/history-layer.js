@@ -75,7 +75,10 @@ export class HistoryLayer {
     const keys = [...new Set(this.rows.map(({ key }) => key))];
     const { queries, accent } = this.palette();
     this.colours = new Map(keys.map((key, i) => [key, queries[i % queries.length]]));
-    if (this.box) L.polyline(this.#corners(this.box), { ...this.#options(accent), weight: 1.5, dashArray: "4 5" }).addTo(this.group);
+    if (this.box)
+      L.polyline(this.#corners(this.box), { ...this.#options(accent), weight: 1.5, dashArray: "4 5" }).addTo(
+        this.group,
+      );
     for (const [key, track] of tracksOf(this.rows)) {
       const turn = turnTowards(track[0][0], this.map.getCenter().lng);
       const line = track.map(([lon, lat]) => L.latLng(lat, lon + turn));
@@ -108,15 +111,20 @@ export class HistoryLayer {
     }
     if (!row.geometry) return this.#rectangle(row, options);
     const turn = turnOf(row.geometry, this.map.getCenter().lng);
-    const shape = L.GeoJSON.geometryToLayer({ type: "Feature", geometry: row.geometry }, {
-      coordsToLatLng: ([lon, lat]) => L.latLng(lat, lon + turn),
-      pointToLayer: (_, at) => L.circleMarker(at, { ...options, radius: this.#radius }),
-    });
+    const shape = L.GeoJSON.geometryToLayer(
+      { type: "Feature", geometry: row.geometry },
+      {
+        coordsToLatLng: ([lon, lat]) => L.latLng(lat, lon + turn),
+        pointToLayer: (_, at) => L.circleMarker(at, { ...options, radius: this.#radius }),
+      },
+    );
     const paths = [];
     const take = (layer) => (layer.eachLayer ? layer.eachLayer(take) : paths.push(layer));
     take(shape);
-    for (const path of paths) path.setStyle({ ...options, fill: path instanceof L.Polygon, fillOpacity: Math.min(fillOpacity, 0.15) });
-    for (const path of paths) Object.assign(path.options, { renderer: this.renderer, pane: "history", interactive: false });
+    for (const path of paths)
+      path.setStyle({ ...options, fill: path instanceof L.Polygon, fillOpacity: Math.min(fillOpacity, 0.15) });
+    for (const path of paths)
+      Object.assign(path.options, { renderer: this.renderer, pane: "history", interactive: false });
     return paths.map((path) => path.addTo(this.group));
   }
 
@@ -132,7 +140,13 @@ export class HistoryLayer {
 
   #corners({ lo, hi }) {
     const turn = turnTowards((lo[0] + hi[0]) / 2, this.map.getCenter().lng);
-    const corners = [[lo[0], lo[1]], [hi[0], lo[1]], [hi[0], hi[1]], [lo[0], hi[1]], [lo[0], lo[1]]];
+    const corners = [
+      [lo[0], lo[1]],
+      [hi[0], lo[1]],
+      [hi[0], hi[1]],
+      [lo[0], hi[1]],
+      [lo[0], lo[1]],
+    ];
     return corners.map(([lon, lat]) => this.L.latLng(lat, lon + turn));
   }
 

@@ -4,8 +4,23 @@ import { $, h, offer, setText } from "./dom.js";
 import { bothTimes, count, isUtc, label, length, PREDICATES, title, value } from "./format.js";
 import { normalisedBox, roundedBox } from "./geometry.js";
 import {
-  boxAround, chosen, faultsOf, formTime, isPoint, LIMITS, missing, ofOneDay, placeOf, propertyNames, questionOf, rowTime, SPANS, spanOf, summary,
-  tableOf, timeOf,
+  boxAround,
+  chosen,
+  faultsOf,
+  formTime,
+  isPoint,
+  LIMITS,
+  missing,
+  ofOneDay,
+  placeOf,
+  propertyNames,
+  questionOf,
+  rowTime,
+  SPANS,
+  spanOf,
+  summary,
+  tableOf,
+  timeOf,
 } from "./history.js";
 import { filled, gettext } from "./i18n.js";
 
@@ -29,7 +44,11 @@ export class HistoryPanel {
     const { elements } = this.form;
     elements.predicate.replaceChildren(...PREDICATES.map(([name, , words]) => new Option(words, name)));
     const spans = Object.entries(SPANS).map(([name, [, words]]) => new Option(words, name));
-    elements.span.replaceChildren(...spans, new Option(gettext("All times"), "all"), new Option(gettext("From \u2026 to \u2026"), "custom"));
+    elements.span.replaceChildren(
+      ...spans,
+      new Option(gettext("All times"), "all"),
+      new Option(gettext("From \u2026 to \u2026"), "custom"),
+    );
     elements.limit.replaceChildren(...LIMITS.map((limit) => new Option(count(limit), limit)));
     this.form.addEventListener("submit", (event) => {
       event.preventDefault();
@@ -131,7 +150,8 @@ export class HistoryPanel {
 
   /** Mark a row, in the table and on the map; `zoom` brings its place into view. */
   select(index, zoom = false) {
-    for (const old of $("history-rows").querySelectorAll("[aria-selected=true]")) old.setAttribute("aria-selected", "false");
+    for (const old of $("history-rows").querySelectorAll("[aria-selected=true]"))
+      old.setAttribute("aria-selected", "false");
     this.layer.select(index);
     const element = $("history-rows").querySelector(`[data-row="${index}"]`);
     element?.setAttribute("aria-selected", "true");
@@ -202,7 +222,8 @@ export class HistoryPanel {
     const heads = [...(timed ? [gettext("Time (UTC)")] : []), gettext("Key"), ...pairs, ...names.map(label)];
     $("history-rows").replaceChildren(
       h("thead", {}, h("tr", {}, ...heads.map((text) => h("th", { scope: "col" }, text)))),
-      h("tbody", {}, ...shown.map((row, i) => this.#row(row, i, { timed, paired, times, names, oneDay }))));
+      h("tbody", {}, ...shown.map((row, i) => this.#row(row, i, { timed, paired, times, names, oneDay }))),
+    );
     $("history-more").hidden = this.rows.length <= MOST_ROWS;
     const more = gettext("The table shows the first %(shown)s rows. The map shows all %(count)s.");
     setText($("history-more"), filled(more, { shown: count(MOST_ROWS), count: count(this.rows.length) }));
@@ -217,17 +238,28 @@ export class HistoryPanel {
     const open = h("button", { type: "button", class: "quiet" }, timed ? rowTime(row, oneDay) || "\u2013" : name);
     const key = [swatch, name === row.key ? row.key : `${name} (${row.key})`];
     const distance = Number.isFinite(partner.distance) ? length(partner.distance) : "";
-    const pair = [title(partner.key ?? "", partner.properties ?? {}), ...(times ? [rowTime(partner, oneDay)] : []), distance];
-    return h("tr", { "data-row": i, "aria-selected": "false" },
+    const pair = [
+      title(partner.key ?? "", partner.properties ?? {}),
+      ...(times ? [rowTime(partner, oneDay)] : []),
+      distance,
+    ];
+    return h(
+      "tr",
+      { "data-row": i, "aria-selected": "false" },
       ...(timed ? [h("td", {}, open), h("td", {}, ...key)] : [h("td", {}, swatch, open)]),
       ...(paired ? pair.map((text) => h("td", {}, text)) : []),
-      ...names.map((column) => h("td", {}, known[column] === undefined ? "" : value(column, known[column]))));
+      ...names.map((column) => h("td", {}, known[column] === undefined ? "" : value(column, known[column]))),
+    );
   }
 
   /** Offer the tables there are now, and keep what was chosen. */
   #tables() {
-    const stored = [...this.store.streams.values()].filter((stream) => stream.stored).map(({ name, title: text }) => [`stored:${name}`, text ?? name]);
-    const layers = [...this.store.layers.values()].filter(({ version }) => version !== null).map(({ name, title: text }) => [`layer:${name}`, text ?? name]);
+    const stored = [...this.store.streams.values()]
+      .filter((stream) => stream.stored)
+      .map(({ name, title: text }) => [`stored:${name}`, text ?? name]);
+    const layers = [...this.store.layers.values()]
+      .filter(({ version }) => version !== null)
+      .map(({ name, title: text }) => [`layer:${name}`, text ?? name]);
     $("history-none").hidden = stored.length > 0;
     setText($("history-span"), this.#spanText());
     const wanted = JSON.stringify([stored, layers]);
@@ -237,7 +269,14 @@ export class HistoryPanel {
     for (const [name, standard] of Object.entries(first)) {
       const select = this.form.elements[name];
       const kept = this.picked.has(name) && [...stored, ...layers].some(([value]) => value === select.value);
-      offer(select, [[gettext("Stored streams"), stored], [gettext("Layers"), layers]], kept ? select.value : standard);
+      offer(
+        select,
+        [
+          [gettext("Stored streams"), stored],
+          [gettext("Layers"), layers],
+        ],
+        kept ? select.value : standard,
+      );
     }
     this.#changed();
   }
@@ -256,7 +295,10 @@ export class HistoryPanel {
     const tables = [elements.table.value, ...(elements.join.checked ? [elements.partner.value] : [])];
     $("history-when").hidden = tables.every((table) => table.startsWith("layer:")); // features have no times
     if (name === "where") this.#turnRectangle();
-    setText($("history-drawn"), this.rectangle ? boxText(roundedBox(normalisedBox(this.rectangle))) : gettext("Nothing is drawn yet."));
+    setText(
+      $("history-drawn"),
+      this.rectangle ? boxText(roundedBox(normalisedBox(this.rectangle))) : gettext("Nothing is drawn yet."),
+    );
     setText($("history-span"), this.#spanText());
   }
 
@@ -270,18 +312,29 @@ export class HistoryPanel {
   #otherZone() {
     const { elements } = this.form;
     for (const field of [elements.from, elements.to]) {
-      if (field.value) field.value = formTime(new Date(this.zone === "utc" ? `${field.value}Z` : field.value).getTime(), elements.zone.value);
+      if (field.value)
+        field.value = formTime(
+          new Date(this.zone === "utc" ? `${field.value}Z` : field.value).getTime(),
+          elements.zone.value,
+        );
     }
   }
 
   #spanText() {
     const { elements } = this.form;
-    const fields = { span: elements.span.value, from: elements.from.value, to: elements.to.value, zone: elements.zone.value };
+    const fields = {
+      span: elements.span.value,
+      from: elements.from.value,
+      to: elements.to.value,
+      zone: elements.zone.value,
+    };
     const span = spanOf(fields, this.#nowOf(tableOf(elements.table.value)));
     if (!span) return "";
     const [from, to] = [span.from, span.to].map((ms) => (ms === null ? null : bothTimes(ms)));
     if (to === null) return filled(gettext("From %(from)s"), { from });
-    return from === null ? filled(gettext("to %(to)s"), { to }) : filled(gettext("From %(from)s to %(to)s"), { from, to });
+    return from === null
+      ? filled(gettext("to %(to)s"), { to })
+      : filled(gettext("From %(from)s to %(to)s"), { from, to });
   }
 
   #errors(errors) {

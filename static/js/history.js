@@ -49,7 +49,8 @@ export function faultsOf(fields) {
   const faults = {};
   if (!table) faults.table = gettext("Choose a stored stream or a layer.");
   if (join && !partner) faults.partner = gettext("Choose the table to join with.");
-  if (join && predicate === "dwithin" && !(distance >= 0)) faults.distance = filled(gettext("The distance must be a number of metres; got %(distance)s."), { distance });
+  if (join && predicate === "dwithin" && !(distance >= 0))
+    faults.distance = filled(gettext("The distance must be a number of metres; got %(distance)s."), { distance });
   if (where === "rectangle" && !box) faults.box = gettext("Draw a rectangle on the map, or choose the view.");
   if (span === "custom" && instantOf(from, zone) > instantOf(to, zone)) {
     faults.span = filled(gettext("The beginning must not be later than the end; got %(from)s > %(to)s."), { from, to });
@@ -135,8 +136,12 @@ export function boxAround(rows) {
 /** Return at most `limit` names of properties of rows; the names that most rows have come first. */
 export function propertyNames(rows, limit) {
   const held = new Map();
-  for (const { properties } of rows) for (const name of Object.keys(properties ?? {})) held.set(name, (held.get(name) ?? 0) + 1);
-  return [...held].sort(([, a], [, b]) => b - a).slice(0, limit).map(([name]) => name);
+  for (const { properties } of rows)
+    for (const name of Object.keys(properties ?? {})) held.set(name, (held.get(name) ?? 0) + 1);
+  return [...held]
+    .sort(([, a], [, b]) => b - a)
+    .slice(0, limit)
+    .map(([name]) => name);
 }
 
 /** Describe an answer in words: "1,000 rows of 37 keys, 2026-11-21 10:00:00 to 11:00:00 UTC". */
@@ -145,13 +150,18 @@ export function summary(rows) {
   const keys = new Set(rows.map(({ key }) => key)).size;
   const times = rows.map(timeOf).filter(Number.isFinite);
   const paired = rows.some(({ partner }) => partner);
-  const found = paired ? ngettext("%(count)s pair", "%(count)s pairs", rows.length) : ngettext("%(count)s row", "%(count)s rows", rows.length);
+  const found = paired
+    ? ngettext("%(count)s pair", "%(count)s pairs", rows.length)
+    : ngettext("%(count)s row", "%(count)s rows", rows.length);
   const texts = {
     rows: filled(found, { count: count(rows.length) }),
     keys: filled(ngettext("%(count)s key", "%(count)s keys", keys), { count: count(keys) }),
   };
   if (times.length === 0) return filled(gettext("%(rows)s of %(keys)s"), texts);
-  const span = utcSpan(times.reduce((a, b) => Math.min(a, b)), times.reduce((a, b) => Math.max(a, b)));
+  const span = utcSpan(
+    times.reduce((a, b) => Math.min(a, b)),
+    times.reduce((a, b) => Math.max(a, b)),
+  );
   return filled(gettext("%(rows)s of %(keys)s, %(span)s"), { ...texts, span });
 }
 
@@ -159,13 +169,18 @@ export function summary(rows) {
 export function missing(question, rows) {
   const { limit, type } = question;
   if (type === "table.get") {
-    return filled(gettext("This key has more rows. Only its newest %(count)s rows were searched."), { count: count(limit) });
+    return filled(gettext("This key has more rows. Only its newest %(count)s rows were searched."), {
+      count: count(limit),
+    });
   }
   const found =
     type === "table.join"
       ? gettext("There are more pairs. These are the first %(count)s by key and time.")
       : gettext("There are more rows. These are the first %(count)s by key and time.");
-  const advice = limit < LIMITS.at(-1) ? gettext("Choose a smaller place or time, or a larger maximum.") : gettext("Choose a smaller place or time.");
+  const advice =
+    limit < LIMITS.at(-1)
+      ? gettext("Choose a smaller place or time, or a larger maximum.")
+      : gettext("Choose a smaller place or time.");
   return `${filled(found, { count: count(rows) })} ${advice}`;
 }
 
@@ -184,6 +199,8 @@ export function ofOneDay(rows) {
 
 /** The distinct partners of pairs, in the order of their first pair. */
 export function partnersOf(rows) {
-  const partners = rows.filter(({ partner }) => partner).map(({ partner }) => [JSON.stringify([partner.key, partner.time]), partner]);
+  const partners = rows
+    .filter(({ partner }) => partner)
+    .map(({ partner }) => [JSON.stringify([partner.key, partner.time]), partner]);
   return [...new Map(partners).values()];
 }

@@ -20,7 +20,9 @@ export function hullOf(text) {
   // ITU-R M.1371: a bow and a port of 0 say that it is not known where the antenna is.
   if (bow + port > 0 && bow + stern > 0 && port + starboard > 0) return sound({ bow, stern, port, starboard });
   const [length, width] = [numberOf(text, '"length_m":'), numberOf(text, '"width_m":')];
-  return length > 0 && width > 0 ? sound({ bow: length / 2, stern: length / 2, port: width / 2, starboard: width / 2 }) : null;
+  return length > 0 && width > 0
+    ? sound({ bow: length / 2, stern: length / 2, port: width / 2, starboard: width / 2 })
+    : null;
 }
 
 function sound(hull) {
@@ -37,10 +39,20 @@ export function headingOf(text, course) {
 export function cornersOf({ bow, stern, port, starboard }, headingDeg, scale) {
   const shoulder = bow - BOW * (bow + stern);
   const [middle, half] = [(starboard - port) / 2, (starboard + port) / 2];
-  const outline = [[middle, bow], [middle + BESIDE * half, bow - (BOW / 3) * (bow + stern)], [starboard, shoulder], [starboard, -stern], [-port, -stern], [-port, shoulder],
-    [middle - BESIDE * half, bow - (BOW / 3) * (bow + stern)]];
+  const outline = [
+    [middle, bow],
+    [middle + BESIDE * half, bow - (BOW / 3) * (bow + stern)],
+    [starboard, shoulder],
+    [starboard, -stern],
+    [-port, -stern],
+    [-port, shoulder],
+    [middle - BESIDE * half, bow - (BOW / 3) * (bow + stern)],
+  ];
   const [sine, cosine] = [Math.sin(headingDeg * DEG), Math.cos(headingDeg * DEG)];
-  return outline.map(([right, ahead]) => [scale * (right * cosine + ahead * sine), scale * (right * sine - ahead * cosine)]);
+  return outline.map(([right, ahead]) => [
+    scale * (right * cosine + ahead * sine),
+    scale * (right * sine - ahead * cosine),
+  ]);
 }
 
 /** The hulls of the objects in view. */
@@ -61,7 +73,10 @@ export class Hulls {
       const scale = mercatorPerMetre(this.objects.y[slot]) * world;
       const heading = headingOf(this.objects.texts[slot], this.objects.course[slot]);
       if (scale * (hull.bow + hull.stern) < LONGER * size || Number.isNaN(heading)) continue;
-      this.shown.set(i, cornersOf(hull, heading, scale).map(([right, down]) => [x[i] + right, y[i] + down]));
+      this.shown.set(
+        i,
+        cornersOf(hull, heading, scale).map(([right, down]) => [x[i] + right, y[i] + down]),
+      );
     }
   }
 

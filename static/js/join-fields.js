@@ -35,9 +35,27 @@ export class JoinFields {
     const choices = (source, of) => of.map(({ name, title }) => [`${source}:${name}`, title ?? name]);
     const all = [...streams.values()];
     const groups = [
-      [gettext("Layers"), choices("layer", [...layers.values()].filter((layer) => layer.version !== null))],
-      [gettext("Streams"), choices("stream", all.filter((stream) => stream.enabled !== false))],
-      [gettext("Stored positions of a stream"), choices("stored", all.filter(({ stored }) => stored))],
+      [
+        gettext("Layers"),
+        choices(
+          "layer",
+          [...layers.values()].filter((layer) => layer.version !== null),
+        ),
+      ],
+      [
+        gettext("Streams"),
+        choices(
+          "stream",
+          all.filter((stream) => stream.enabled !== false),
+        ),
+      ],
+      [
+        gettext("Stored positions of a stream"),
+        choices(
+          "stored",
+          all.filter(({ stored }) => stored),
+        ),
+      ],
     ];
     offer(this.form.elements.partner, groups, chosen);
     this.times.offer();
@@ -49,7 +67,14 @@ export class JoinFields {
     const [source, ...name] = elements.partner.value.split(":");
     const distance = elements.distance.valueAsNumber;
     const { value: predicate } = elements.predicate;
-    return { source, name: name.join(":"), predicate, distance, where: elements.partnerWhere.value.trim(), times: this.times.read() };
+    return {
+      source,
+      name: name.join(":"),
+      predicate,
+      distance,
+      where: elements.partnerWhere.value.trim(),
+      times: this.times.read(),
+    };
   }
 
   /** What is missing, by field. */

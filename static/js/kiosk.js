@@ -15,8 +15,13 @@ export function createKiosk({ store, map, now, onChange }) {
   const box = $("kiosk");
   const rows = () => {
     const seen = countInView(store.objects, map.bounds());
-    const streams = [...store.streams.values()].filter(({ name }) => seen.has(name)).map(({ name, title }) => [title ?? name, seen.get(name)]);
-    const queries = store.listed().filter(({ query, shown, status }) => shown && status === "running" && store.answers.has(query)).map(({ query, name }) => [name, store.count(query)]);
+    const streams = [...store.streams.values()]
+      .filter(({ name }) => seen.has(name))
+      .map(({ name, title }) => [title ?? name, seen.get(name)]);
+    const queries = store
+      .listed()
+      .filter(({ query, shown, status }) => shown && status === "running" && store.answers.has(query))
+      .map(({ query, name }) => [name, store.count(query)]);
     return [...streams.sort(([, a], [, b]) => b - a).slice(0, MOST_ROWS), ...queries.slice(0, MOST_ROWS)];
   };
   const render = () => {
@@ -27,7 +32,10 @@ export function createKiosk({ store, map, now, onChange }) {
     const state = store.connection(now());
     box.dataset.state = state;
     setText($("kiosk-state"), STATES[state]);
-    fill($("kiosk-counts"), rows().map(([name, number]) => [name, count(number)]));
+    fill(
+      $("kiosk-counts"),
+      rows().map(([name, number]) => [name, count(number)]),
+    );
   };
   const set = (wanted) => {
     if (wanted === on) return;

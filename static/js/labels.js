@@ -13,7 +13,8 @@ export function uncrowded(things, pointOf, [width, height]) {
   const kept = [];
   for (const thing of things) {
     const { x, y } = pointOf(thing);
-    if (kept.every(({ point }) => Math.abs(point.x - x) >= width || Math.abs(point.y - y) >= height)) kept.push({ thing, point: { x, y } });
+    if (kept.every(({ point }) => Math.abs(point.x - x) >= width || Math.abs(point.y - y) >= height))
+      kept.push({ thing, point: { x, y } });
   }
   return kept.map(({ thing }) => thing);
 }
@@ -29,7 +30,10 @@ export class Room {
 
   /** Count a thing in the cells that it touches; `by` = -1 takes it out again. */
   add(left, top, right, bottom, by = 1) {
-    const [first, last] = [Math.max(0, Math.floor(left / CELL_PX)), Math.min(this.columns - 1, Math.floor(right / CELL_PX))];
+    const [first, last] = [
+      Math.max(0, Math.floor(left / CELL_PX)),
+      Math.min(this.columns - 1, Math.floor(right / CELL_PX)),
+    ];
     const end = Math.min(this.rows - 1, Math.floor(bottom / CELL_PX));
     for (let row = Math.max(0, Math.floor(top / CELL_PX)); row <= end; row++) {
       for (let column = first; column <= last; column++) this.counts[row * this.columns + column] += by;
@@ -61,7 +65,12 @@ export function labelled({ n, x, y }, { room, radius, height, gap, order, widthO
   const symbol = (i, by) => room.add(x[i] - radius, y[i] - radius, x[i] + radius, y[i] + radius, by);
   const box = (i, side, width) => {
     const near = x[i] + side * (radius + gap);
-    return [Math.min(near, near + side * width), y[i] - height / 2, Math.max(near, near + side * width), y[i] + height / 2];
+    return [
+      Math.min(near, near + side * width),
+      y[i] - height / 2,
+      Math.max(near, near + side * width),
+      y[i] + height / 2,
+    ];
   };
   for (let i = 0; i < n; i++) symbol(i, 1);
   const found = [];
@@ -103,7 +112,9 @@ export function fitted(shape, view, { smallest, most, height, inset, round }) {
   if (round) return { x: (left + right) / 2, y: top - height / 2, width: Math.min(most, right - left) };
   const [from, to] = [Math.max(left, view[0]) + inset, Math.min(right, view[2]) - inset];
   const y = Math.max(top, view[1]) + inset / 2;
-  return to - from < smallest - 2 * inset || y + height > Math.min(bottom, view[3]) ? null : { x: from, y, width: Math.min(most, to - from) };
+  return to - from < smallest - 2 * inset || y + height > Math.min(bottom, view[3])
+    ? null
+    : { x: from, y, width: Math.min(most, to - from) };
 }
 
 /**

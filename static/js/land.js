@@ -114,7 +114,12 @@ function covers(outer, inner) {
 export function clippedRing({ points, box }, clip) {
   if (covers(clip, box)) return points;
   let ring = points;
-  for (const [axis, bound, sign] of [[0, clip[0], 1], [0, clip[2], -1], [1, clip[1], 1], [1, clip[3], -1]]) {
+  for (const [axis, bound, sign] of [
+    [0, clip[0], 1],
+    [0, clip[2], -1],
+    [1, clip[1], 1],
+    [1, clip[3], -1],
+  ]) {
     ring = cutBy(ring, axis, bound, sign);
     if (ring.length === 0) break;
   }

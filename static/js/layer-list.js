@@ -37,7 +37,12 @@ export function createLayerList(store, actions) {
 function createRow(store, name, actions) {
   const act = (action) => () => actions[action](store.layers.get(name));
   const button = (action, symbol, text, kind = "") =>
-    h("button", { type: "button", class: `quiet small ${kind}`, onclick: act(action), "data-action": action }, icon(symbol), h("span", {}, text));
+    h(
+      "button",
+      { type: "button", class: `quiet small ${kind}`, onclick: act(action), "data-action": action },
+      icon(symbol),
+      h("span", {}, text),
+    );
   const parts = {
     swatch: h("button", { type: "button", class: "swatch layer-swatch", onclick: act("show") }, icon("eye")),
     title: h("span", { class: "query-name" }),
@@ -51,19 +56,44 @@ function createRow(store, name, actions) {
     problems: h("details", { class: "problems", hidden: true }),
   };
   parts.progress.append(parts.bar, button("cancel", "close", gettext("Cancel")));
-  const needsVersion = [button("zoom", "zoom", gettext("Zoom to")), button("join", "join", gettext("Join")), button("count", "count", gettext("Colour by count")),
-    button("drawPoint", "point", gettext("Add point")), button("drawLine", "line", gettext("Add line")), button("drawPolygon", "polygon", gettext("Add polygon"))];
+  const needsVersion = [
+    button("zoom", "zoom", gettext("Zoom to")),
+    button("join", "join", gettext("Join")),
+    button("count", "count", gettext("Colour by count")),
+    button("drawPoint", "point", gettext("Add point")),
+    button("drawLine", "line", gettext("Add line")),
+    button("drawPolygon", "polygon", gettext("Add polygon")),
+  ];
   parts.team = h("select", { class: "layer-team", "aria-label": filled(gettext("Who sees %(name)s"), { name }) });
   parts.team.addEventListener("change", () => actions.share(store.layers.get(name), teamOf(parts.team.value)));
-  const menu = h("div", { class: "query-actions", id: `layer-actions-${name}`, hidden: true }, ...needsVersion, button("remove", "trash", gettext("Delete"), "danger"), parts.team);
-  const open = h("button", { type: "button", class: "query-main quiet", "aria-expanded": "false", "aria-controls": menu.id },
-    h("span", { class: "query-text" }, parts.title, parts.about), parts.status);
+  const menu = h(
+    "div",
+    { class: "query-actions", id: `layer-actions-${name}`, hidden: true },
+    ...needsVersion,
+    button("remove", "trash", gettext("Delete"), "danger"),
+    parts.team,
+  );
+  const open = h(
+    "button",
+    { type: "button", class: "query-main quiet", "aria-expanded": "false", "aria-controls": menu.id },
+    h("span", { class: "query-text" }, parts.title, parts.about),
+    parts.status,
+  );
   open.addEventListener("click", () => {
     menu.hidden = !menu.hidden;
     open.setAttribute("aria-expanded", String(!menu.hidden));
   });
-  const element = h("li", { class: "query layer", "data-layer": name },
-    h("div", { class: "query-row" }, parts.swatch, open), parts.progress, parts.paired, parts.truncated, parts.error, parts.problems, menu);
+  const element = h(
+    "li",
+    { class: "query layer", "data-layer": name },
+    h("div", { class: "query-row" }, parts.swatch, open),
+    parts.progress,
+    parts.paired,
+    parts.truncated,
+    parts.error,
+    parts.problems,
+    menu,
+  );
   return { element, update: (layer) => update(store, layer, store.joinsOf(name), element, parts, needsVersion) };
 }
 
@@ -72,7 +102,12 @@ function update(store, layer, joins, element, parts, needsVersion) {
   element.dataset.status = status;
   element.dataset.shown = layer.shown;
   parts.swatch.style.setProperty("--colour", `var(--layer${layer.colour})`);
-  parts.swatch.setAttribute("aria-label", filled(layer.shown ? gettext("Hide %(name)s on the map") : gettext("Show %(name)s on the map"), { name: layer.title }));
+  parts.swatch.setAttribute(
+    "aria-label",
+    filled(layer.shown ? gettext("Hide %(name)s on the map") : gettext("Show %(name)s on the map"), {
+      name: layer.title,
+    }),
+  );
   parts.swatch.setAttribute("aria-pressed", String(layer.shown));
   parts.swatch.disabled = version === null;
   for (const button of needsVersion) button.hidden = version === null;
@@ -108,7 +143,11 @@ function describe({ name, title, version, features, geometry_types: types, statu
   const parts = title === name ? [] : [name];
   if (status === "importing") parts.push(progress > 0 ? importText(progress) : gettext("waiting to be imported"));
   if (version === null) return parts.join(" \u00b7 ");
-  return [...parts, `${count(features)} ${geometryTypes(types, features)}`, filled(gettext("version %(version)s"), { version })].join(" \u00b7 ");
+  return [
+    ...parts,
+    `${count(features)} ${geometryTypes(types, features)}`,
+    filled(gettext("version %(version)s"), { version }),
+  ].join(" \u00b7 ");
 }
 
 function importText(progress) {
@@ -116,7 +155,11 @@ function importText(progress) {
 }
 
 function problemsWords(total) {
-  return ngettext("%(count)s row was repaired, cut or left out", "%(count)s rows were repaired, cut or left out", total);
+  return ngettext(
+    "%(count)s row was repaired, cut or left out",
+    "%(count)s rows were repaired, cut or left out",
+    total,
+  );
 }
 
 function showProblems(details, { problems = [], problem_count: total = problems.length }) {
@@ -127,8 +170,17 @@ function showProblems(details, { problems = [], problem_count: total = problems.
   const more = total - Math.min(problems.length, PROBLEMS_SHOWN);
   details.replaceChildren(
     h("summary", {}, filled(problemsWords(total), { count: count(total) })),
-    h("ul", {}, ...problems.slice(0, PROBLEMS_SHOWN).map(({ row, reason }) => h("li", {}, h("b", {}, filled(gettext("Row %(number)s"), { number: count(row) })), ` ${reason}`)),
-      more > 0 ? h("li", {}, filled(gettext("and %(count)s more"), { count: count(more) })) : null));
+    h(
+      "ul",
+      {},
+      ...problems
+        .slice(0, PROBLEMS_SHOWN)
+        .map(({ row, reason }) =>
+          h("li", {}, h("b", {}, filled(gettext("Row %(number)s"), { number: count(row) })), ` ${reason}`),
+        ),
+      more > 0 ? h("li", {}, filled(gettext("and %(count)s more"), { count: count(more) })) : null,
+    ),
+  );
 }
 
 export class LayerForm {
@@ -141,7 +193,10 @@ export class LayerForm {
     this.form = $("layer-form");
     const { elements } = this.form;
     $("layer-add").addEventListener("click", () => elements.file.click());
-    elements.file.addEventListener("change", () => elements.file.files.length > 0 && this.offer(elements.file.files[0]));
+    elements.file.addEventListener(
+      "change",
+      () => elements.file.files.length > 0 && this.offer(elements.file.files[0]),
+    );
     $("layer-cancel").addEventListener("click", () => this.close());
     this.form.addEventListener("submit", (event) => {
       event.preventDefault();
@@ -191,7 +246,12 @@ export class LayerForm {
       return this.#error(filled(words, { most: count(this.mostBytes), count: count(this.file.size) }));
     }
     const { team } = chosenTeam(this.form);
-    const fields = { file: this.file, name: elements.name.value.trim(), title: elements.title.value.trim(), ...(team && { team }) };
+    const fields = {
+      file: this.file,
+      name: elements.name.value.trim(),
+      title: elements.title.value.trim(),
+      ...(team && { team }),
+    };
     this.#error("");
     this.#busy(true);
     this.upload_ = this.upload(fields, (share) => ($("layer-progress").value = share));
@@ -236,12 +296,24 @@ export class LayerForm {
       event.preventDefault();
       run(event);
     };
-    area.addEventListener("dragenter", withFiles(() => mark(1)));
-    area.addEventListener("dragover", withFiles((event) => (event.dataTransfer.dropEffect = "copy")));
-    area.addEventListener("dragleave", withFiles(() => mark(-1)));
-    area.addEventListener("drop", withFiles(({ dataTransfer }) => {
-      mark(0);
-      if (dataTransfer.files.length > 0) this.offer(dataTransfer.files[0]);
-    }));
+    area.addEventListener(
+      "dragenter",
+      withFiles(() => mark(1)),
+    );
+    area.addEventListener(
+      "dragover",
+      withFiles((event) => (event.dataTransfer.dropEffect = "copy")),
+    );
+    area.addEventListener(
+      "dragleave",
+      withFiles(() => mark(-1)),
+    );
+    area.addEventListener(
+      "drop",
+      withFiles(({ dataTransfer }) => {
+        mark(0);
+        if (dataTransfer.files.length > 0) this.offer(dataTransfer.files[0]);
+      }),
+    );
   }
 }

@@ -56,7 +56,10 @@ export class LayersApi {
 
   /** Show a layer to a team, given its number, or to everybody (null). */
   share(name, team) {
-    return this.#ask("POST", `${name}/share`, { body: JSON.stringify({ team }), headers: { "Content-Type": "application/json" } });
+    return this.#ask("POST", `${name}/share`, {
+      body: JSON.stringify({ team }),
+      headers: { "Content-Type": "application/json" },
+    });
   }
 
   remove(name) {
@@ -89,7 +92,9 @@ export class LayersApi {
 }
 
 function refusal(status) {
-  return status === 413 ? gettext("The file is too large for this server.") : filled(gettext("The server answered with status %(status)s."), { status });
+  return status === 413
+    ? gettext("The file is too large for this server.")
+    : filled(gettext("The server answered with status %(status)s."), { status });
 }
 
 function parsed(text) {

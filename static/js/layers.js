@@ -38,7 +38,13 @@ export function createLayers(parts) {
     for (const note of document.querySelectorAll(".no-stream")) note.hidden = running || !greeted;
   };
   map.baseTitles.forEach((name, i) => {
-    const input = h("input", { type: "radio", name: "base", value: i, checked: i === parts.base, onchange: () => parts.onBase(i) });
+    const input = h("input", {
+      type: "radio",
+      name: "base",
+      value: i,
+      checked: i === parts.base,
+      onchange: () => parts.onBase(i),
+    });
     $("base-list").append(h("li", {}, h("label", { class: "choice" }, input, h("span", {}, name))));
   });
   $("names").checked = parts.names;
@@ -59,9 +65,29 @@ function createRow(stream, { store, now, shown, toggle, dense, onDense }) {
   const name = h("span", { class: "stream-name" });
   const origin = createOrigin();
   const about = h("span", { class: "stream-about" });
-  const density = h("input", { type: "checkbox", "data-density": stream.name, onchange: ({ target }) => onDense(stream.name, target.checked) });
-  const sketched = h("label", { class: "choice density-choice", hidden: true }, density, h("span", {}, gettext("Density")));
-  const element = h("li", {}, h("label", { class: "choice" }, input, dot, h("span", { class: "stream-text" }, h("span", { class: "stream-title" }, name, origin.element), about)), sketched);
+  const density = h("input", {
+    type: "checkbox",
+    "data-density": stream.name,
+    onchange: ({ target }) => onDense(stream.name, target.checked),
+  });
+  const sketched = h(
+    "label",
+    { class: "choice density-choice", hidden: true },
+    density,
+    h("span", {}, gettext("Density")),
+  );
+  const element = h(
+    "li",
+    {},
+    h(
+      "label",
+      { class: "choice" },
+      input,
+      dot,
+      h("span", { class: "stream-text" }, h("span", { class: "stream-title" }, name, origin.element), about),
+    ),
+    sketched,
+  );
   const update = (current, seen) => {
     const off = current.enabled === false;
     input.checked = !off && shown(current.name);
@@ -94,7 +120,12 @@ function describe({ health, stored, retention_s: retention }, seen, store, nowMs
     if (hint) parts.push(hint);
     if (health.error) parts.push(health.error);
   }
-  if (stored) parts.push(Number.isFinite(retention) ? filled(gettext("stored for %(time)s"), { time: age(1000 * retention) }) : gettext("stored"));
+  if (stored)
+    parts.push(
+      Number.isFinite(retention)
+        ? filled(gettext("stored for %(time)s"), { time: age(1000 * retention) })
+        : gettext("stored"),
+    );
   // Lines break only between parts, and within an error, which may be long.
   return parts.map((part) => (part === health?.error ? part : part.replaceAll(" ", "\u00a0"))).join(" \u00b7 ");
 }

@@ -85,7 +85,13 @@ const address = new Address({
   showView,
   table: () => table.state(),
   showTable: (state) => table.turn(state),
-  onFaults: (faults) => toast(filled(gettext("The address has parts that Lookout does not know, and ignores: %(parts)s."), { parts: faults.join(", ") }), "error"),
+  onFaults: (faults) =>
+    toast(
+      filled(gettext("The address has parts that Lookout does not know, and ignores: %(parts)s."), {
+        parts: faults.join(", "),
+      }),
+      "error",
+    ),
 });
 const filter = new DisplayFilter(store);
 const symbology = createSymbology({
@@ -156,7 +162,9 @@ const subscriptions = new Subscriptions({
   shown,
   whole: () => table.whole,
   watched: () => table.watched,
-  wanted: (query, area) => table.query === query.query || isShown(query, { few: pages.few, cards: queryList.cards, opened: queryList.opened, events: events.query, area }),
+  wanted: (query, area) =>
+    table.query === query.query ||
+    isShown(query, { few: pages.few, cards: queryList.cards, opened: queryList.opened, events: events.query, area }),
 });
 const subscribe = coalesced(() => subscriptions.refresh(), SHOWN_MS);
 
@@ -233,7 +241,11 @@ const panel = new ObjectPanel({
 const aroundMenu = new AroundMenu({
   titleOf: (stream) => store.streams.get(stream)?.title ?? stream,
   onPick: async (about, target) => {
-    const message = { type: "query.register", name: nameAbout(about, target.name), plan: about.plan(target.stream, target.focus) };
+    const message = {
+      type: "query.register",
+      name: nameAbout(about, target.name),
+      plan: about.plan(target.stream, target.focus),
+    };
     const made = await ask(message);
     if (!made) return;
     tabs.show("queries");
@@ -293,7 +305,13 @@ const sketches = createSketches({
     queryList.open(query);
   },
 });
-const why = createWhy({ L, map: map.leaflet, store, colour: () => palette.read().accent, ask: (message) => socket.request(message) });
+const why = createWhy({
+  L,
+  map: map.leaflet,
+  store,
+  colour: () => palette.read().accent,
+  ask: (message) => socket.request(message),
+});
 const reports = createReports({
   L,
   map,
@@ -381,7 +399,10 @@ const layers = createLayersPage({
   draw: (layer, kind) => featurePanel.draw(layer, kind),
   start: (plan) => form.start(null, plan),
 });
-createLitQueries(map.leaflet, $("query-list"), { at: (place) => map.queryAt(place), onChange: (numbers) => map.light(numbers) });
+createLitQueries(map.leaflet, $("query-list"), {
+  at: (place) => map.queryAt(place),
+  onChange: (numbers) => map.light(numbers),
+});
 createExamples(store, (shown) => ask({ type: "examples.show", shown }));
 const viewsPanel = new ViewsPanel({
   store,
@@ -402,14 +423,31 @@ createUnitsControl(() => {
 });
 const base = createBaseChoice(map);
 map.objects.names = recall("names") ?? true;
-createLayers({ store, map, now, shown, toggle: toggleStream, base: base.first, onBase: base.show, names: map.objects.names, onNames: setNames, ...sketches.switches });
+createLayers({
+  store,
+  map,
+  now,
+  shown,
+  toggle: toggleStream,
+  base: base.first,
+  onBase: base.show,
+  names: map.objects.names,
+  onNames: setNames,
+  ...sketches.switches,
+});
 const recolourLegend = createCountLegend({
   store,
   palette: palette.read,
   onJoin: layers.join,
   onPlain: (name) => store.colourByCount(name, false),
 });
-const drawRegions = createRegions({ L, map: map.leaflet, store, colour: () => palette.read().accent, onShow: (on) => subscriptions.regions(on) });
+const drawRegions = createRegions({
+  L,
+  map: map.leaflet,
+  store,
+  colour: () => palette.read().accent,
+  onShow: (on) => subscriptions.regions(on),
+});
 const replay = createReplay({
   store,
   map,
@@ -475,13 +513,27 @@ createShortcuts([
   { key: "s", text: gettext("Statistics"), run: () => tabs.show("statistics") },
   { key: "h", text: gettext("History"), run: () => tabs.show("history") },
   { key: "o", text: gettext("Table of objects"), run: () => table.toggle() },
-  { key: "r", text: gettext("Replay of what is stored, or back to live; then space plays, arrows go back and forward, or faster and slower"), run: () => replay.toggle() },
+  {
+    key: "r",
+    text: gettext(
+      "Replay of what is stored, or back to live; then space plays, arrows go back and forward, or faster and slower",
+    ),
+    run: () => replay.toggle(),
+  },
   { key: "w", text: gettext("Watch the selected object, or no longer"), run: () => table.starSelected() },
   { key: "v", text: gettext("Views, and share links"), run: () => viewsPanel.start() },
   { key: "/", text: gettext("Search for an object"), run: () => $("search").focus() },
   { key: "a", text: gettext("Queries around the selected object, or the middle of the map"), run: openAround },
-  { key: "f", text: gettext("Follow the selected object"), run: () => store.selected && panel.setFollow(!panel.following) },
-  { key: "y", text: gettext("Why is the selected object in an answer, or not?"), run: () => store.selected && $("object-why").focus() },
+  {
+    key: "f",
+    text: gettext("Follow the selected object"),
+    run: () => store.selected && panel.setFollow(!panel.following),
+  },
+  {
+    key: "y",
+    text: gettext("Why is the selected object in an answer, or not?"),
+    run: () => store.selected && $("object-why").focus(),
+  },
   { key: "t", text: gettext("Trails on or off"), run: () => symbology.showTrails(!symbology.trailsOn()) },
   { key: "x", text: gettext("Show only some objects, by a filter"), run: () => displayFilter.toggle() },
   { key: "m", text: gettext("Measure lengths and areas"), run: () => measure.toggle() },
@@ -491,7 +543,8 @@ createShortcuts([
   { key: "-", text: gettext("Zoom out"), run: () => map.leaflet.zoomOut() },
   { key: "Escape", text: gettext("Cancel drawing, close a panel"), run: escape },
 ]);
-for (const button of document.querySelectorAll("[data-new-query]")) button.addEventListener("click", () => form.start());
+for (const button of document.querySelectorAll("[data-new-query]"))
+  button.addEventListener("click", () => form.start());
 $("new-join").addEventListener("click", () => form.start(null, JOIN));
 
 store.on("objects selection", () => map.objects.invalidate());
@@ -501,7 +554,10 @@ store.on("streams", () => subscriptions.view());
 store.on("layers", () => remember("layers", looksOf(store)));
 setInterval(() => map.refresh(), RESTALE_MS); // objects fade with time alone
 map.leaflet.on("dragstart", () => panel.setFollow(false));
-map.leaflet.on("moveend", debounced(() => subscriptions.view(), VIEW_WAIT_MS));
+map.leaflet.on(
+  "moveend",
+  debounced(() => subscriptions.view(), VIEW_WAIT_MS),
+);
 map.leaflet.on("moveend", subscribe);
 map.leaflet.on("moveend", () => address.write());
 new ResizeObserver(() => map.leaflet.invalidateSize({ pan: false })).observe($("map-area"));
@@ -594,7 +650,9 @@ function showView({ lat, lon, zoom, streams }) {
 
 /** Whether the user draws something, so that clicks on the map are for that. */
 function drawing() {
-  return editor.active || form.area.active || featureEditor.active || sketches.drawing || reports.drawing || measure.active;
+  return (
+    editor.active || form.area.active || featureEditor.active || sketches.drawing || reports.drawing || measure.active
+  );
 }
 
 /** End what the user draws, before something else is drawn. Return whether there was something. */

@@ -19,7 +19,9 @@ const OSM = {
   title: gettext("OpenStreetMap (online)"),
   kind: "xyz",
   url: "https://tile.openstreetmap.org/{z}/{x}/{y}.png",
-  credit: filled(gettext("&copy; %(source)s contributors"), { source: '<a href="https://www.openstreetmap.org/copyright">OpenStreetMap</a>' }),
+  credit: filled(gettext("&copy; %(source)s contributors"), {
+    source: '<a href="https://www.openstreetmap.org/copyright">OpenStreetMap</a>',
+  }),
   min_zoom: 0,
   max_zoom: 19,
 };
@@ -49,11 +51,16 @@ export class MonitorMap {
       fadeAnimation: false,
       zoomAnimation: !lessMotion(),
       inertia: !lessMotion(),
-      maxBounds: [[-LAT_LIMIT, -FREE], [LAT_LIMIT, FREE]],
+      maxBounds: [
+        [-LAT_LIMIT, -FREE],
+        [LAT_LIMIT, FREE],
+      ],
       maxBoundsViscosity: 1,
     });
     if (start) this.leaflet.setView([start.lat, start.lon], start.zoom);
-    L.control.zoom({ position: "bottomright", zoomInTitle: gettext("Zoom in"), zoomOutTitle: gettext("Zoom out") }).addTo(this.leaflet);
+    L.control
+      .zoom({ position: "bottomright", zoomInTitle: gettext("Zoom in"), zoomOutTitle: gettext("Zoom out") })
+      .addTo(this.leaflet);
     // The bar is at least half as wide as its maximum, which leaves room for its longest text, "10000 km".
     this.scale = createScale(L, { position: "bottomright", maxWidth: 160 }).addTo(this.leaflet);
     this.leaflet.createPane("objects").style.zIndex = 450;
@@ -62,7 +69,14 @@ export class MonitorMap {
     this.names = new QueryNames(L, this.leaflet);
     this.lit = new Set(); // numbers of the queries whose shapes are filled
     const lit = (number) => this.lit.has(number);
-    this.moving = new MovingLayer(L, this.leaflet, { store, palette: parts.palette, now: parts.now, onChange: parts.onPlan, names: this.names, lit });
+    this.moving = new MovingLayer(L, this.leaflet, {
+      store,
+      palette: parts.palette,
+      now: parts.now,
+      onChange: parts.onPlan,
+      names: this.names,
+      lit,
+    });
     this.rectangles = new Map();
     this.chosen = 0;
     this.leaflet.on("moveend", () => this.placeRectangles());
@@ -160,7 +174,11 @@ export class MonitorMap {
   /** Show the rectangles and ranges of the listed queries, except for the query that is being edited. */
   showQueries(queries, edited) {
     this.moving.showQueries(queries, edited);
-    const wanted = new Map(queries.filter((q) => q.shown && q.query !== edited && !q.plan?.polygon && boxOf(q.plan)).map((q) => [q.query, q]));
+    const wanted = new Map(
+      queries
+        .filter((q) => q.shown && q.query !== edited && !q.plan?.polygon && boxOf(q.plan))
+        .map((q) => [q.query, q]),
+    );
     for (const [number, { shape }] of this.rectangles) {
       if (wanted.has(number)) continue;
       shape.remove();
@@ -169,11 +187,14 @@ export class MonitorMap {
     }
     for (const [number, query] of wanted) {
       const known = this.rectangles.get(number);
-      if (known?.query.plan === query.plan && known.query.status === query.status && known.query.name === query.name) continue;
+      if (known?.query.plan === query.plan && known.query.status === query.status && known.query.name === query.name)
+        continue;
       known?.shape.remove();
       const area = shapedArea(query.plan);
       const style = this.#style(query);
-      const shape = (area ? new DrawnArea(this.L, area, style) : this.L.rectangle(this.#latLngs(boxOf(query.plan)), style)).addTo(this.leaflet);
+      const shape = (
+        area ? new DrawnArea(this.L, area, style) : this.L.rectangle(this.#latLngs(boxOf(query.plan)), style)
+      ).addTo(this.leaflet);
       this.rectangles.set(number, { query, shape });
       this.#name(number);
     }
@@ -182,7 +203,9 @@ export class MonitorMap {
 
   /** Fill the shapes of some queries, and only these. */
   light(numbers) {
-    const others = [...this.lit].filter((number) => !numbers.has(number)).concat([...numbers].filter((number) => !this.lit.has(number)));
+    const others = [...this.lit]
+      .filter((number) => !numbers.has(number))
+      .concat([...numbers].filter((number) => !this.lit.has(number)));
     this.lit = numbers;
     this.#restyle(others);
     this.moving.refresh();
@@ -198,7 +221,12 @@ export class MonitorMap {
   /** Move the rectangles to the copy of the world that is on the screen. */
   placeRectangles() {
     for (const [number, { query, shape }] of this.rectangles) {
-      if (shape.place ? shape.place(this.leaflet.getCenter().lng) : this.#replaced(shape, this.#latLngs(boxOf(query.plan)))) this.#name(number);
+      if (
+        shape.place
+          ? shape.place(this.leaflet.getCenter().lng)
+          : this.#replaced(shape, this.#latLngs(boxOf(query.plan)))
+      )
+        this.#name(number);
     }
     this.names.place();
   }
@@ -221,7 +249,11 @@ export class MonitorMap {
 
   #name(number) {
     const { query, shape } = this.rectangles.get(number);
-    this.names.set(number, query.name, { bounds: shape.getBounds(), colour: this.#style(query).color, round: Boolean(shapedArea(query.plan)) });
+    this.names.set(number, query.name, {
+      bounds: shape.getBounds(),
+      colour: this.#style(query).color,
+      round: Boolean(shapedArea(query.plan)),
+    });
   }
 
   /** Return the boxes, in layer points, in which labels lie already. */

@@ -43,7 +43,9 @@ export class MovingLayer {
 
   /** Show the ranges of the listed queries, except for the query that is being edited. */
   showQueries(queries, edited) {
-    const wanted = new Map(queries.filter((q) => q.shown && q.plan?.around && q.query !== edited).map((q) => [q.query, q]));
+    const wanted = new Map(
+      queries.filter((q) => q.shown && q.plan?.around && q.query !== edited).map((q) => [q.query, q]),
+    );
     for (const number of this.looks.keys()) if (number !== PREVIEW && !wanted.has(number)) this.#drop(number);
     for (const [number, query] of wanted) this.#look(number).listed = query;
     this.refresh();
@@ -71,16 +73,20 @@ export class MovingLayer {
 
   /** Return the shapes of the saved queries as rings, by number. */
   rings() {
-    return [...this.looks].filter(([number, { ring }]) => number !== PREVIEW && ring).map(([number, { ring }]) => [number, ring]);
+    return [...this.looks]
+      .filter(([number, { ring }]) => number !== PREVIEW && ring)
+      .map(([number, { ring }]) => [number, ring]);
   }
 
   /** Return the boxes, in layer points, in which ranks are written. */
   rankBoxes() {
     const [width, height] = RANK_PX;
-    return [...this.looks.values()].flatMap(({ labels }) => labels).map((label) => {
-      const { x, y } = this.map.latLngToLayerPoint(label.getLatLng());
-      return [x + RANK_AT[0], y + RANK_AT[1], x + RANK_AT[0] + width, y + RANK_AT[1] + height];
-    });
+    return [...this.looks.values()]
+      .flatMap(({ labels }) => labels)
+      .map((label) => {
+        const { x, y } = this.map.latLngToLayerPoint(label.getLatLng());
+        return [x + RANK_AT[0], y + RANK_AT[1], x + RANK_AT[0] + width, y + RANK_AT[1] + height];
+      });
   }
 
   #later() {
@@ -147,17 +153,36 @@ export class MovingLayer {
     const style = this.#style(look);
     const searched = this.#searched(look);
     this.#lines(look, style);
-    const wanted = JSON.stringify([look.at, plan, look.query.name, style, searched, this.map.getZoom(), this.#mine(look), Boolean(look.draft), unitsName()]);
+    const wanted = JSON.stringify([
+      look.at,
+      plan,
+      look.query.name,
+      style,
+      searched,
+      this.map.getZoom(),
+      this.#mine(look),
+      Boolean(look.draft),
+      unitsName(),
+    ]);
     if (look.drawn === wanted) return; // most queries rest while objects move
     look.drawn = wanted;
     const shape = shapeOf(plan, look.at);
     look.ring = shape?.ring;
     this.#name(look, style);
     this.#path(look, "range", look.ring, { ...style, fill: shape?.filled ?? false });
-    this.#path(look, "searched", searched && circle(look.at, searched).ring, { ...style, fill: false, opacity: 0.5 * style.opacity, dashArray: "2 6" });
+    this.#path(look, "searched", searched && circle(look.at, searched).ring, {
+      ...style,
+      fill: false,
+      opacity: 0.5 * style.opacity,
+      dashArray: "2 6",
+    });
     this.#focus(look, style);
     const visible = (name, place) => name === "place" || look.draft !== null || this.#apart(look.at, place);
-    look.handles.show(this.#mine(look) ? handlesOf(plan, look.at) : {}, { title: look.query.name, colour: style.color, visible });
+    look.handles.show(this.#mine(look) ? handlesOf(plan, look.at) : {}, {
+      title: look.query.name,
+      colour: style.color,
+      visible,
+    });
   }
 
   #placeOf({ query, plan }) {
@@ -179,7 +204,8 @@ export class MovingLayer {
       look.glide = null;
       return target;
     }
-    if (look.glide?.to[0] !== target[0] || look.glide.to[1] !== target[1]) look.glide = { from: look.at, to: target, sinceMs: performance.now() };
+    if (look.glide?.to[0] !== target[0] || look.glide.to[1] !== target[1])
+      look.glide = { from: look.at, to: target, sinceMs: performance.now() };
     const share = Math.min(1, (performance.now() - look.glide.sinceMs) / GLIDE_MS);
     if (share < 1) this.#later();
     const eased = 1 - (1 - share) ** 2;
@@ -236,7 +262,9 @@ export class MovingLayer {
   #lines({ parts, ends, at, query }, style) {
     if (!kindOf(query.plan).ranked) return;
     parts.lines ??= this.L.polyline([], { ...style, className: "around-lines" }).addTo(this.map);
-    parts.lines.setStyle({ ...style, weight: 1.6, opacity: 0.8 * style.opacity, fill: false }).setLatLngs(ends.map((end) => [latLng(at), latLng(end.at)]));
+    parts.lines
+      .setStyle({ ...style, weight: 1.6, opacity: 0.8 * style.opacity, fill: false })
+      .setLatLngs(ends.map((end) => [latLng(at), latLng(end.at)]));
   }
 
   #focus({ parts, at, query }, style) {
@@ -250,16 +278,25 @@ export class MovingLayer {
     const all = [...this.looks.values()].flatMap((look) => look.ends.slice(0, LABELS).map((end) => ({ look, ...end })));
     const inOrder = all.sort((a, b) => a.rank - b.rank);
     const shown = uncrowded(inOrder, ({ at }) => this.map.latLngToLayerPoint(latLng(at)), RANK_PX);
-    for (const look of this.looks.values()) this.#ranks(look, shown.filter((end) => end.look === look));
+    for (const look of this.looks.values())
+      this.#ranks(
+        look,
+        shown.filter((end) => end.look === look),
+      );
   }
 
   #ranks(look, shown) {
     while (look.labels.length > shown.length) look.labels.pop().remove();
     shown.forEach(({ rank, at }, i) => {
-      look.labels[i] ??= this.L.marker(latLng(at), { icon: this.L.divIcon({ className: "rank", iconSize: [0, 0] }), keyboard: false, interactive: false }).addTo(this.map);
+      look.labels[i] ??= this.L.marker(latLng(at), {
+        icon: this.L.divIcon({ className: "rank", iconSize: [0, 0] }),
+        keyboard: false,
+        interactive: false,
+      }).addTo(this.map);
       const element = look.labels[i].setLatLng(latLng(at)).getElement();
       element.style.setProperty("--colour", this.#style(look).color);
-      if (element.textContent !== String(rank)) element.replaceChildren(Object.assign(document.createElement("span"), { textContent: rank }));
+      if (element.textContent !== String(rank))
+        element.replaceChildren(Object.assign(document.createElement("span"), { textContent: rank }));
     });
   }
 

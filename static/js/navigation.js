@@ -33,9 +33,16 @@ export class Navigation {
   /** Select both objects of a told pair or an encounter, given its event, and fly to where they met. */
   toPair(event) {
     this.store.selectPair(event);
-    const { lon, lat, partnerPlace: [partnerLon, partnerLat] } = event;
+    const {
+      lon,
+      lat,
+      partnerPlace: [partnerLon, partnerLat],
+    } = event;
     const near = partnerLon + turnTowards(partnerLon, lon);
-    this.map.fitBox({ lo: [Math.min(lon, near), Math.min(lat, partnerLat)], hi: [Math.max(lon, near), Math.max(lat, partnerLat)] });
+    this.map.fitBox({
+      lo: [Math.min(lon, near), Math.min(lat, partnerLat)],
+      hi: [Math.max(lon, near), Math.max(lat, partnerLat)],
+    });
   }
 
   /** Show a layer, and fly to it. */

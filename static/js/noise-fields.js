@@ -33,7 +33,11 @@ export class NoiseFields {
   /** Return `{accuracy, fastest_m_s, gap_s}`; null if nothing is said of noise. */
   read() {
     const { accuracyM, accuracyBy, fastest, crossings } = this.elements;
-    const [metres, property, most] = [accuracyM.valueAsNumber || 0, accuracyBy.value.trim(), fastest.valueAsNumber || null];
+    const [metres, property, most] = [
+      accuracyM.valueAsNumber || 0,
+      accuracyBy.value.trim(),
+      fastest.valueAsNumber || null,
+    ];
     if (!metres && !property && !most && !crossings.checked) return null;
     const accuracy = property ? { property, else_m: metres } : metres;
     return { accuracy, ...(most ? { fastest_m_s: most } : {}), gap_s: crossings.checked ? this.gapS : 0 };

@@ -16,5 +16,11 @@ export function noiseless(plan) {
 
 /** Return a range query as one about tracks, with `noise` as `NoiseFields.read` returns it. */
 export function tracked({ kind, report, transform, aggregate, compare, area, emit, ...kept }, noise) {
-  return { ...kept, kind: "track", area: formOf(area) ? area : (compare ?? area), ...noise, ...(emit && emit !== "all" ? { emit } : {}) };
+  return {
+    ...kept,
+    kind: "track",
+    area: formOf(area) ? area : (compare ?? area),
+    ...noise,
+    ...(emit && emit !== "all" ? { emit } : {}),
+  };
 }

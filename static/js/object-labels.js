@@ -53,8 +53,19 @@ export class ObjectLabels {
     const order = byRank(visible.n, RANKS, (i) => this.#rank(slots[i], selected));
     const widthOf = (i) => this.#width(context, this.#name(slots[i]));
     const sideOf = (i) => before.get(slots[i])?.side ?? 1;
-    const found = labelled(visible, { room, radius, height: HEIGHT_PX, gap: GAP_PX, order, widthOf, sideOf, most: MOST });
-    this.shown = new Map(found.map(([i, side]) => [slots[i], { side, key: this.objects.keys[slots[i]], name: this.#name(slots[i]) }]));
+    const found = labelled(visible, {
+      room,
+      radius,
+      height: HEIGHT_PX,
+      gap: GAP_PX,
+      order,
+      widthOf,
+      sideOf,
+      most: MOST,
+    });
+    this.shown = new Map(
+      found.map(([i, side]) => [slots[i], { side, key: this.objects.keys[slots[i]], name: this.#name(slots[i]) }]),
+    );
     for (const slot of this.names.keys()) if (!this.shown.has(slot)) this.names.delete(slot);
     this.placedMs = nowMs;
   }
@@ -62,7 +73,14 @@ export class ObjectLabels {
   /** Draw the names where their objects are now. */
   draw(context, { n, slots, x, y }, { radius, text, halo }) {
     if (this.shown.size === 0) return;
-    Object.assign(context, { font: this.font, textBaseline: "middle", lineJoin: "round", lineWidth: HALO_PX, strokeStyle: halo, fillStyle: text });
+    Object.assign(context, {
+      font: this.font,
+      textBaseline: "middle",
+      lineJoin: "round",
+      lineWidth: HALO_PX,
+      strokeStyle: halo,
+      fillStyle: text,
+    });
     for (let i = 0; i < n; i++) {
       const label = this.shown.get(slots[i]);
       if (label?.key !== this.objects.keys[slots[i]]) continue; // the slot may belong to another object by now

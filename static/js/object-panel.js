@@ -31,7 +31,9 @@ export class ObjectPanel {
       const on = currentTarget.getAttribute("aria-pressed") !== "true";
       this.onTrails(on);
     });
-    $("object-history").addEventListener("click", () => this.onHistory(this.store.selected.stream, this.store.selected.key));
+    $("object-history").addEventListener("click", () =>
+      this.onHistory(this.store.selected.stream, this.store.selected.key),
+    );
     $("object-around").addEventListener("click", ({ currentTarget }) => {
       const { left, bottom } = currentTarget.getBoundingClientRect();
       this.onAround(this.store.selected.stream, this.store.selected.key, { x: left, y: bottom + 4 });
@@ -40,7 +42,10 @@ export class ObjectPanel {
       this.setFollow(false);
       this.refresh();
     });
-    this.store.on("objects", coalesced(() => this.refresh(), REFRESH_MS));
+    this.store.on(
+      "objects",
+      coalesced(() => this.refresh(), REFRESH_MS),
+    );
     setInterval(() => this.refresh(), AGES_MS);
   }
 
@@ -68,12 +73,17 @@ export class ObjectPanel {
     const known = objects.properties(slot);
     this.lastTitle = title(selected.key, known);
     setText($("object-title"), this.lastTitle);
-    setText($("object-kind"), `${this.store.streams.get(selected.stream)?.title ?? selected.stream} \u00b7 ${selected.key}`);
+    setText(
+      $("object-kind"),
+      `${this.store.streams.get(selected.stream)?.title ?? selected.stream} \u00b7 ${selected.key}`,
+    );
     this.origin.update(this.store.streams.get(selected.stream));
     this.#answers(slot);
     fill($("object-properties"), [
       [gettext("Position"), place(objects.lon[slot], objects.lat[slot])],
-      ...(Number.isFinite(objects.alt[slot]) && known.altitude_m === undefined ? [[gettext("Altitude"), altitude(objects.alt[slot])]] : []),
+      ...(Number.isFinite(objects.alt[slot]) && known.altitude_m === undefined
+        ? [[gettext("Altitude"), altitude(objects.alt[slot])]]
+        : []),
       [gettext("Last report"), utcTime(objects.timeMs[slot])],
       [gettext("Age"), age(this.store.ageMs(slot, this.now()))],
       ...this.#partners(slot),
@@ -88,7 +98,14 @@ export class ObjectPanel {
     if (shown.length === 0) return [];
     const first = shown.slice(0, MOST_PARTNERS).join(", ");
     const more = count(shown.length - MOST_PARTNERS);
-    return [[gettext("With"), shown.length > MOST_PARTNERS ? filled(gettext("%(names)s and %(count)s more"), { names: first, count: more }) : first]];
+    return [
+      [
+        gettext("With"),
+        shown.length > MOST_PARTNERS
+          ? filled(gettext("%(names)s and %(count)s more"), { names: first, count: more })
+          : first,
+      ],
+    ];
   }
 
   #answers(slot) {
@@ -96,17 +113,21 @@ export class ObjectPanel {
     const wanted = queries.map((q) => `${q.query} ${q.name} ${q.colour}`).join();
     if (this.shownAnswers === wanted) return;
     this.shownAnswers = wanted;
-    $("object-answers").replaceChildren(...queries.map((query) => {
-      const chip = h("li", { class: "chip" }, query.name);
-      chip.style.setProperty("--colour", `var(--q${query.colour})`);
-      return chip;
-    }));
+    $("object-answers").replaceChildren(
+      ...queries.map((query) => {
+        const chip = h("li", { class: "chip" }, query.name);
+        chip.style.setProperty("--colour", `var(--q${query.colour})`);
+        return chip;
+      }),
+    );
   }
 }
 
 /** Return rows that say, by query, how many objects a feature is paired with. */
 export function countRows(store, layer, key) {
-  return store.joinsOf(layer).map(({ query, counts }) => [query.name, filled(gettext("%(count)s now"), { count: count(counts.get(key) ?? 0) })]);
+  return store
+    .joinsOf(layer)
+    .map(({ query, counts }) => [query.name, filled(gettext("%(count)s now"), { count: count(counts.get(key) ?? 0) })]);
 }
 
 /** Write the rows of a description list, in place, so that a selection of text survives. */
@@ -188,7 +209,10 @@ export class Tooltip {
     const known = objects.properties(slot);
     const answers = objects.queries[slot].map((number) => this.store.queries.get(number)?.name).filter(Boolean);
     setText(this.box.querySelector("h3"), title(objects.keys[slot], known));
-    setText(this.box.querySelector("p"), [objects.keys[slot], age(this.store.ageMs(slot, this.now())), ...answers].join(" \u00b7 "));
+    setText(
+      this.box.querySelector("p"),
+      [objects.keys[slot], age(this.store.ageMs(slot, this.now())), ...answers].join(" \u00b7 "),
+    );
     fill(this.box.querySelector("dl"), properties(known).slice(0, MOST_ROWS));
   }
 

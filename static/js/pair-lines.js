@@ -47,7 +47,13 @@ export function drawEncounters(context, lasting, { view, colour, edge, placesOf 
   context.beginPath();
   for (const [x, y] of marks) {
     context.moveTo(x, y - MARK_PX);
-    for (const [dx, dy] of [[MARK_PX, 0], [0, MARK_PX], [-MARK_PX, 0], [0, -MARK_PX]]) context.lineTo(x + dx, y + dy);
+    for (const [dx, dy] of [
+      [MARK_PX, 0],
+      [0, MARK_PX],
+      [-MARK_PX, 0],
+      [0, -MARK_PX],
+    ])
+      context.lineTo(x + dx, y + dy);
   }
   context.fillStyle = colour;
   context.fill();

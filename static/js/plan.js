@@ -39,19 +39,36 @@ const STANDARD_K = 10;
 
 /** The queries that one click makes around a focus `{stream, key}` or `{at}`: their name, and their plan. */
 export const ABOUT = [
-  { action: "watch", icon: "around", name: gettext("%(distance)s around %(name)s"), plan: (stream, focus) => ({ stream, kind: "range", around: { ...focus, radius: units().radiusM } }) },
-  { action: "nearest", icon: "nearest", name: gettext("10 nearest to %(name)s"), plan: (stream, focus) => ({ stream, kind: "knn", k: STANDARD_K, around: focus }) },
+  {
+    action: "watch",
+    icon: "around",
+    name: gettext("%(distance)s around %(name)s"),
+    plan: (stream, focus) => ({ stream, kind: "range", around: { ...focus, radius: units().radiusM } }),
+  },
+  {
+    action: "nearest",
+    icon: "nearest",
+    name: gettext("10 nearest to %(name)s"),
+    plan: (stream, focus) => ({ stream, kind: "knn", k: STANDARD_K, around: focus }),
+  },
   {
     action: "count",
     icon: "count",
     name: gettext("Count %(distance)s around %(name)s"),
-    plan: (stream, focus) => ({ stream, kind: "range", around: { ...focus, radius: units().radiusM }, aggregate: { function: "count" } }),
+    plan: (stream, focus) => ({
+      stream,
+      kind: "range",
+      around: { ...focus, radius: units().radiusM },
+      aggregate: { function: "count" },
+    }),
   },
 ];
 
 /** Return the name of such a query, given the name of its focus. */
 export function nameAbout({ name }, focus) {
-  return filled(name, { distance: length(units().radiusM), name: focus }).slice(0, MOST_CHARACTERS).trim();
+  return filled(name, { distance: length(units().radiusM), name: focus })
+    .slice(0, MOST_CHARACTERS)
+    .trim();
 }
 
 const MOST_CHARACTERS = 100;
@@ -77,23 +94,50 @@ export function planOf(before, fields) {
 }
 
 function withoutNoise(before, fields) {
-  return { join: joinOf, around: aroundOf, nearest: nearestOf, approach: approachOf, close: closeOf }[fields.report]?.(before, fields) ?? rangeOf(before, fields);
+  return (
+    { join: joinOf, around: aroundOf, nearest: nearestOf, approach: approachOf, close: closeOf }[fields.report]?.(
+      before,
+      fields,
+    ) ?? rangeOf(before, fields)
+  );
 }
 
 function rangeOf(before, { stream, report, where, box, shape, aggregate }) {
-  const { area, target, within_s: _within, join, kind, compare: old, around, k, max_distance: _max, alpha, aggregate: _aggregate, ...kept } = timeless(before);
+  const {
+    area,
+    target,
+    within_s: _within,
+    join,
+    kind,
+    compare: old,
+    around,
+    k,
+    max_distance: _max,
+    alpha,
+    aggregate: _aggregate,
+    ...kept
+  } = timeless(before);
   const plan = withAggregate({ kind: "range", ...kept, stream, report, where }, aggregate);
   if (shape) return { ...plan, ...(shapedArea(before) && old ? { compare: old } : {}), area: shape };
   const compare = box ? boxWith(box, old) : old;
   if (compare) plan.compare = compare;
   const fixed = !join && !around && !formOf(area);
-  const ownArea = fixed && area && JSON.stringify(area) !== JSON.stringify(old) && report === (before.report ?? "inside");
+  const ownArea =
+    fixed && area && JSON.stringify(area) !== JSON.stringify(old) && report === (before.report ?? "inside");
   return ownArea ? { ...plan, area } : plan;
 }
 
 function approachOf({ target, filters, emit }, { stream, where, box, shape, within }) {
   const area = shape ?? (box ? boxWith(box, formOf(target) ? null : target) : target);
-  return { stream, kind: "approach", target: area, within_s: within, where, ...(filters ? { filters } : {}), ...(emit ? { emit } : {}) };
+  return {
+    stream,
+    kind: "approach",
+    target: area,
+    within_s: within,
+    where,
+    ...(filters ? { filters } : {}),
+    ...(emit ? { emit } : {}),
+  };
 }
 
 function closeOf(before, { stream, where, box, shape, close }) {
@@ -109,7 +153,21 @@ function closeOf(before, { stream, where, box, shape, close }) {
 
 /** Return what a plan with a focus keeps of the plan before: its area only if that had a focus, too, and no transformations. */
 function focused(before) {
-  const { area, target, within_s: _within, join, kind, compare, report, transform, around, k, max_distance: _max, aggregate, ...kept } = timeless(before);
+  const {
+    area,
+    target,
+    within_s: _within,
+    join,
+    kind,
+    compare,
+    report,
+    transform,
+    around,
+    k,
+    max_distance: _max,
+    aggregate,
+    ...kept
+  } = timeless(before);
   return told(around && area ? { ...kept, area } : kept);
 }
 
@@ -133,14 +191,37 @@ function told({ emit, ...plan }) {
 }
 
 function joinOf(before, { stream, where, box, shape, join }) {
-  const { area: own, target, within_s: _within, compare, report, kind, join: old, around, k, max_distance: _max, alpha, aggregate, ...kept } = timeless(before);
+  const {
+    area: own,
+    target,
+    within_s: _within,
+    compare,
+    report,
+    kind,
+    join: old,
+    around,
+    k,
+    max_distance: _max,
+    alpha,
+    aggregate,
+    ...kept
+  } = timeless(before);
   const area = around ? undefined : own;
-  const { layer: _layer, stream: _stream, stored: _stored, predicate: _predicate, distance: _distance, where: _where, ...others } = old ?? {};
+  const {
+    layer: _layer,
+    stream: _stream,
+    stored: _stored,
+    predicate: _predicate,
+    distance: _distance,
+    where: _where,
+    ...others
+  } = old ?? {};
   const partners = { [join.source]: join.name, predicate: join.predicate, ...others };
   if (join.predicate === "dwithin") partners.distance = join.distance;
   if (join.where) partners.where = join.where;
   const now = { ...kept, stream, kind: "join", where, join: partners };
-  const plan = join.source === "stream" && join.times && join.times.when !== "now" ? timed(now, before, join.times) : now;
+  const plan =
+    join.source === "stream" && join.times && join.times.when !== "now" ? timed(now, before, join.times) : now;
   if (shape) return { ...plan, area: shape };
   return box ? { ...plan, area: boxWith(box, formOf(area) ? null : area) } : plan;
 }

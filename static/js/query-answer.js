@@ -50,10 +50,23 @@ function createFigure(group, onObject) {
   const parts = {
     name: h("span", { class: "figure-name" }),
     value: h("span", { class: "figure-value" }),
-    object: h("button", { type: "button", class: "quiet small figure-object", hidden: true, onclick: () => onObject(parts.key, parts.place) }),
+    object: h("button", {
+      type: "button",
+      class: "quiet small figure-object",
+      hidden: true,
+      onclick: () => onObject(parts.key, parts.place),
+    }),
     thresholds: h("ul", { class: "chips" }),
   };
-  const element = h("li", { class: "figure", "data-group": group }, parts.name, spark.element, parts.value, parts.object, parts.thresholds);
+  const element = h(
+    "li",
+    { class: "figure", "data-group": group },
+    parts.name,
+    spark.element,
+    parts.value,
+    parts.object,
+    parts.thresholds,
+  );
   const update = ({ plan }, figure, raised, nowMs, store) => {
     const { aggregate } = plan;
     const grouped = Boolean(aggregate.group_by);
@@ -81,7 +94,11 @@ function thresholds(list, all, raised, grouped) {
   const wanted = JSON.stringify([names, raised]);
   if (list.dataset.shown === wanted) return;
   list.dataset.shown = wanted;
-  list.replaceChildren(...names.map((name) => h("li", { class: "threshold", "data-raised": String(raised.includes(name)) }, thresholdText(name))));
+  list.replaceChildren(
+    ...names.map((name) =>
+      h("li", { class: "threshold", "data-raised": String(raised.includes(name)) }, thresholdText(name)),
+    ),
+  );
 }
 
 /** Return the name that the engine gives to a threshold. */
@@ -97,15 +114,21 @@ export function focusNote(store, query, nowMs) {
   const place = store.places.get(query.query);
   if (!place || !(place.timeMs > 0)) return filled(gettext("No report of %(name)s yet."), { name: around.key });
   const texts = { name: place.name, time: age(store.focusAgeMs(query.query, nowMs)) };
-  const lost = gettext("%(name)s is lost: its last report was %(time)s ago. The answer is empty until it reports again.");
+  const lost = gettext(
+    "%(name)s is lost: its last report was %(time)s ago. The answer is empty until it reports again.",
+  );
   if (place.lost) return filled(lost, texts);
-  return store.focusSilent(query.query, nowMs) ? filled(gettext("%(name)s is silent: its last report was %(time)s ago."), texts) : "";
+  return store.focusSilent(query.query, nowMs)
+    ? filled(gettext("%(name)s is silent: its last report was %(time)s ago."), texts)
+    : "";
 }
 
 /** Return since when an answer is old, "As of 12:00:00 UTC.", while nothing new can come; else an empty text. */
 export function staleNote(store, nowMs) {
   const cut = ["offline", "reconnecting", "down", "signed-out"].includes(store.connection(nowMs));
-  return cut && Number.isFinite(store.dataMs) ? filled(gettext("As of %(time)s UTC."), { time: utcClock(store.dataMs + store.clockOffsetMs) }) : "";
+  return cut && Number.isFinite(store.dataMs)
+    ? filled(gettext("As of %(time)s UTC."), { time: utcClock(store.dataMs + store.clockOffsetMs) })
+    : "";
 }
 
 /** Make the list of nearest neighbours, in the order of their ranks. */
@@ -130,7 +153,13 @@ export function createNeighbours(store, number, onPick) {
 }
 
 function createNeighbour(onPick) {
-  const button = h("button", { type: "button", class: "quiet neighbour" }, h("span", { class: "neighbour-rank" }), h("span", { class: "neighbour-name" }), h("span", { class: "neighbour-away" }));
+  const button = h(
+    "button",
+    { type: "button", class: "quiet neighbour" },
+    h("span", { class: "neighbour-rank" }),
+    h("span", { class: "neighbour-name" }),
+    h("span", { class: "neighbour-away" }),
+  );
   const row = h("li", {}, button);
   button.addEventListener("click", () => onPick(Number(row.dataset.slot)));
   return row;

@@ -16,7 +16,32 @@ import { areaIn, boxOf, planOf, reportOf, shapedArea } from "./plan.js";
 import { mayShare } from "./teams/rights.js";
 import { chosenTeam, showTeams } from "./teams/team-fields.js";
 
-const FIELDS = ["name", "stream", "partner", "distance", "windowS", "slideS", "beforeS", "forMin", "away", "latenessS", "withinMin", "closeM", "partnerWhere", "focus", "shape", "k", "maxDistance", "aggregate", "thresholds", "noise", "box", "where", "plan", "form"];
+const FIELDS = [
+  "name",
+  "stream",
+  "partner",
+  "distance",
+  "windowS",
+  "slideS",
+  "beforeS",
+  "forMin",
+  "away",
+  "latenessS",
+  "withinMin",
+  "closeM",
+  "partnerWhere",
+  "focus",
+  "shape",
+  "k",
+  "maxDistance",
+  "aggregate",
+  "thresholds",
+  "noise",
+  "box",
+  "where",
+  "plan",
+  "form",
+];
 // The form element that gets the focus after an error, where it does not have the name of the error's field.
 const FIRST_OF = { focus: "focusKey", aggregate: "function", thresholds: "function", noise: "accuracyM" };
 const NOT_OF_PLAN = ["name", "shared", "team", "severity", "plan"]; // the plan is read when it is edited, not written again
@@ -49,7 +74,11 @@ export class QueryForm {
     $("form-view").addEventListener("click", () => this.setRectangle(shrunk(this.view())));
     this.join = new JoinFields({ store: this.store, form: this.form });
     this.around = new AroundFields({ store: this.store, form: this.form, center: this.center });
-    this.area = this.areas({ form: this.form, onChange: () => this.#areaChanged(), onError: (text) => this.#error("box", text) });
+    this.area = this.areas({
+      form: this.form,
+      onChange: () => this.#areaChanged(),
+      onError: (text) => this.#error("box", text),
+    });
     this.aggregate = new AggregateFields({ store: this.store, form: this.form, dimensions: this.dimensions });
     this.noise = new NoiseFields({ form: this.form });
     this.closest = new ClosestFields({ store: this.store, form: this.form });
@@ -162,14 +191,23 @@ export class QueryForm {
     $("approach-fields").hidden = !this.predicts;
     this.closest.show(this.closes);
     this.noise.show(this.form.elements.report.value === "inside" && !this.aggregate.read());
-    $("aggregate-fields").hidden = this.joins || this.predicts || this.closes || this.form.elements.report.value === "nearest" || Boolean(this.#noise());
+    $("aggregate-fields").hidden =
+      this.joins ||
+      this.predicts ||
+      this.closes ||
+      this.form.elements.report.value === "nearest" ||
+      Boolean(this.#noise());
     const { elements } = this.form;
     const outside = elements.report.value === "outside";
     if (outside) elements.areaForm.value = "rectangle"; // what lies outside of a shape is not asked for
     for (const radio of elements.areaForm) radio.disabled = outside && radio.value !== "rectangle";
     $("outside-hint").hidden = !outside;
     const other = this.rectangle && roundedBox(normalisedBox(this.rectangle));
-    this.area.show(this.bounded, { stream: elements.stream.value, filtered: Boolean(elements.where.value.trim()), other });
+    this.area.show(this.bounded, {
+      stream: elements.stream.value,
+      filtered: Boolean(elements.where.value.trim()),
+      other,
+    });
     if (!this.bounded || this.area.shaped) this.editor.stop();
   }
 
@@ -242,7 +280,8 @@ export class QueryForm {
   #fromText() {
     try {
       const plan = JSON.parse(this.form.elements.plan.value);
-      if (plan === null || typeof plan !== "object" || Array.isArray(plan)) throw new SyntaxError(gettext("a plan is an object"));
+      if (plan === null || typeof plan !== "object" || Array.isArray(plan))
+        throw new SyntaxError(gettext("a plan is an object"));
       this.#error("plan", "");
       this.written = plan;
       this.editor.stop();
@@ -267,13 +306,17 @@ export class QueryForm {
     const { value: report } = elements.report;
     const fields = { stream: elements.stream.value, report, where: elements.where.value.trim(), box, shape };
     if (this.joins) return planOf(this.base, { ...fields, join: this.join.read() });
-    if (report === "nearest") return planOf(this.base, { ...fields, around: this.around.around(true), ...this.around.neighbours() });
+    if (report === "nearest")
+      return planOf(this.base, { ...fields, around: this.around.around(true), ...this.around.neighbours() });
     if (this.predicts) return planOf(this.base, { ...fields, within: elements.withinMin.valueAsNumber * 60 });
     if (this.closes) return planOf(this.base, { ...fields, close: this.closest.read() });
     const noise = this.#noise();
     if (noise) return planOf(this.base, { ...fields, noise });
     const aggregate = this.aggregate.read();
-    return planOf(this.base, this.focused ? { ...fields, around: this.around.around(false), aggregate } : { ...fields, aggregate });
+    return planOf(
+      this.base,
+      this.focused ? { ...fields, around: this.around.around(false), aggregate } : { ...fields, aggregate },
+    );
   }
 
   #fromNumbers() {
@@ -281,7 +324,9 @@ export class QueryForm {
     if (!numbers.every(Number.isFinite)) return;
     let [west, south, east, north] = numbers;
     if (east < west) east += 360; // typed the usual way: from 170 to -170 crosses the antimeridian
-    this.setRectangle(rectangleOf({ lo: [west, Math.min(south, north)], hi: [east, Math.max(south, north)] }, this.centerLon()));
+    this.setRectangle(
+      rectangleOf({ lo: [west, Math.min(south, north)], hi: [east, Math.max(south, north)] }, this.centerLon()),
+    );
   }
 
   async #submit() {
@@ -295,7 +340,13 @@ export class QueryForm {
     const save = $("form-save");
     save.disabled = true;
     try {
-      await this.save(this.query, { name, plan, shared: elements.shared.checked, ...chosenTeam(this.form), severity: elements.severity.value });
+      await this.save(this.query, {
+        name,
+        plan,
+        shared: elements.shared.checked,
+        ...chosenTeam(this.form),
+        severity: elements.severity.value,
+      });
       this.close();
     } catch (error) {
       const field = this.written ? "plan" : (errorField(error.code ?? "", error.english ?? error.message) ?? "form");
@@ -312,10 +363,12 @@ export class QueryForm {
     if (!this.written && !elements.stream.value) errors.stream = NO_STREAM;
     if (this.written === undefined) errors.plan = $("error-plan").textContent;
     else if (this.written === null) {
-      if (this.bounded && !this.area.shaped && !this.rectangle) errors.box = gettext("Draw a rectangle on the map, or type its sides.");
+      if (this.bounded && !this.area.shaped && !this.rectangle)
+        errors.box = gettext("Draw a rectangle on the map, or type its sides.");
       if (this.bounded && this.area.error()) errors.box = this.area.error();
       if (this.joins) Object.assign(errors, this.join.errors());
-      if (this.predicts && !elements.withinMin.validity.valid) errors.withinMin = gettext("Minutes must be more than 0, and 60 at most.");
+      if (this.predicts && !elements.withinMin.validity.valid)
+        errors.withinMin = gettext("Minutes must be more than 0, and 60 at most.");
       if (this.closes) Object.assign(errors, this.closest.errors());
       if (this.focused) Object.assign(errors, this.around.errors(elements.report.value === "nearest"));
       if (this.#noise()) Object.assign(errors, this.noise.errors());
@@ -330,7 +383,8 @@ export class QueryForm {
 
   /** Offer the streams and layers that there are now. */
   #offer() {
-    const chosen = () => ["stream", "partner", "focusStream", "away"].map((name) => this.form.elements[name].value).join();
+    const chosen = () =>
+      ["stream", "partner", "focusStream", "away"].map((name) => this.form.elements[name].value).join();
     const before = chosen();
     this.#streams();
     this.join.offer();
@@ -341,10 +395,11 @@ export class QueryForm {
 
   #streams(chosen) {
     const { stream } = this.form.elements;
-    const running = [...this.store.streams.values()].filter((s) => s.enabled !== false || s.name === (chosen ?? stream.value));
+    const running = [...this.store.streams.values()].filter(
+      (s) => s.enabled !== false || s.name === (chosen ?? stream.value),
+    );
     offer(stream, [["", running.map(({ name, title }) => [name, title ?? name])]], chosen);
   }
-
 
   /** Propose the stream with the most objects in a box, until the user has chosen one. */
   #chooseStream(box) {
@@ -358,8 +413,12 @@ export class QueryForm {
   #errors(errors) {
     for (const field of FIELDS) this.#error(field, errors[field] ?? "");
     const first = Object.keys(errors)[0];
-    if (first === "box") return this.form.elements[this.area.shaped ? (this.area.chosen === "circle" ? "areaLon" : "corners") : "west"].focus();
-    const target = first === "focus" && this.form.elements.focus.value === "place" ? "focusLon" : (FIRST_OF[first] ?? first);
+    if (first === "box")
+      return this.form.elements[
+        this.area.shaped ? (this.area.chosen === "circle" ? "areaLon" : "corners") : "west"
+      ].focus();
+    const target =
+      first === "focus" && this.form.elements.focus.value === "place" ? "focusLon" : (FIRST_OF[first] ?? first);
     if (!first || first === "form") return;
     const details = $(`error-${first}`).closest("details");
     if (details) details.open = true;

@@ -34,10 +34,14 @@ export function createQueryList(store, pages, actions) {
   const list = $("query-list");
   const cards = new Set();
   const opened = new Set();
-  const observer = new IntersectionObserver((entries) => {
-    for (const { target, isIntersecting } of entries) cards[isIntersecting ? "add" : "delete"](Number(target.dataset.query));
-    actions.seen();
-  }, { root: $("pane-queries"), rootMargin: `${NEAR_PX}px 0px` });
+  const observer = new IntersectionObserver(
+    (entries) => {
+      for (const { target, isIntersecting } of entries)
+        cards[isIntersecting ? "add" : "delete"](Number(target.dataset.query));
+      actions.seen();
+    },
+    { root: $("pane-queries"), rootMargin: `${NEAR_PX}px 0px` },
+  );
   const unfolded = (number, open) => {
     opened[open ? "add" : "delete"](number);
     actions.seen();
@@ -60,7 +64,8 @@ export function createQueryList(store, pages, actions) {
         observer.observe(row.element);
       }
       const { element, update } = rows.get(query.query);
-      if (!element.isConnected || element.previousElementSibling !== before) list.insertBefore(element, before ? before.nextSibling : list.firstChild);
+      if (!element.isConnected || element.previousElementSibling !== before)
+        list.insertBefore(element, before ? before.nextSibling : list.firstChild);
       update(query);
       before = element;
     }
@@ -69,7 +74,10 @@ export function createQueryList(store, pages, actions) {
   store.on("queries objects places figures roles streams layers teams", coalesced(render, REFRESH_MS));
   setInterval(render, AGES_MS); // a focal object falls silent with time alone
   $("query-more").addEventListener("click", () => pages.showMore());
-  $("query-search").addEventListener("input", debounced(() => pages.find($("query-search").value), SEARCH_MS));
+  $("query-search").addEventListener(
+    "input",
+    debounced(() => pages.find($("query-search").value), SEARCH_MS),
+  );
   render();
   const all = () => {
     $("query-search").value = "";
@@ -95,11 +103,15 @@ function renderPaging(pages, listed) {
   $("queries-empty").hidden = listed > 0 || many || failed; // shown from the start: on a phone, the map would move when it comes
   $("query-paging").hidden = !many;
   const texts = { all: count(all), listed: count(listed), found: count(found?.total ?? 0) };
-  const listedWords = listed === all ? ngettext("%(all)s query", "%(all)s queries", all) : gettext("%(listed)s of %(all)s queries");
+  const listedWords =
+    listed === all ? ngettext("%(all)s query", "%(all)s queries", all) : gettext("%(listed)s of %(all)s queries");
   setText($("query-total"), filled(found ? gettext("%(found)s of %(all)s queries match") : listedWords, texts));
   $("query-more").hidden = !(more && (many || failed));
   const rest = (found?.total ?? all) - listed;
-  setText($("query-more"), failed ? gettext("Try again") : filled(gettext("Show %(count)s more"), { count: count(Math.min(PAGE, rest)) }));
+  setText(
+    $("query-more"),
+    failed ? gettext("Try again") : filled(gettext("Show %(count)s more"), { count: count(Math.min(PAGE, rest)) }),
+  );
   $("query-more").disabled = pages.loading;
   const list = $("query-list");
   if (list.ariaBusy !== String(pages.loading)) list.ariaBusy = String(pages.loading);
@@ -108,7 +120,18 @@ function renderPaging(pages, listed) {
 function createRow(store, number, actions) {
   const act = (name) => () => actions[name](store.queries.get(number));
   const button = (name, symbol, text, kind = "") =>
-    h("button", { type: "button", class: `quiet small icon ${kind}`, onclick: act(name), "data-action": name, "aria-label": text, title: text }, icon(symbol));
+    h(
+      "button",
+      {
+        type: "button",
+        class: `quiet small icon ${kind}`,
+        onclick: act(name),
+        "data-action": name,
+        "aria-label": text,
+        title: text,
+      },
+      icon(symbol),
+    );
   const parts = {
     swatch: h("button", { type: "button", class: "swatch", onclick: act("show") }, icon("eye")),
     name: h("span", { class: "query-name" }),
@@ -126,18 +149,65 @@ function createRow(store, number, actions) {
     share: button("share", "share", gettext("Share")),
     cancel: button("cancel", "trash", gettext("Delete"), "danger"),
   };
-  const figures = createFigures(store, number, (key, place) => actions.object(store.queries.get(number).plan.stream, key, place));
+  const figures = createFigures(store, number, (key, place) =>
+    actions.object(store.queries.get(number).plan.stream, key, place),
+  );
   const sketched = createSketched(store, number);
-  const menu = h("div", { class: "query-actions", role: "group", "aria-label": gettext("Actions") },
-    button("zoom", "zoom", gettext("Zoom to")), button("events", "list", gettext("Events")), parts.alarm, parts.edit, parts.pause, parts.share, parts.cancel);
+  const menu = h(
+    "div",
+    { class: "query-actions", role: "group", "aria-label": gettext("Actions") },
+    button("zoom", "zoom", gettext("Zoom to")),
+    button("events", "list", gettext("Events")),
+    parts.alarm,
+    parts.edit,
+    parts.pause,
+    parts.share,
+    parts.cancel,
+  );
   const more = h("div", { class: "query-more", id: `query-more-${number}`, hidden: true });
-  const main = h("button", { type: "button", class: "query-main quiet", "aria-expanded": "false", "aria-controls": more.id, "aria-describedby": parts.about.id },
-    parts.name, parts.count, parts.status);
-  const row = h("div", { class: "query-row" }, parts.swatch, main, h("div", { class: "query-line" }, parts.about, parts.origin.element), menu);
-  const element = h("li", { class: "query query-card", "data-query": number }, row, figures.element, sketched.element, parts.focus, parts.note, parts.error, parts.warning, more);
-  const updates = [(query) => update(store, query, element, parts, actions.now()), (query) => figures.update(query, actions.now()), sketched.update];
+  const main = h(
+    "button",
+    {
+      type: "button",
+      class: "query-main quiet",
+      "aria-expanded": "false",
+      "aria-controls": more.id,
+      "aria-describedby": parts.about.id,
+    },
+    parts.name,
+    parts.count,
+    parts.status,
+  );
+  const row = h(
+    "div",
+    { class: "query-row" },
+    parts.swatch,
+    main,
+    h("div", { class: "query-line" }, parts.about, parts.origin.element),
+    menu,
+  );
+  const element = h(
+    "li",
+    { class: "query query-card", "data-query": number },
+    row,
+    figures.element,
+    sketched.element,
+    parts.focus,
+    parts.note,
+    parts.error,
+    parts.warning,
+    more,
+  );
+  const updates = [
+    (query) => update(store, query, element, parts, actions.now()),
+    (query) => figures.update(query, actions.now()),
+    sketched.update,
+  ];
   const fill = () => {
-    const unfolded = [createNeighbours(store, number, actions.pick), createRoles(store, number, (open) => actions.roles(number, open))];
+    const unfolded = [
+      createNeighbours(store, number, actions.pick),
+      createRoles(store, number, (open) => actions.roles(number, open)),
+    ];
     for (const part of unfolded) {
       more.append(part.element);
       updates.push(part.update);
@@ -154,7 +224,10 @@ function createRow(store, number, actions) {
   // An attribute shows the actions, since :has(:focus-visible) hides an action at the moment when the focus goes to it.
   row.addEventListener("focusin", ({ target }) => target.matches(":focus-visible") && (row.dataset.focus = "true"));
   row.addEventListener("focusout", ({ relatedTarget }) => !row.contains(relatedTarget) && delete row.dataset.focus);
-  row.addEventListener("click", ({ target }) => (main.contains(target) || !target.closest("button, .query-actions")) && unfold(more.hidden));
+  row.addEventListener(
+    "click",
+    ({ target }) => (main.contains(target) || !target.closest("button, .query-actions")) && unfold(more.hidden),
+  );
   const open = () => {
     unfold(true);
     element.scrollIntoView({ block: "nearest" });
@@ -179,7 +252,17 @@ function inputsOf(store, query, nowMs) {
   const partner = join?.layer ? store.layers.get(join.layer) : store.streams.get(join?.stream);
   const counts = [store.pairCount(query.query), store.toldCount(query.query), store.lastingCount(query.query)];
   const answer = [store.answered(query.query), store.count(query.query), ...counts, store.sketched.get(query.query)];
-  return [query, query.shown, store.streams.get(query.stream), partner, ...answer, waits(store, query, nowMs), staleNote(store, nowMs), unitsName(), store.teams];
+  return [
+    query,
+    query.shown,
+    store.streams.get(query.stream),
+    partner,
+    ...answer,
+    waits(store, query, nowMs),
+    staleNote(store, nowMs),
+    unitsName(),
+    store.teams,
+  ];
 }
 
 /** Return whether a query waits to start until the engine answers again. */
@@ -192,14 +275,21 @@ function update(store, query, element, parts, nowMs) {
   element.dataset.status = query.status;
   element.dataset.shown = query.shown;
   element.style.setProperty("--colour", `var(--q${query.colour})`);
-  setHint(parts.swatch, filled(query.shown ? gettext("Hide %(name)s on the map") : gettext("Show %(name)s on the map"), query));
+  setHint(
+    parts.swatch,
+    filled(query.shown ? gettext("Hide %(name)s on the map") : gettext("Show %(name)s on the map"), query),
+  );
   parts.swatch.setAttribute("aria-pressed", String(query.shown));
   setText(parts.name, query.name);
   parts.name.title = query.name;
   const stream = store.streams.get(query.stream)?.title ?? query.stream;
   const titleOf = (source, name) =>
-    source === "query" ? (store.queries.get(name)?.name ?? numbered(name)) : ((source === "layer" ? store.layers : store.streams).get(name)?.title ?? name);
-  const asked = kindOf(query.plan).asked ? sketchText(query.plan) : planText(query.plan, titleOf, focusName(store, query));
+    source === "query"
+      ? (store.queries.get(name)?.name ?? numbered(name))
+      : ((source === "layer" ? store.layers : store.streams).get(name)?.title ?? name);
+  const asked = kindOf(query.plan).asked
+    ? sketchText(query.plan)
+    : planText(query.plan, titleOf, focusName(store, query));
   setText(parts.about, aboutText(store, query, stream, asked));
   parts.about.title = parts.about.textContent;
   parts.origin.update(store.streams.get(query.stream));
@@ -212,11 +302,18 @@ function update(store, query, element, parts, nowMs) {
   setText(parts.focus, focus);
   const starting = waits(store, query, nowMs);
   const [told, lasting] = [store.toldCount(query.query), store.lastingCount(query.query)];
-  const empty = query.status === "running" && store.answers.has(query.query) && (told ?? lasting ?? store.count(query.query)) === 0 && !focus;
+  const empty =
+    query.status === "running" &&
+    store.answers.has(query.query) &&
+    (told ?? lasting ?? store.count(query.query)) === 0 &&
+    !focus;
   const stale = query.status === "running" ? staleNote(store, nowMs) : "";
   element.dataset.stale = String(stale !== "");
   parts.note.hidden = !starting && !empty && !stale;
-  setText(parts.note, starting ? gettext("It starts when the engine answers again.") : stale || emptyText(stream, told, lasting));
+  setText(
+    parts.note,
+    starting ? gettext("It starts when the engine answers again.") : stale || emptyText(stream, told, lasting),
+  );
   parts.error.hidden = !query.error;
   setText(parts.error, query.error ?? "");
   parts.warning.hidden = !query.warning;
@@ -230,14 +327,20 @@ function update(store, query, element, parts, nowMs) {
   parts.pause.hidden ||= !["running", "paused", "waiting"].includes(query.status);
 }
 
-const INCIDENTS = { info: gettext("info incidents"), warning: gettext("warning incidents"), critical: gettext("critical incidents") };
+const INCIDENTS = {
+  info: gettext("info incidents"),
+  warning: gettext("warning incidents"),
+  critical: gettext("critical incidents"),
+};
 
 /** Say what a query asks, what its incidents are, and whose it is. */
 function aboutText(store, query, stream, asked) {
   const where = query.plan?.where;
   const words = where ? gettext("%(stream)s, %(asked)s, where %(filter)s") : gettext("%(stream)s, %(asked)s");
   const team = query.team ? sharedText(store, { team: query.team }) : "";
-  return [filled(words, { stream, asked, filter: where }), INCIDENTS[query.severity], ownerText(query), team].filter(Boolean).join(" \u00b7 ");
+  return [filled(words, { stream, asked, filter: where }), INCIDENTS[query.severity], ownerText(query), team]
+    .filter(Boolean)
+    .join(" \u00b7 ");
 }
 
 function numbered(query) {
@@ -251,12 +354,17 @@ function ownerText({ example, mine, owner, shared }) {
 }
 
 function inPairs(number) {
-  return filled(ngettext("objects in the answer, in %(count)s pair", "objects in the answer, in %(count)s pairs", number), { count: count(number) });
+  return filled(
+    ngettext("objects in the answer, in %(count)s pair", "objects in the answer, in %(count)s pairs", number),
+    { count: count(number) },
+  );
 }
 
 function emptyText(stream, told, lasting) {
   if (lasting !== null) return gettext("No encounter lasts now.");
-  return told === null ? filled(gettext("No object of %(stream)s matches now."), { stream }) : gettext("No pair has been told yet.");
+  return told === null
+    ? filled(gettext("No object of %(stream)s matches now."), { stream })
+    : gettext("No pair has been told yet.");
 }
 
 /** Give a name to a button that shows only an icon, for the pointer and for screen readers. */
@@ -271,10 +379,16 @@ function countOf(store, { query, plan, status }, element) {
   const figures = store.figures.get(query);
   const [pairs, told, lasting] = [store.pairCount(query), store.toldCount(query), store.lastingCount(query)];
   const figure = figures?.groups.get("")?.value;
-  const text = figures && !plan.aggregate?.group_by ? figureText(figure, plan.aggregate) : count(figures?.groups.size ?? told ?? lasting ?? store.count(query));
+  const text =
+    figures && !plan.aggregate?.group_by
+      ? figureText(figure, plan.aggregate)
+      : count(figures?.groups.size ?? told ?? lasting ?? store.count(query));
   setText(element, status === "running" && store.answered(query) ? text : "");
   element.classList.toggle("raised", Boolean(figures?.raisedBy("").length));
-  if (figures) element.title = plan.aggregate?.group_by ? gettext("groups") : filled(gettext("%(count)s now"), { count: figureText(figure, plan.aggregate) });
+  if (figures)
+    element.title = plan.aggregate?.group_by
+      ? gettext("groups")
+      : filled(gettext("%(count)s now"), { count: figureText(figure, plan.aggregate) });
   else if (told !== null) element.title = gettext("pairs told since this page shows the query");
   else if (lasting !== null) element.title = gettext("encounters that last");
   else element.title = pairs > 0 ? inPairs(pairs) : gettext("objects in the answer");

@@ -24,7 +24,8 @@ export class QueryNames {
    */
   set(number, name, { bounds, colour, round }) {
     const known = this.shapes.get(number) ?? { marker: null, box: null, written: "" };
-    if (known.name === name && known.colour === colour && known.round === round && known.bounds.equals(bounds, 0)) return;
+    if (known.name === name && known.colour === colour && known.round === round && known.bounds.equals(bounds, 0))
+      return;
     this.shapes.set(number, Object.assign(known, { name, bounds, colour, round }));
     this.changed = true;
   }
@@ -49,7 +50,13 @@ export class QueryNames {
     const taken = [];
     for (const shape of this.shapes.values()) {
       const sides = this.#sides(shape.bounds);
-      const room = fitted(sides, view, { smallest: SMALLEST_PX, most: MOST_PX, height: HEIGHT_PX, inset: INSET_PX, round: shape.round });
+      const room = fitted(sides, view, {
+        smallest: SMALLEST_PX,
+        most: MOST_PX,
+        height: HEIGHT_PX,
+        inset: INSET_PX,
+        round: shape.round,
+      });
       // A name that would begin within another one is not even written: the browser takes long to write and measure it.
       const begins = room && [room.x, room.y, room.x + 1, room.y + HEIGHT_PX];
       this.#write(shape, begins && taken.some((box) => overlap(box, begins)) ? null : room);
@@ -65,7 +72,9 @@ export class QueryNames {
 
   #write(shape, room) {
     const at = room && this.map.layerPointToLatLng([room.x, room.y]);
-    const wanted = room ? [at.lat, at.lng, room.x, room.y, room.width, shape.name, shape.colour, shape.round].join() : "";
+    const wanted = room
+      ? [at.lat, at.lng, room.x, room.y, room.width, shape.name, shape.colour, shape.round].join()
+      : "";
     if (shape.written === wanted) return;
     shape.written = wanted;
     shape.box = null;
@@ -75,7 +84,12 @@ export class QueryNames {
       return;
     }
     const icon = () => this.L.divIcon({ className: "query-label", html: "<span></span>", iconSize: [0, 0] });
-    shape.marker ??= this.L.marker(at, { icon: icon(), pane: "query-names", keyboard: false, interactive: false }).addTo(this.map);
+    shape.marker ??= this.L.marker(at, {
+      icon: icon(),
+      pane: "query-names",
+      keyboard: false,
+      interactive: false,
+    }).addTo(this.map);
     const element = shape.marker.setLatLng(at).getElement();
     const [text] = element.children;
     element.classList.toggle("round", shape.round);

@@ -42,7 +42,9 @@ export class QueryPages {
 
   /** Return the queries to list, in their order. */
   listed() {
-    const listed = this.found ? this.store.listed().filter(({ query }) => this.found.numbers.has(query)) : this.#ofList();
+    const listed = this.found
+      ? this.store.listed().filter(({ query }) => this.found.numbers.has(query))
+      : this.#ofList();
     const others = ({ mine }) => Number(mine === false);
     return this.few ? listed : listed.sort((a, b) => others(a) - others(b)); // a stable sort: each part keeps its order
   }
@@ -103,7 +105,9 @@ export class QueryPages {
     else if (this.found) {
       this.searches++;
       this.found = null;
-      this.store.forget([...this.store.queries.values()].filter((query) => !this.#reached(query)).map(({ query }) => query));
+      this.store.forget(
+        [...this.store.queries.values()].filter((query) => !this.#reached(query)).map(({ query }) => query),
+      );
     }
     this.onChange();
   }
@@ -121,7 +125,12 @@ export class QueryPages {
     const { search } = this;
     const page = await this.#page({ search });
     if (!page || number !== this.searches) return;
-    this.found = { search, numbers: new Set(page.queries.map(({ query }) => query)), total: page.total, next: page.next };
+    this.found = {
+      search,
+      numbers: new Set(page.queries.map(({ query }) => query)),
+      total: page.total,
+      next: page.next,
+    };
   }
 
   /** Take over what a search finds now, if it was listed to its end; otherwise only the number. */
@@ -149,7 +158,13 @@ export class QueryPages {
     const { mapped } = this.store;
     this.asked = this.#spaces();
     try {
-      const page = await this.ask({ type: "query.list", limit, ...(mapped && { spaces: [...mapped] }), ...(after && { after }), ...(search && { search }) });
+      const page = await this.ask({
+        type: "query.list",
+        limit,
+        ...(mapped && { spaces: [...mapped] }),
+        ...(after && { after }),
+        ...(search && { search }),
+      });
       this.failed = false;
       return page;
     } catch (error) {

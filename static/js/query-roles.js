@@ -20,7 +20,17 @@ export function createRoles(store, number, onOpen) {
     rows: h("tbody"),
     none: h("p", { class: "hint" }, gettext("No region takes part: the range has no place now.")),
   };
-  const head = h("thead", {}, h("tr", {}, ...[gettext("Participating"), gettext("last second"), gettext("since opened")].map((text) => h("th", { scope: "col" }, text))));
+  const head = h(
+    "thead",
+    {},
+    h(
+      "tr",
+      {},
+      ...[gettext("Participating"), gettext("last second"), gettext("since opened")].map((text) =>
+        h("th", { scope: "col" }, text),
+      ),
+    ),
+  );
   const table = h("table", { class: "roles-table" }, head, parts.rows);
   const entry = (name, dd) => h("div", {}, h("dt", {}, name), dd);
   const driving = entry(gettext("Driving stream"), parts.driving);
@@ -28,9 +38,22 @@ export function createRoles(store, number, onOpen) {
     gettext("Its reports are sent to each region that they reach, those of the other stream to one region each."),
     gettext("The smaller stream drives, if the join allows it."),
   ].join(" ");
-  const element = h("details", { class: "roles" }, h("summary", {}, gettext("How it is answered")),
-    h("dl", {}, entry(gettext("Home server"), parts.home), entry(gettext("Tracking server"), parts.tracking), entry(gettext("Assembler"), parts.assembler), driving),
-    table, parts.none, h("p", { class: "hint" }, WORDS));
+  const element = h(
+    "details",
+    { class: "roles" },
+    h("summary", {}, gettext("How it is answered")),
+    h(
+      "dl",
+      {},
+      entry(gettext("Home server"), parts.home),
+      entry(gettext("Tracking server"), parts.tracking),
+      entry(gettext("Assembler"), parts.assembler),
+      driving,
+    ),
+    table,
+    parts.none,
+    h("p", { class: "hint" }, WORDS),
+  );
   element.addEventListener("toggle", () => onOpen(element.open));
   const update = (query) => {
     if (!element.open) return;
@@ -50,7 +73,12 @@ export function createRoles(store, number, onOpen) {
       const [name, last, sent] = parts.rows.children[i].children;
       parts.rows.children[i].dataset.region = region.region;
       parts.rows.children[i].classList.toggle("gone", !region.participates);
-      setText(name, filled(region.participates ? gettext("Region %(number)s") : gettext("Region %(number)s, before"), { number: region.region }));
+      setText(
+        name,
+        filled(region.participates ? gettext("Region %(number)s") : gettext("Region %(number)s, before"), {
+          number: region.region,
+        }),
+      );
       name.title = extentText(region);
       setText(last, count(region.last_s));
       setText(sent, count(region.sent));
@@ -67,7 +95,9 @@ function shortened(name) {
 
 function homeText(roles, { plan }) {
   if (!roles) return "\u2026";
-  return plan?.around?.key ? filled(gettext("partition %(home)s of %(homes)s"), roles) : gettext("none: it has no focal object");
+  return plan?.around?.key
+    ? filled(gettext("partition %(home)s of %(homes)s"), roles)
+    : gettext("none: it has no focal object");
 }
 
 function trackingText(roles, { plan }) {
@@ -80,6 +110,10 @@ function trackingText(roles, { plan }) {
 }
 
 function extentText({ lo, hi }) {
-  const side = (axis) => filled(gettext("%(from)s to %(to)s"), { from: degrees(lo[axis], axis), to: degrees(hi[axis], axis) });
-  return [0, 1].filter((axis) => axis in lo).map(side).join(", ");
+  const side = (axis) =>
+    filled(gettext("%(from)s to %(to)s"), { from: degrees(lo[axis], axis), to: degrees(hi[axis], axis) });
+  return [0, 1]
+    .filter((axis) => axis in lo)
+    .map(side)
+    .join(", ");
 }

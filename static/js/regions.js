@@ -16,7 +16,8 @@ export function createRegions({ L, map, store, colour, onShow }) {
   const group = L.layerGroup();
   const box = $("regions");
   const draw = coalesced(() => {
-    for (const [space, known] of drawn) if (!store.regions.has(space) || known.number !== store.regions.get(space).number) remove(space);
+    for (const [space, known] of drawn)
+      if (!store.regions.has(space) || known.number !== store.regions.get(space).number) remove(space);
     for (const message of store.regions.values()) {
       if (!drawn.has(message.space)) drawn.set(message.space, added(L, group, message));
       restyle(drawn.get(message.space), message, map, colour());
@@ -39,9 +40,13 @@ export function createRegions({ L, map, store, colour, onShow }) {
 }
 
 function added(L, group, { number: of, regions }) {
-  const boxes = regions.map(({ lo, hi }) => L.rectangle(corners(lo, hi), { pane: "regions", interactive: false, weight: 1.5 }).addTo(group));
+  const boxes = regions.map(({ lo, hi }) =>
+    L.rectangle(corners(lo, hi), { pane: "regions", interactive: false, weight: 1.5 }).addTo(group),
+  );
   const icon = () => L.divIcon({ className: "region-label", html: "<span></span>", iconSize: [0, 0] });
-  const labels = regions.map(() => L.marker([0, 0], { icon: icon(), interactive: false, keyboard: false }).addTo(group));
+  const labels = regions.map(() =>
+    L.marker([0, 0], { icon: icon(), interactive: false, keyboard: false }).addTo(group),
+  );
   return { number: of, boxes, labels };
 }
 
@@ -56,7 +61,8 @@ function restyle({ boxes, labels }, { regions }, map, colour) {
     const [south, west, north, east] = inner(boxes[i].getBounds(), view);
     labels[i].setLatLng([(south + north) / 2, (west + east) / 2]);
     const text = labels[i].getElement()?.firstChild;
-    if (text) setText(text, filled(gettext("Region %(number)s: %(rate)s"), { number: region.region, rate: rate(region) }));
+    if (text)
+      setText(text, filled(gettext("Region %(number)s: %(rate)s"), { number: region.region, rate: rate(region) }));
   });
 }
 
@@ -71,7 +77,10 @@ function inner(one, other) {
 
 function corners(lo, hi) {
   const latitude = (value) => Math.min(Math.max(value, -MOST_LATITUDE), MOST_LATITUDE);
-  return [[latitude(lo[1]), lo[0]], [latitude(hi[1]), hi[0]]];
+  return [
+    [latitude(lo[1]), lo[0]],
+    [latitude(hi[1]), hi[0]],
+  ];
 }
 
 /** Return how busy each region is, from 0 to 1, as a share of the busiest; without processor time, by its elements. */
@@ -88,14 +97,27 @@ function rate({ elements_per_s: rate }) {
 function list(messages) {
   const several = messages.length > 1;
   const name = (space, region) => (several ? `${space} ${region}` : String(region));
-  fill($("region-rows"), messages.flatMap(({ space, regions }) => regions.map((region) => [
-    name(space, region.region), rate(region), count(region.objects), `${number(100 * region.cores, 1)} %`, region.worker,
-  ])));
+  fill(
+    $("region-rows"),
+    messages.flatMap(({ space, regions }) =>
+      regions.map((region) => [
+        name(space, region.region),
+        rate(region),
+        count(region.objects),
+        `${number(100 * region.cores, 1)} %`,
+        region.worker,
+      ]),
+    ),
+  );
   const changes = messages.flatMap(({ space, changes }) => changes.map((change) => ({ space, ...change })));
   changes.sort((a, b) => b.at_us - a.at_us);
-  fill($("region-changes"), changes.map(({ space, at_us: at, why, regions }) => [
-    utcTime(at / 1000), `${several ? `${space}: ` : ""}${why || firstText(regions)}`,
-  ]));
+  fill(
+    $("region-changes"),
+    changes.map(({ space, at_us: at, why, regions }) => [
+      utcTime(at / 1000),
+      `${several ? `${space}: ` : ""}${why || firstText(regions)}`,
+    ]),
+  );
 }
 
 function firstText(regions) {
@@ -106,7 +128,10 @@ function firstText(regions) {
 function fill(body, rows) {
   while (body.children.length > rows.length) body.lastChild.remove();
   rows.forEach((texts, i) => {
-    if (!body.children[i]) body.append(h("tr", {}, ...texts.map((_, column) => h(column === 0 ? "th" : "td", column === 0 ? { scope: "row" } : {}))));
+    if (!body.children[i])
+      body.append(
+        h("tr", {}, ...texts.map((_, column) => h(column === 0 ? "th" : "td", column === 0 ? { scope: "row" } : {}))),
+      );
     texts.forEach((text, column) => setText(body.children[i].children[column], text));
   });
 }

@@ -38,7 +38,10 @@ class Search {
     this.list.replaceChildren(...found.map((slot, i) => createOption(this.store, slot, i)));
     this.list.hidden = found.length === 0;
     this.box.hidden = false;
-    setText($("search-none"), this.list.hidden ? gettext("Nothing on the map has this name. Try a part of it, or zoom out.") : "");
+    setText(
+      $("search-none"),
+      this.list.hidden ? gettext("Nothing on the map has this name. Try a part of it, or zoom out.") : "",
+    );
     this.input.setAttribute("aria-expanded", String(!this.list.hidden));
     this.#mark(0);
   }
@@ -87,7 +90,8 @@ function matches(objects, text) {
   for (let slot = 0; slot < objects.size && found.length < SHOWN; slot++) {
     if (!objects.alive[slot]) continue;
     const likely = objects.keys[slot].toLowerCase().includes(text) || objects.texts[slot].toLowerCase().includes(text);
-    if (likely && `${objects.keys[slot]} ${title("", objects.properties(slot))}`.toLowerCase().includes(text)) found.push(slot);
+    if (likely && `${objects.keys[slot]} ${title("", objects.properties(slot))}`.toLowerCase().includes(text))
+      found.push(slot);
   }
   return found;
 }
@@ -96,6 +100,10 @@ function createOption({ objects, streams }, slot, i) {
   const stream = objects.streams[slot];
   const name = title(objects.keys[slot], objects.properties(slot));
   const about = `${streams.get(stream)?.title ?? stream} \u00b7 ${objects.keys[slot]}`;
-  return h("li", { role: "option", id: `search-option-${i}`, "data-slot": slot, title: `${name}\n${about}` },
-    h("span", {}, name), h("span", { class: "hint" }, about));
+  return h(
+    "li",
+    { role: "option", id: `search-option-${i}`, "data-slot": slot, title: `${name}\n${about}` },
+    h("span", {}, name),
+    h("span", { class: "hint" }, about),
+  );
 }

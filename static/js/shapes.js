@@ -39,7 +39,9 @@ export function placesOf(area) {
 /** How many corners polygons have, or the line of a corridor. */
 export function cornersOf(area) {
   if (area.corridor) return area.corridor.line.length;
-  return polygonsOf(area).flat().reduce((sum, ring) => sum + ring.length - 1, 0);
+  return polygonsOf(area)
+    .flat()
+    .reduce((sum, ring) => sum + ring.length - 1, 0);
 }
 
 /** Return the box about an area with a shape, as the engine has it; null in longitude where it reaches around the earth. */
@@ -110,7 +112,12 @@ function corridorAs({ line, width_m: width }) {
     capsules.push([ring]);
     border.push(...partsOutside([...ring, ring[0]], (place) => lineDistance(line, place) < 0.4985 * width));
   }
-  return { fill: capsules, rule: "nonzero", lines: border.filter((part) => part.length > 1), ring: capsules[0]?.[0] ?? [] };
+  return {
+    fill: capsules,
+    rule: "nonzero",
+    lines: border.filter((part) => part.length > 1),
+    ring: capsules[0]?.[0] ?? [],
+  };
 }
 
 /** Return the parts of a line that do not lie inside, as lines; where one begins or ends between two places, that place is looked up. */
@@ -152,8 +159,10 @@ function capsule(from, to, metres) {
   if (from[0] === to[0] && from[1] === to[1]) return null;
   const reach = (place, degrees) => scaled(place, near(destination(place, degrees, metres), place), metres);
   const steps = clamp(Math.ceil(distance(from, to) / (2 * metres)), ...STEPS);
-  const side = (sign) => Array.from({ length: steps + 1 }, (_, i) => at(i / steps)).map((place) => reach(place, bearing(place) + sign * 90));
-  const end = (place, first) => Array.from({ length: 180 / ARC_DEG - 1 }, (_, i) => reach(place, bearing(place) + first + (i + 1) * ARC_DEG));
+  const side = (sign) =>
+    Array.from({ length: steps + 1 }, (_, i) => at(i / steps)).map((place) => reach(place, bearing(place) + sign * 90));
+  const end = (place, first) =>
+    Array.from({ length: 180 / ARC_DEG - 1 }, (_, i) => reach(place, bearing(place) + first + (i + 1) * ARC_DEG));
   return [...side(-1), ...end(to, -90), ...side(1).reverse(), ...end(from, 90)];
 }
 
@@ -194,7 +203,11 @@ function arc(a, b) {
 function rectangular([lon, lat]) {
   const [x, y] = [lon * DEG, lat * DEG];
   const across = AXIS_M / Math.sqrt(1 - ECCENTRICITY_2 * Math.sin(y) ** 2);
-  return [across * Math.cos(y) * Math.cos(x), across * Math.cos(y) * Math.sin(x), across * (1 - ECCENTRICITY_2) * Math.sin(y)];
+  return [
+    across * Math.cos(y) * Math.cos(x),
+    across * Math.cos(y) * Math.sin(x),
+    across * (1 - ECCENTRICITY_2) * Math.sin(y),
+  ];
 }
 
 /** Return how far a place is from a line whose edges are straight in degrees. */
@@ -209,7 +222,8 @@ function edgeDistance(from, to, target) {
   const pieces = Math.max(1, Math.ceil(Math.max(Math.abs(to[0] - from[0]), Math.abs(to[1] - from[1])) / 4));
   let least = Infinity;
   for (let piece = 0; piece < pieces; piece++) {
-    const at = (share) => rectangular([0, 1].map((axis) => from[axis] + ((to[axis] - from[axis]) * (piece + share)) / pieces));
+    const at = (share) =>
+      rectangular([0, 1].map((axis) => from[axis] + ((to[axis] - from[axis]) * (piece + share)) / pieces));
     const about = nearestShare(at, 0, 1, target);
     const exact = nearestShare(at, Math.max(0, about - CLOSER), Math.min(1, about + CLOSER), target);
     least = Math.min(least, arc(at(exact), target));
@@ -230,7 +244,10 @@ function nearestShare(at, from, to, target) {
 export function sizeOf(area) {
   if (area.circle) {
     const { radius_m: radius } = area.circle;
-    return { squareM: 2 * Math.PI * AUTHALIC_M ** 2 * (1 - Math.cos(radius / AUTHALIC_M)), lengthM: 2 * Math.PI * radius };
+    return {
+      squareM: 2 * Math.PI * AUTHALIC_M ** 2 * (1 - Math.cos(radius / AUTHALIC_M)),
+      lengthM: 2 * Math.PI * radius,
+    };
   }
   if (area.corridor) {
     const { line, width_m: width } = area.corridor;
@@ -238,7 +255,10 @@ export function sizeOf(area) {
     return { squareM: lengthM * width + (Math.PI * width ** 2) / 4, lengthM };
   }
   const polygons = polygonsOf(area);
-  const squareM = polygons.reduce((sum, [outer, ...holes]) => sum + ringSize(outer) - holes.reduce((s, hole) => s + ringSize(hole), 0), 0);
+  const squareM = polygons.reduce(
+    (sum, [outer, ...holes]) => sum + ringSize(outer) - holes.reduce((s, hole) => s + ringSize(hole), 0),
+    0,
+  );
   return { squareM, lengthM: polygons.flat().reduce((sum, ring) => sum + lineLength(ring), 0) };
 }
 
@@ -248,7 +268,12 @@ export function lineLength(line) {
 
 /** What a closed ring covers. An edge is taken to be straight in the cylindrical equal-area projection. */
 function ringSize(ring) {
-  const twice = ring.slice(1).reduce((sum, [lon, lat], i) => sum + (lon - ring[i][0]) * DEG * (Math.sin(lat * DEG) + Math.sin(ring[i][1] * DEG)), 0);
+  const twice = ring
+    .slice(1)
+    .reduce(
+      (sum, [lon, lat], i) => sum + (lon - ring[i][0]) * DEG * (Math.sin(lat * DEG) + Math.sin(ring[i][1] * DEG)),
+      0,
+    );
   return Math.abs(twice / 2) * AUTHALIC_M ** 2;
 }
 
@@ -276,8 +301,12 @@ function meet(a, b, c, d) {
 export function areaAbout({ type, coordinates }, { widthM, radiusM }) {
   const flat = (list) => (Array.isArray(list[0]) ? list.map(flat) : list.slice(0, 2)); // without altitudes
   if (type === "Point") return normalised({ circle: { center: flat(coordinates), radius_m: radiusM } });
-  const area = type === "LineString" ? { corridor: { line: flat(coordinates), width_m: widthM } }
-    : type.endsWith("Polygon") ? { type, coordinates: flat(coordinates) } : null;
+  const area =
+    type === "LineString"
+      ? { corridor: { line: flat(coordinates), width_m: widthM } }
+      : type.endsWith("Polygon")
+        ? { type, coordinates: flat(coordinates) }
+        : null;
   return area && placesOf(area).length <= MOST_VERTICES ? normalised(area) : null;
 }
 
@@ -345,7 +374,10 @@ export function cornersText(area) {
 
 /** Return the places that such a text has; null if a line is not two numbers. */
 export function cornersFrom(text) {
-  const lines = text.split("\n").map((line) => line.trim()).filter(Boolean);
+  const lines = text
+    .split("\n")
+    .map((line) => line.trim())
+    .filter(Boolean);
   const places = lines.map((line) => line.split(/[\s,;]+/).map(Number));
   return places.every((place) => place.length === 2 && place.every(Number.isFinite)) ? places : null;
 }

@@ -8,7 +8,9 @@ export function createShortcuts(shortcuts) {
   const dialog = $("help");
   const toggle = () => (dialog.open ? dialog.close() : dialog.showModal());
   const all = [...shortcuts, { key: "?", text: gettext("This help"), run: toggle }];
-  $("shortcut-list").append(...all.flatMap(({ key, text }) => [h("dt", {}, h("kbd", {}, key === "Escape" ? "Esc" : key)), h("dd", {}, text)]));
+  $("shortcut-list").append(
+    ...all.flatMap(({ key, text }) => [h("dt", {}, h("kbd", {}, key === "Escape" ? "Esc" : key)), h("dd", {}, text)]),
+  );
   $("help-button").addEventListener("click", toggle);
   $("help-close").addEventListener("click", toggle);
   dialog.addEventListener("click", ({ target }) => target === dialog && dialog.close());

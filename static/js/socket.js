@@ -65,7 +65,10 @@ export class Socket {
 
   /** Send a message and return a promise of the reply; an error of the server rejects it. */
   request(message) {
-    if (!this.open) return Promise.reject(new ServerError({ code: "offline", message: gettext("The connection is down. Try again in a moment.") }));
+    if (!this.open)
+      return Promise.reject(
+        new ServerError({ code: "offline", message: gettext("The connection is down. Try again in a moment.") }),
+      );
     const id = String(++this.lastId);
     return new Promise((resolve, reject) => {
       const timer = setTimeout(() => {
@@ -98,7 +101,9 @@ export class Socket {
 
   #closed(code) {
     for (const id of [...this.pending.keys()]) {
-      this.#settle(id).reject(new ServerError({ code: "offline", message: gettext("The connection was lost before the server answered.") }));
+      this.#settle(id).reject(
+        new ServerError({ code: "offline", message: gettext("The connection was lost before the server answered.") }),
+      );
     }
     if (SIGNED_OUT_CODES.includes(code)) return this.parts.onState("signed-out", code);
     this.parts.onState(navigator.onLine === false ? "offline" : "reconnecting");

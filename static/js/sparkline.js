@@ -15,7 +15,8 @@ export function steps(points, fromMs, toMs, width = WIDTH, height = HEIGHT) {
   const values = points.map(([, value]) => value).filter(Number.isFinite);
   const [low, high] = [Math.min(...values), Math.max(...values)];
   const x = (ms) => round(((Math.max(ms, fromMs) - fromMs) / (toMs - fromMs)) * width);
-  const y = (value) => round(high === low ? height / 2 : MARGIN + ((high - value) / (high - low)) * (height - 2 * MARGIN));
+  const y = (value) =>
+    round(high === low ? height / 2 : MARGIN + ((high - value) / (high - low)) * (height - 2 * MARGIN));
   let path = "";
   points.forEach(([ms, value], i) => {
     if (!Number.isFinite(value)) return;
@@ -28,7 +29,12 @@ export function steps(points, fromMs, toMs, width = WIDTH, height = HEIGHT) {
 /** Make an element with `update(points, nowMs, windowMs, text)`, where `text(value)` writes a value. Its colour is that of the text around. */
 export function createSparkline() {
   const svg = document.createElementNS(SVG, "svg");
-  const attributes = { class: "sparkline", viewBox: `0 0 ${WIDTH} ${HEIGHT}`, preserveAspectRatio: "none", role: "img" };
+  const attributes = {
+    class: "sparkline",
+    viewBox: `0 0 ${WIDTH} ${HEIGHT}`,
+    preserveAspectRatio: "none",
+    role: "img",
+  };
   for (const [name, value] of Object.entries(attributes)) svg.setAttribute(name, value);
   const [area, line] = ["sparkline-area", "sparkline-line"].map((name) => {
     const path = document.createElementNS(SVG, "path");
@@ -41,7 +47,10 @@ export function createSparkline() {
     const from = Math.min(first, nowMs - 10_000);
     const path = steps(points, from, nowMs);
     line.setAttribute("d", path);
-    area.setAttribute("d", path && !path.slice(1).includes("M") ? `${path}V${HEIGHT}H${path.slice(1).split(" ")[0]}Z` : "");
+    area.setAttribute(
+      "d",
+      path && !path.slice(1).includes("M") ? `${path}V${HEIGHT}H${path.slice(1).split(" ")[0]}Z` : "",
+    );
     svg.setAttribute("aria-label", words(points, nowMs - from, text));
   };
   return { element: svg, update };
@@ -51,7 +60,11 @@ export function createSparkline() {
 export function words(points, ms, text) {
   const values = points.map(([, value]) => value).filter(Number.isFinite);
   if (values.length === 0) return gettext("No recent value");
-  const texts = { low: text(Math.min(...values)), high: text(Math.max(...values)), minutes: Math.max(1, Math.round(ms / 60_000)) };
+  const texts = {
+    low: text(Math.min(...values)),
+    high: text(Math.max(...values)),
+    minutes: Math.max(1, Math.round(ms / 60_000)),
+  };
   return filled(gettext("From %(low)s to %(high)s in the last %(minutes)s min"), texts);
 }
 

@@ -13,10 +13,38 @@ const MARGIN = 3;
 
 // Right halves of the outlines, pointing north, in units of half a sprite.
 const OUTLINES = {
-  ship: [[0, -1], [0.32, -0.62], [0.44, -0.2], [0.44, 0.86], [0.3, 0.96]],
-  aircraft: [[0, -1], [0.13, -0.8], [0.15, -0.3], [1, 0.26], [1, 0.48], [0.15, 0.2], [0.11, 0.64], [0.42, 0.86], [0.42, 1], [0, 0.9]],
-  bus: [[0, -1], [0.4, -0.5], [0.62, -0.1], [0.6, 0.32], [0.4, 0.62], [0, 0.72]],
-  other: [[0, -0.85], [0.6, 0], [0, 0.85]],
+  ship: [
+    [0, -1],
+    [0.32, -0.62],
+    [0.44, -0.2],
+    [0.44, 0.86],
+    [0.3, 0.96],
+  ],
+  aircraft: [
+    [0, -1],
+    [0.13, -0.8],
+    [0.15, -0.3],
+    [1, 0.26],
+    [1, 0.48],
+    [0.15, 0.2],
+    [0.11, 0.64],
+    [0.42, 0.86],
+    [0.42, 1],
+    [0, 0.9],
+  ],
+  bus: [
+    [0, -1],
+    [0.4, -0.5],
+    [0.62, -0.1],
+    [0.6, 0.32],
+    [0.4, 0.62],
+    [0, 0.72],
+  ],
+  other: [
+    [0, -0.85],
+    [0.6, 0],
+    [0, 0.85],
+  ],
 };
 
 /** Diameter of a sprite in CSS pixels, by zoom: small ones leave a crowded lane readable. */
@@ -59,16 +87,18 @@ export class SpriteSheet {
     const { context, cell } = this;
     context.setTransform(1, 0, 0, 1, 0, 0);
     context.clearRect(0, 0, HEADINGS * cell, cell);
-    const kind = ((row >> 1) / COLOURS | 0) % KINDS.length;
-    const shade = ((row >> 1) / COLOURS / KINDS.length | 0) - 1;
-    const colour = (row >> 1) % COLOURS - 1;
+    const kind = (((row >> 1) / COLOURS) | 0) % KINDS.length;
+    const shade = (((row >> 1) / COLOURS / KINDS.length) | 0) - 1;
+    const colour = ((row >> 1) % COLOURS) - 1;
     context.globalAlpha = row & 1 ? STALE_ALPHA : 1;
     for (let heading = 0; heading < HEADINGS; heading++) {
       context.setTransform(1, 0, 0, 1, (heading + 0.5) * cell, 0.5 * cell);
       context.rotate((heading / HEADINGS) * 2 * Math.PI);
       this.#shape(KINDS[kind], colour, shade);
     }
-    return Array.from({ length: HEADINGS }, (_, heading) => pixelsOf(context.getImageData(heading * cell, 0, cell, cell)));
+    return Array.from({ length: HEADINGS }, (_, heading) =>
+      pixelsOf(context.getImageData(heading * cell, 0, cell, cell)),
+    );
   }
 
   #shape(kind, colour, shade) {
@@ -80,7 +110,12 @@ export class SpriteSheet {
     const edge = shade < 0 ? palette.edge : paint.edge;
     const plain = answered ? palette.queries[colour] : palette.kinds[KINDS.indexOf(kind)];
     // An answer is the outline; with classes it is wider, since the colour within is that of the class.
-    const outlines = answered ? [[shade < 0 ? 2.6 : 4.4, palette.queries[colour]], [shade < 0 ? 1 : 1.4, edge]] : [[1.6, edge]];
+    const outlines = answered
+      ? [
+          [shade < 0 ? 2.6 : 4.4, palette.queries[colour]],
+          [shade < 0 ? 1 : 1.4, edge],
+        ]
+      : [[1.6, edge]];
     context.beginPath();
     for (const [x, y] of [...right, ...left]) context.lineTo(x * scale, y * scale);
     context.closePath();

@@ -131,8 +131,10 @@ const figures = {
     figures.take(store, after, message, nowMs);
     if (before) {
       after.follow(before);
-      for (const crossing of after.crossedUnlike(before)) recordCrossing(store, message.query, 1, "snapshot", crossing, NaN, nowMs);
-      for (const crossing of before.crossedUnlike(after)) recordCrossing(store, message.query, -1, "snapshot", crossing, NaN, nowMs);
+      for (const crossing of after.crossedUnlike(before))
+        recordCrossing(store, message.query, 1, "snapshot", crossing, NaN, nowMs);
+      for (const crossing of before.crossedUnlike(after))
+        recordCrossing(store, message.query, -1, "snapshot", crossing, NaN, nowMs);
     }
     return ["figures", "queries", "events", "status", "places"];
   },
@@ -168,7 +170,8 @@ function setPlace(store, query, rows, row) {
   const plan = store.queries.get(query)?.plan;
   const before = store.places.get(query);
   const lost = LOST.includes(rows.reason[row]);
-  const [lon, lat] = Number.isFinite(rows.lon[row]) || !before ? [rows.lon[row], rows.lat[row]] : [before.lon, before.lat];
+  const [lon, lat] =
+    Number.isFinite(rows.lon[row]) || !before ? [rows.lon[row], rows.lat[row]] : [before.lon, before.lat];
   const known = parsed(rows.properties[row]);
   const name = rows.keys[row] ? title(rows.keys[row], known) : "";
   const about = { stream: plan?.around?.stream ?? plan?.stream, key: rows.keys[row], name, timeMs: rows.timeMs[row] };

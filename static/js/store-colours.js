@@ -19,7 +19,8 @@ export function joinsWith(store, slot) {
   const { streams, keys } = store.objects;
   if (!isPartner(store, streams[slot])) return [];
   return [...store.queries.values()].filter(
-    ({ query, shown, plan }) => shown && plan?.join?.stream === streams[slot] && store.answers.get(query)?.counts.has(keys[slot]),
+    ({ query, shown, plan }) =>
+      shown && plan?.join?.stream === streams[slot] && store.answers.get(query)?.counts.has(keys[slot]),
   );
 }
 

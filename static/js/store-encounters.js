@@ -31,7 +31,8 @@ export function changeOfEncounters(store, { query, rows }, nowMs) {
     const found = encounterOf(rows, row);
     const known = rows.sign[row] < 0 ? lasting.delete(pairOf(found)) : lasting.has(pairOf(found));
     if (rows.sign[row] >= 0) lasting.set(pairOf(found), found);
-    if (rows.sign[row] < 0 ? known : !known) recordEncounter(store, query, rows.sign[row] < 0 ? -1 : 1, rows.reason[row], found, nowMs);
+    if (rows.sign[row] < 0 ? known : !known)
+      recordEncounter(store, query, rows.sign[row] < 0 ? -1 : 1, rows.reason[row], found, nowMs);
   }
   return TOPICS;
 }

@@ -16,7 +16,10 @@ export function record(store, query, sign, reason, slot, partner, nowMs, passage
     text: objects.texts[slot],
     partner: partner && title(partner.key, parsed(partner.properties)),
     partnerKey: partner?.key,
-    predicate: partner && kindOf(store.queries.get(query)?.plan).close ? "closest" : store.queries.get(query)?.plan?.join?.predicate,
+    predicate:
+      partner && kindOf(store.queries.get(query)?.plan).close
+        ? "closest"
+        : store.queries.get(query)?.plan?.join?.predicate,
     closest: partner?.closest && { ...partner.closest, distance: partner.distance },
     timeMs: objects.timeMs[slot],
     lon: objects.lon[slot],
@@ -29,7 +32,14 @@ export function record(store, query, sign, reason, slot, partner, nowMs, passage
 export function passageOf(rows, row) {
   const fromMs = rows.fromMs?.[row] ?? NaN;
   if (!Number.isFinite(fromMs)) return null;
-  return { interpolated: true, fromMs, toMs: rows.toMs[row], timeMs: rows.timeMs[row], lon: rows.lon[row], lat: rows.lat[row] };
+  return {
+    interpolated: true,
+    fromMs,
+    toMs: rows.toMs[row],
+    timeMs: rows.timeMs[row],
+    lon: rows.lon[row],
+    lat: rows.lat[row],
+  };
 }
 
 /** Record a pair that a join over event time told. The row says where its objects were then; both may be elsewhere by now. */

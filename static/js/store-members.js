@@ -14,7 +14,8 @@ export function take(store, stream, rows, row) {
 export function join(store, slot, query) {
   const { queries, streams } = store.objects;
   queries[slot].push(query);
-  if (store.queries.has(query) || (queries[slot].length === 1 && isPartner(store, streams[slot]))) recolour(store, slot);
+  if (store.queries.has(query) || (queries[slot].length === 1 && isPartner(store, streams[slot])))
+    recolour(store, slot);
 }
 
 export function leave(store, slot, query) {
@@ -27,7 +28,18 @@ export function leave(store, slot, query) {
 
 export function dropAnswer(store, query) {
   const answer = store.answers.get(query);
-  const kept = [store.answers, store.figures, store.sketched, store.places, store.held, store.going, store.roles, store.sentBefore, store.told.counts, store.encounters];
+  const kept = [
+    store.answers,
+    store.figures,
+    store.sketched,
+    store.places,
+    store.held,
+    store.going,
+    store.roles,
+    store.sentBefore,
+    store.told.counts,
+    store.encounters,
+  ];
   for (const known of kept) known.delete(query);
   for (const slot of answer?.slots.keys() ?? []) leave(store, slot, query);
   recolourStream(store, store.queries.get(query)?.plan?.join?.stream);

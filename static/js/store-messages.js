@@ -15,7 +15,8 @@ export const REDUCERS = {
     store.dimensions = (message.dimensions ?? []).map(({ name }) => name);
     store.clockOffsetMs = message.server_time_us / 1000 - nowMs;
     store.going.clear();
-    for (const [query, { regions }] of store.roles) store.sentBefore.set(query, new Map(regions.map((region) => [region.region, region])));
+    for (const [query, { regions }] of store.roles)
+      store.sentBefore.set(query, new Map(regions.map((region) => [region.region, region])));
     store.toldLayers = new Set();
     keepStreams(store, message);
     return ["streams", "objects", "teams", "status"];
@@ -79,9 +80,14 @@ export const REDUCERS = {
 
   "query.roles"(store, message) {
     const before = store.sentBefore.get(message.query) ?? new Map();
-    const told = message.regions.map((region) => ({ ...region, sent: region.sent + (before.get(region.region)?.sent ?? 0) }));
+    const told = message.regions.map((region) => ({
+      ...region,
+      sent: region.sent + (before.get(region.region)?.sent ?? 0),
+    }));
     const known = new Set(told.map(({ region }) => region));
-    const gone = [...before.values()].filter(({ region }) => !known.has(region)).map((region) => ({ ...region, participates: false, last_s: 0 }));
+    const gone = [...before.values()]
+      .filter(({ region }) => !known.has(region))
+      .map((region) => ({ ...region, participates: false, last_s: 0 }));
     store.roles.set(message.query, { ...message, regions: [...told, ...gone].sort((a, b) => a.region - b.region) });
     return ["roles"];
   },
@@ -145,7 +151,14 @@ function keepStreams(store, { spaces, streams }) {
   for (const stream of streams.filter((s) => store.maps(s.space))) {
     const before = known.get(stream.name);
     const heard = before?.space === stream.space ? before : {};
-    store.streams.set(stream.name, { newestMs: NaN, heardMs: NaN, health: null, ...heard, ...stream, kind: kindOf(stream.icon) });
+    store.streams.set(stream.name, {
+      newestMs: NaN,
+      heardMs: NaN,
+      health: null,
+      ...heard,
+      ...stream,
+      kind: kindOf(stream.icon),
+    });
     store.objects.draw(stream.name, kindOf(stream.icon));
   }
 }

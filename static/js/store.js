@@ -288,7 +288,9 @@ class Store {
 
   /** Return, by stream, the event time before which its objects are stale. */
   staleBefore(nowMs) {
-    return new Map([...this.streams.values()].map((s) => [s.name, this.streamTimeMs(s.name, nowMs) - STALE_MS[KINDS[s.kind]]]));
+    return new Map(
+      [...this.streams.values()].map((s) => [s.name, this.streamTimeMs(s.name, nowMs) - STALE_MS[KINDS[s.kind]]]),
+    );
   }
 
   /**
@@ -296,7 +298,8 @@ class Store {
    * the page knows nothing of the engine.
    */
   connection(nowMs) {
-    if (this.link.state !== "open") return ["signed-out", "offline"].includes(this.link.state) ? this.link.state : "reconnecting";
+    if (this.link.state !== "open")
+      return ["signed-out", "offline"].includes(this.link.state) ? this.link.state : "reconnecting";
     if (this.engine.alive === false) return "down";
     const silent = nowMs - (Number.isFinite(this.engine.atMs) ? this.engine.atMs : this.link.sinceMs);
     if (silent > 10_000) return "down";

@@ -14,7 +14,13 @@ export class Subscriptions {
    *   `wanted(query, area)`, whether the page shows a query while the map shows an area; `whole()`, streams that the page shows
    *   everywhere; `watched()`, keys of objects that it shows wherever they are, by stream; `now()`, in milliseconds; `later(run, ms)`
    */
-  constructor({ now = () => performance.now(), later = (run, ms) => setTimeout(run, ms), whole = () => [], watched = () => ({}), ...parts }) {
+  constructor({
+    now = () => performance.now(),
+    later = (run, ms) => setTimeout(run, ms),
+    whole = () => [],
+    watched = () => ({}),
+    ...parts
+  }) {
     Object.assign(this, { now, later, whole, watched, ...parts });
     this.queries = new Set(); // queries to which the page is subscribed
     this.begun = new Set(); // of these, the ones whose answers have begun
@@ -26,7 +32,13 @@ export class Subscriptions {
     // One message for many queries: the server carries out a limited number of messages a second.
     this.gathered = new Gathered((queries) => {
       for (const [held, part] of heldAlike(this.store, queries)) {
-        this.socket.send({ type: "query.subscribe", queries: part, format: "arrow", joined: true, ...(held && { held }) });
+        this.socket.send({
+          type: "query.subscribe",
+          queries: part,
+          format: "arrow",
+          joined: true,
+          ...(held && { held }),
+        });
       }
     });
   }
@@ -75,7 +87,9 @@ export class Subscriptions {
     const watched = Object.fromEntries(Object.entries(this.watched()).filter(([name]) => known.includes(name)));
     const none = streams.length === 0 && Object.keys(watched).length === 0;
     const more = { ...(whole.length > 0 && { whole }), ...(Object.keys(watched).length > 0 && { watched }) };
-    const message = none ? { type: "view.unsubscribe" } : { type: "view.subscribe", streams, area: this.#area(), ...more, format: "arrow", joined: true };
+    const message = none
+      ? { type: "view.unsubscribe" }
+      : { type: "view.subscribe", streams, area: this.#area(), ...more, format: "arrow", joined: true };
     const spaces = known.map((name) => this.store.streams.get(name).space); // a stream may come back in another space
     const text = JSON.stringify([message, spaces]);
     if (!this.socket.open || text === this.lastView) return;
@@ -144,7 +158,8 @@ export class Subscriptions {
     const now = this.now();
     const gone = [...this.leaving].filter(([, ends]) => ends <= now).map(([query]) => query);
     for (const query of gone) this.#end(query);
-    for (let i = 0; i < gone.length; i += MOST) this.socket.send({ type: "query.unsubscribe", queries: gone.slice(i, i + MOST) });
+    for (let i = 0; i < gone.length; i += MOST)
+      this.socket.send({ type: "query.unsubscribe", queries: gone.slice(i, i + MOST) });
     this.store.dropAnswers(gone);
     this.#sweepLater();
   }

@@ -23,7 +23,8 @@ export function createTabs(onChange) {
   TABS.forEach((name, i) => {
     const tab = $(`tab-${name}`);
     tab.addEventListener("click", () => {
-      if (current === name && matchMedia("(max-width: 720px)").matches) panel.dataset.folded = String(panel.dataset.folded !== "true");
+      if (current === name && matchMedia("(max-width: 720px)").matches)
+        panel.dataset.folded = String(panel.dataset.folded !== "true");
       else show(name);
     });
     tab.addEventListener("keydown", ({ key }) => {

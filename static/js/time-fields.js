@@ -22,7 +22,9 @@ export class TimeFields {
 
   /** Offer the layers that there are now as what both objects must be away from. */
   offer(chosen) {
-    const layers = [...this.store.layers.values()].filter(({ version }) => version !== null).map(({ name, title }) => [name, title ?? name]);
+    const layers = [...this.store.layers.values()]
+      .filter(({ version }) => version !== null)
+      .map(({ name, title }) => [name, title ?? name]);
     const { away } = this.form.elements;
     offer(away, [["", [["", "nothing"], ...layers]]], chosen ?? away.value);
   }
@@ -31,7 +33,12 @@ export class TimeFields {
   read() {
     const { elements } = this.form;
     const numbers = Object.fromEntries(NUMBERS.map((name) => [name, elements[name].valueAsNumber]));
-    return { when: elements.when.value, away: elements.away.value, ...numbers, slideS: elements.slideS.value === "" ? null : numbers.slideS };
+    return {
+      when: elements.when.value,
+      away: elements.away.value,
+      ...numbers,
+      slideS: elements.slideS.value === "" ? null : numbers.slideS,
+    };
   }
 
   /** What is missing, by field. */
@@ -39,9 +46,12 @@ export class TimeFields {
     const { when, windowS, slideS, beforeS, afterS, latenessS, idleS, forMin, gapMin, away, awayM } = this.read();
     const errors = {};
     if (when === "window" && !(windowS > 0)) errors.windowS = gettext("Type how many seconds a window is long.");
-    else if (when === "window" && slideS !== null && !(slideS > 0)) errors.slideS = gettext("Type after how many seconds the next window begins, or nothing.");
-    if (when === "interval" && ![beforeS, afterS].every(Number.isFinite)) errors.beforeS = gettext("Type two numbers of seconds.");
-    else if (when === "interval" && -beforeS > afterS) errors.beforeS = gettext("The interval must not end before it begins.");
+    else if (when === "window" && slideS !== null && !(slideS > 0))
+      errors.slideS = gettext("Type after how many seconds the next window begins, or nothing.");
+    if (when === "interval" && ![beforeS, afterS].every(Number.isFinite))
+      errors.beforeS = gettext("Type two numbers of seconds.");
+    else if (when === "interval" && -beforeS > afterS)
+      errors.beforeS = gettext("The interval must not end before it begins.");
     if (when === "encounter" && !(forMin >= 0 && gapMin > 0)) errors.forMin = gettext("Type two numbers of minutes.");
     if (when === "encounter" && away && !(awayM >= 0)) errors.away = gettext("Type a distance in metres.");
     if (when !== "now" && !(latenessS >= 0 && idleS > 0)) errors.latenessS = gettext("Type two numbers of seconds.");

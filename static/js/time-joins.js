@@ -3,19 +3,51 @@
 import { kindOf } from "./kinds.js";
 
 const KINDS = { window: "window_join", interval: "interval_join", encounter: "encounter" };
-const KEYS = ["window_s", "slide_s", "start_s", "lower_s", "upper_s", "bin_s", "lateness_s", "idle_s", "mirrored", "for_s", "gap_s", "away_from", "within_m"];
+const KEYS = [
+  "window_s",
+  "slide_s",
+  "start_s",
+  "lower_s",
+  "upper_s",
+  "bin_s",
+  "lateness_s",
+  "idle_s",
+  "mirrored",
+  "for_s",
+  "gap_s",
+  "away_from",
+  "within_m",
+];
 const MINUTE_S = 60;
 const LEAST_BIN_S = 1;
 
 /** What the form begins with. An interval reaches from so long before the object's report to so long after it. */
-const STANDARD = { windowS: 60, slideS: null, beforeS: 60, afterS: 60, latenessS: 10, idleS: 30, forMin: 30, gapMin: 10, away: "", awayM: 10_000 };
+const STANDARD = {
+  windowS: 60,
+  slideS: null,
+  beforeS: 60,
+  afterS: 60,
+  latenessS: 10,
+  idleS: 30,
+  forMin: 30,
+  gapMin: 10,
+  away: "",
+  awayM: 10_000,
+};
 
 /**
  * Return `{when, windowS, slideS, beforeS, afterS, latenessS, idleS, forMin, gapMin, away, awayM}` of a plan. `slideS` is null if
  * windows follow each other; `away` is the name of a layer, or empty.
  */
 export function timesOf(plan) {
-  const { window_s: windowS, slide_s: slideS, lower_s: lowerS, upper_s: afterS, lateness_s: latenessS, idle_s: idleS } = plan ?? {};
+  const {
+    window_s: windowS,
+    slide_s: slideS,
+    lower_s: lowerS,
+    upper_s: afterS,
+    lateness_s: latenessS,
+    idle_s: idleS,
+  } = plan ?? {};
   const beforeS = lowerS === undefined ? undefined : 0 - lowerS;
   const { for_s: forS, gap_s: gapS, away_from: away } = plan ?? {};
   const met = { forMin: minutes(forS), gapMin: minutes(gapS), away: away?.layer, awayM: away?.distance };

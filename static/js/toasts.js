@@ -11,13 +11,23 @@ const SHOWN_MS = { info: 3500, watch: 8000, error: 9000 };
  * @param {object} action `text` and `run()` of a button; a message with a button stays longer
  */
 export function toast(text, kind = "info", action = null) {
-  const close = h("button", { class: "quiet icon", type: "button", "aria-label": gettext("Dismiss"), onclick: () => box.remove() }, "\u00d7");
+  const close = h(
+    "button",
+    { class: "quiet icon", type: "button", "aria-label": gettext("Dismiss"), onclick: () => box.remove() },
+    "\u00d7",
+  );
   const act = () => {
     box.remove();
     action.run();
   };
   const button = action && h("button", { class: "small", type: "button", onclick: act }, action.text);
-  const box = h("div", { class: `toast ${kind}`, role: kind === "error" ? "alert" : "status" }, h("p", {}, text), button, close);
+  const box = h(
+    "div",
+    { class: `toast ${kind}`, role: kind === "error" ? "alert" : "status" },
+    h("p", {}, text),
+    button,
+    close,
+  );
   for (const old of $("toasts").children) if (old.firstChild.textContent === text) old.remove();
   $("toasts").append(box);
   setTimeout(() => box.remove(), action ? SHOWN_MS.error : SHOWN_MS[kind]);

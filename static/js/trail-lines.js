@@ -17,7 +17,9 @@ export function drawTrails(context, { objects, slots, selected, view, colours, l
   context.lineJoin = context.lineCap = "round";
   const trail = (slot) => objects.trails.read(slot, objects.timeMs[slot] - lengthMs, colourBy.kept);
   if (colourBy.active) drawClassed(context, { slots, selected, view, paint, colourBy, trail });
-  else for (const slot of slots) drawPlain(context, { objects, slot, marked: selected.includes(slot), view, colours, places: trail(slot) });
+  else
+    for (const slot of slots)
+      drawPlain(context, { objects, slot, marked: selected.includes(slot), view, colours, places: trail(slot) });
   context.globalAlpha = 1;
   context.lineCap = "butt";
 }
@@ -37,7 +39,10 @@ function drawPlain(context, { objects, slot, marked, view, colours, places }) {
 }
 
 function drawClassed(context, { slots, selected, view, paint, colourBy, trail }) {
-  for (const [name, some] of [["other", slots.filter((slot) => !selected.includes(slot))], ["selected", slots.filter((slot) => selected.includes(slot))]]) {
+  for (const [name, some] of [
+    ["other", slots.filter((slot) => !selected.includes(slot))],
+    ["selected", slots.filter((slot) => selected.includes(slot))],
+  ]) {
     const casing = new Path2D();
     const byClass = new Map();
     for (const slot of some) {

@@ -17,7 +17,13 @@ export class Trails {
     this.points = 0; // for which there is room, of all trails
     this.sinceMs = null; // times are kept relative to the first one
     this.keep(USUAL_MIN);
-    this.found = { n: 0, x: new Float64Array(MOST_POINTS), y: new Float64Array(MOST_POINTS), timeMs: new Float64Array(MOST_POINTS), value: new Float32Array(MOST_POINTS) };
+    this.found = {
+      n: 0,
+      x: new Float64Array(MOST_POINTS),
+      y: new Float64Array(MOST_POINTS),
+      timeMs: new Float64Array(MOST_POINTS),
+      value: new Float32Array(MOST_POINTS),
+    };
   }
 
   /** Keep the places of so many minutes: the longer, the farther apart. */
@@ -33,7 +39,8 @@ export class Trails {
     const ms = timeMs - this.sinceMs;
     const { count } = trail;
     const near = count > 1 && trail.ms[at(trail, count - 1)] - trail.ms[at(trail, count - 2)] < this.spacingMs;
-    if (!near && count === trail.size && trail.size < MOST_POINTS && this.points < MOST_IN_ALL) trail = this.#grown(slot);
+    if (!near && count === trail.size && trail.size < MOST_POINTS && this.points < MOST_IN_ALL)
+      trail = this.#grown(slot);
     if (!near) trail.count++;
     const place = at(trail, trail.count - 1);
     trail.x[place] = Math.min(Math.round(x * WORLD), x < 1 ? WORLD - 1 : WORLD);

@@ -22,7 +22,15 @@ export function createUnitsControl(onChange) {
     show();
     onChange();
   };
-  $("units").append(...Object.entries(SYSTEMS).map(([name, { title }]) =>
-    h("label", {}, h("input", { type: "radio", name: "units", value: name, checked: name === unitsName(), onchange: choose }), h("span", {}, title))));
+  $("units").append(
+    ...Object.entries(SYSTEMS).map(([name, { title }]) =>
+      h(
+        "label",
+        {},
+        h("input", { type: "radio", name: "units", value: name, checked: name === unitsName(), onchange: choose }),
+        h("span", {}, title),
+      ),
+    ),
+  );
   show();
 }

@@ -21,7 +21,12 @@ export const KEYS = {
   select: object({ step: true }), // the selected object
   follow: flag({ step: true }), // whether the map follows it
   filter: text({ step: true }), // of what the map shows
-  colour: { ...text({ step: true }), read: (written) => (isChoice(written) ? written : undefined), usual: NOTHING, write: (by) => (by === NOTHING ? null : by) },
+  colour: {
+    ...text({ step: true }),
+    read: (written) => (isChoice(written) ? written : undefined),
+    usual: NOTHING,
+    write: (by) => (by === NOTHING ? null : by),
+  },
   steps: oneOf(["round", "equal"], "round", { step: true }), // of the colours
   trail: oneOf(LENGTHS_MIN, USUAL_MIN, { step: true }), // in minutes
   vector: oneOf(MINUTES, 0, { step: true }), // in minutes
@@ -90,7 +95,9 @@ export function writeAddress({ view, table, values, search = "" }) {
 export function isStep(a, b) {
   const [before, after] = [readAddress(a), readAddress(b)];
   if (Boolean(before.table) !== Boolean(after.table) || before.table?.source !== after.table?.source) return true;
-  return Object.entries(KEYS).some(([name, key]) => key.step && JSON.stringify(before.values[name]) !== JSON.stringify(after.values[name]));
+  return Object.entries(KEYS).some(
+    ([name, key]) => key.step && JSON.stringify(before.values[name]) !== JSON.stringify(after.values[name]),
+  );
 }
 
 function decoded(part) {
@@ -102,11 +109,21 @@ function decoded(part) {
 }
 
 function oneOf(choices, usual, more = {}) {
-  return { usual, read: (written) => choices.find((choice) => String(choice) === written), write: (value) => (value === usual ? null : String(value)), ...more };
+  return {
+    usual,
+    read: (written) => choices.find((choice) => String(choice) === written),
+    write: (value) => (value === usual ? null : String(value)),
+    ...more,
+  };
 }
 
 function flag(more) {
-  return { usual: false, read: (written) => ({ 1: true, 0: false })[written], write: (on) => (on ? "1" : null), ...more };
+  return {
+    usual: false,
+    read: (written) => ({ 1: true, 0: false })[written],
+    write: (on) => (on ? "1" : null),
+    ...more,
+  };
 }
 
 function text(more) {
@@ -114,7 +131,12 @@ function text(more) {
 }
 
 function number(more) {
-  return { usual: null, read: (written) => (/^[1-9]\d{0,14}$/.test(written) ? Number(written) : undefined), write: (value) => (value === null ? null : String(value)), ...more };
+  return {
+    usual: null,
+    read: (written) => (/^[1-9]\d{0,14}$/.test(written) ? Number(written) : undefined),
+    write: (value) => (value === null ? null : String(value)),
+    ...more,
+  };
 }
 
 /** A stream and a key, with a slash between them. */

@@ -11,7 +11,8 @@ test("a browser that can show notifications has no problem", () => assert.equal(
 
 test("a page without TLS is told why, and so is a browser that cannot", () => {
   assert.match(problemOf({ ...ABLE, isSecureContext: false }), /need https/);
-  for (const lack of ["PushManager", "Notification"]) assert.match(problemOf({ ...ABLE, [lack]: undefined }), /cannot show/);
+  for (const lack of ["PushManager", "Notification"])
+    assert.match(problemOf({ ...ABLE, [lack]: undefined }), /cannot show/);
   assert.match(problemOf({ ...ABLE, navigator: {} }), /cannot show/);
 });
 

@@ -4,10 +4,20 @@ import { test } from "node:test";
 import { placeOfRow, progressText, questionOf, resultText, rowText } from "../../static/js/backtest/words.js";
 
 const AT_US = Date.UTC(2026, 10, 21, 14, 3) * 1000;
-const told = (summary, more = {}) => ({ summary: { entered: 0, left: 0, total: 0, ...summary }, stopped: "", at_us: AT_US, stored: 9, ...more });
+const told = (summary, more = {}) => ({
+  summary: { entered: 0, left: 0, total: 0, ...summary },
+  stopped: "",
+  at_us: AT_US,
+  stored: 9,
+  ...more,
+});
 
 test("a question has the plan, and a span that ends now", () => {
-  assert.deepEqual(questionOf({ stream: "ships" }, "3600", 10_000_000), { type: "backtest.start", plan: { stream: "ships" }, span: { from: 6400 } });
+  assert.deepEqual(questionOf({ stream: "ships" }, "3600", 10_000_000), {
+    type: "backtest.start",
+    plan: { stream: "ships" },
+    span: { from: 6400 },
+  });
 });
 
 test("what a rule would have done is a number of times", () => {
@@ -17,14 +27,23 @@ test("what a rule would have done is a number of times", () => {
 
 test("what a query would have told are entries and exits, apart from who was inside", () => {
   const text = resultText(told({ entered: 2, left: 1, total: 3 }), false, "the last hour");
-  assert.equal(text, "In the last hour, objects would have entered 2 times and left 1 time; 1 was inside at the beginning.");
+  assert.equal(
+    text,
+    "In the last hour, objects would have entered 2 times and left 1 time; 1 was inside at the beginning.",
+  );
 });
 
 test("a limit that ended it is told, and so is that nothing was stored", () => {
   const stopped = "after 5,000,000 elements, the most that a back-test plays";
-  assert.match(resultText(told({ total: 2 }, { stopped }), true, "the last week"), /It stopped at 2026-11-21 14:03:00.*, after 5,000,000 elements, the most that a back-test plays\.$/);
+  assert.match(
+    resultText(told({ total: 2 }, { stopped }), true, "the last week"),
+    /It stopped at 2026-11-21 14:03:00.*, after 5,000,000 elements, the most that a back-test plays\.$/,
+  );
   assert.match(resultText(told({}, { stored: 0 }), true, "the last hour"), /^Nothing was stored in the last hour/);
-  assert.match(progressText({ share: 0.426, at_us: AT_US, found: 3 }, true), /^42 %, up to 2026-11-21 14:03:00.*: 3 alarms so far$/);
+  assert.match(
+    progressText({ share: 0.426, at_us: AT_US, found: 3 }, true),
+    /^42 %, up to 2026-11-21 14:03:00.*: 3 alarms so far$/,
+  );
 });
 
 test("a row says who, from when, and for how long", () => {

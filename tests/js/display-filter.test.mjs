@@ -23,26 +23,44 @@ test("a filter finds what the server finds, and is refused for the same reason",
 test("no text overflows", () => {
   const brackets = "(".repeat(400) + "a" + ")".repeat(400);
   assert.equal(compileFilter(brackets)('{"a":true}'), true);
-  for (const text of ["(".repeat(1990), "NOT ".repeat(490) + "a", `a = ${"-".repeat(1900)}b`, "x".repeat(2001)]) assert.throws(() => compileFilter(text), FilterError);
+  for (const text of ["(".repeat(1990), "NOT ".repeat(490) + "a", `a = ${"-".repeat(1900)}b`, "x".repeat(2001)])
+    assert.throws(() => compileFilter(text), FilterError);
 });
 
 test("a property is read from the text without parsing all of it, also among nested ones", () => {
   const text = '{"a":"say \\"b\\":1","b":2,"c":{"b":3,"d":"}"},"e":[{"b":4}],"f":null,"g":-1.5e3}';
-  assert.deepEqual(["a", "b", "c", "d", "e", "f", "g"].map((name) => reader(name)(text)), ['say "b":1', 2, { b: 3, d: "}" }, undefined, [{ b: 4 }], undefined, -1500]);
+  assert.deepEqual(
+    ["a", "b", "c", "d", "e", "f", "g"].map((name) => reader(name)(text)),
+    ['say "b":1', 2, { b: 3, d: "}" }, undefined, [{ b: 4 }], undefined, -1500],
+  );
   assert.equal(reader("b")('{"c":{"b":3}}'), undefined);
 });
 
 test("objects are hidden by a filter until their properties change, and counted", () => {
   const store = createStore();
   const ship = (key, speed) => row("+", key, 1, 1, { properties: { speed_mps: speed } });
-  for (const message of [hello(SHIPS), { type: "view.status", views: { ships: 90 } }, snapshot(90, ship("a", 1), ship("b", 9), ship("c", 10))]) store.apply(message, NOW);
+  for (const message of [
+    hello(SHIPS),
+    { type: "view.status", views: { ships: 90 } },
+    snapshot(90, ship("a", 1), ship("b", 9), ship("c", 10)),
+  ])
+    store.apply(message, NOW);
   const filter = new DisplayFilter(store);
   assert.equal(filter.active, false);
   filter.set(" speed_mps > 5 ");
-  assert.deepEqual(filter.count(() => true), { shown: 2, of: 3 });
+  assert.deepEqual(
+    filter.count(() => true),
+    { shown: 2, of: 3 },
+  );
   store.apply(change(90, ship("a", 6)), NOW);
-  assert.deepEqual(filter.count(() => true), { shown: 3, of: 3 });
-  assert.deepEqual(filter.count(() => false), { shown: 0, of: 0 });
+  assert.deepEqual(
+    filter.count(() => true),
+    { shown: 3, of: 3 },
+  );
+  assert.deepEqual(
+    filter.count(() => false),
+    { shown: 0, of: 0 },
+  );
   assert.throws(() => filter.set("speed_mps >"), FilterError);
   assert.equal(filter.text, "speed_mps > 5"); // the one before stays
   filter.set("");

@@ -17,7 +17,10 @@ test("what one object does in one query is one group, the one with the newest ev
   const events = told("+a 1", "+b 1", "-a 1", "+a 2", "+a 1", "-a 1");
   const changed = new EventGroups().take(events);
   assert.deepEqual(shown(changed), ["b 1: entered once", "a 2: entered once", "a 1: in and out 2 times"]);
-  assert.deepEqual(changed[2].events.map(({ number }) => number), [6, 5, 3, 1]);
+  assert.deepEqual(
+    changed[2].events.map(({ number }) => number),
+    [6, 5, 3, 1],
+  );
 });
 
 test("objects that flicker do not bury one that entered once", () => {
@@ -67,10 +70,27 @@ test("the groups are bounded: the one that is silent longest goes", () => {
 });
 
 test("pairs and thresholds are groups of their own", () => {
-  const pairs = [["x", 1], ["y", 1], ["x", -1]].map(([partnerKey, sign], i) => ({ number: i + 1, query: 1, key: "a", partnerKey, sign }));
-  assert.deepEqual(new EventGroups().take(pairs).map((group) => timesText(group)), ["entered once", "in and out once"]);
-  const crossings = [1, -1, 1].map((sign, i) => ({ number: i + 1, query: 1, key: "", group: "cargo", threshold: "above 2", sign }));
-  assert.deepEqual(new EventGroups().take(crossings).map((group) => timesText(group)), ["crossed 2 times, no longer crossed once"]);
+  const pairs = [
+    ["x", 1],
+    ["y", 1],
+    ["x", -1],
+  ].map(([partnerKey, sign], i) => ({ number: i + 1, query: 1, key: "a", partnerKey, sign }));
+  assert.deepEqual(
+    new EventGroups().take(pairs).map((group) => timesText(group)),
+    ["entered once", "in and out once"],
+  );
+  const crossings = [1, -1, 1].map((sign, i) => ({
+    number: i + 1,
+    query: 1,
+    key: "",
+    group: "cargo",
+    threshold: "above 2",
+    sign,
+  }));
+  assert.deepEqual(
+    new EventGroups().take(crossings).map((group) => timesText(group)),
+    ["crossed 2 times, no longer crossed once"],
+  );
 });
 
 test("reports of a query that tells all are counted as such", () => {

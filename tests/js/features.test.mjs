@@ -32,12 +32,31 @@ test("a view after many turns is served by the features of its own copy of the w
   const around = viewOf({ ...HERE, west: 370, east: 380 }, 8, 1);
   assert.deepEqual(around.bbox, view.bbox);
   assert.ok(!view.serves(around));
-  assert.equal(turnOf({ type: "Polygon", coordinates: [[[12, 55], [13, 55], [13, 56], [12, 55]]] }, 375), 360);
+  assert.equal(
+    turnOf(
+      {
+        type: "Polygon",
+        coordinates: [
+          [
+            [12, 55],
+            [13, 55],
+            [13, 56],
+            [12, 55],
+          ],
+        ],
+      },
+      375,
+    ),
+    360,
+  );
 });
 
 test("points lie above lines, lines above areas", () => {
   const rank = (type, more) => featureRank({ type, ...more });
-  assert.deepEqual(["MultiPolygon", "LineString", "Point"].map((type) => rank(type)), [0, 1, 2]);
+  assert.deepEqual(
+    ["MultiPolygon", "LineString", "Point"].map((type) => rank(type)),
+    [0, 1, 2],
+  );
   assert.equal(rank("GeometryCollection", { geometries: [{ type: "Point" }, { type: "Polygon" }] }), 0);
 });
 

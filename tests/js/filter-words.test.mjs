@@ -2,7 +2,15 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { literal, plainly, sampleFor, suggestions, verdict, vocabularyOf, written } from "../../static/js/filter-words.js";
+import {
+  literal,
+  plainly,
+  sampleFor,
+  suggestions,
+  verdict,
+  vocabularyOf,
+  written,
+} from "../../static/js/filter-words.js";
 
 const SHIPS = [
   { speed_mps: 5, ship_type: "cargo", "my name": "Anna", moored: true },
@@ -10,7 +18,8 @@ const SHIPS = [
   { speed_mps: 7, ship_type: "tanker", destination: null, nested: { a: 1 } },
 ];
 const vocabulary = vocabularyOf(SHIPS.map((ship) => JSON.stringify(ship)));
-const offered = (text, caret = text.length) => suggestions(text, caret, vocabulary).choices.map((choice) => choice.text);
+const offered = (text, caret = text.length) =>
+  suggestions(text, caret, vocabulary).choices.map((choice) => choice.text);
 
 test("names are offered from what was begun, those that begin so and are frequent first", () => {
   assert.deepEqual(offered(""), ["speed_mps", "ship_type", '"my name"', "moored", "destination"]);
@@ -60,8 +69,14 @@ test("a verdict says what is wrong, which name is unknown, or how many match", (
   assert.deepEqual(verdict(told, true), ["", "Matches 43 of 300 in view now."]);
   assert.deepEqual(verdict(told, false), ["", "Matches 43 of 300 looked at in view."]);
   const unknown = [{ name: "sped_mps", nearest: "speed_mps" }];
-  assert.deepEqual(verdict({ ...told, unknown }, true), ["warn", "No object in view has sped_mps. Did you mean speed_mps?"]);
-  assert.deepEqual(verdict({ ...told, error: "where: the ( at character 5 is not closed" }, true), ["bad", "The ( at character 5 is not closed."]);
+  assert.deepEqual(verdict({ ...told, unknown }, true), [
+    "warn",
+    "No object in view has sped_mps. Did you mean speed_mps?",
+  ]);
+  assert.deepEqual(verdict({ ...told, error: "where: the ( at character 5 is not closed" }, true), [
+    "bad",
+    "The ( at character 5 is not closed.",
+  ]);
   assert.match(verdict({ ...told, of: 0 }, true)[1], /cannot be tried/);
   assert.equal(plainly("stream must be one of a; got b"), "stream must be one of a; got b");
 });

@@ -30,11 +30,22 @@ test("labels leave the unit out", () => {
 });
 
 test("properties without a value are left out", () => {
-  assert.deepEqual(format.properties({ a: null, b: "", c: 0, d: false }), [["C", "0"], ["D", "no"]]);
+  assert.deepEqual(format.properties({ a: null, b: "", c: 0, d: false }), [
+    ["C", "0"],
+    ["D", "no"],
+  ]);
 });
 
 test("ages and lags read well at every length", () => {
-  assert.deepEqual([-5, 900, 12_000, 180_000, 7_200_000, 86_400_000 * 4, NaN].map(format.age), ["now", "now", "12 s", "3 min", "2 h", "4 d", "–"]);
+  assert.deepEqual([-5, 900, 12_000, 180_000, 7_200_000, 86_400_000 * 4, NaN].map(format.age), [
+    "now",
+    "now",
+    "12 s",
+    "3 min",
+    "2 h",
+    "4 d",
+    "–",
+  ]);
   assert.deepEqual([342, 2400, 180_000, NaN].map(format.lag), ["342 ms", "2.4 s", "3 min", "–"]);
 });
 
@@ -71,7 +82,10 @@ test("a course is read from the text of the properties, a heading where there is
 });
 
 test("an unknown icon is another kind", () => {
-  assert.deepEqual([kindOf("ship"), kindOf("aircraft"), kindOf("bus"), kindOf("balloon"), kindOf(undefined)], [0, 1, 2, 3, 3]);
+  assert.deepEqual(
+    [kindOf("ship"), kindOf("aircraft"), kindOf("bus"), kindOf("balloon"), kindOf(undefined)],
+    [0, 1, 2, 3, 3],
+  );
 });
 
 test("frame figures are those of the frames", () => {
@@ -80,7 +94,17 @@ test("frame figures are those of the frames", () => {
 });
 
 test("lengths are in metres, then in kilometres", () => {
-  assert.deepEqual([0, 4.56, 12.34, 850, 999.6, 9260, 25_490, 1_234_567, NaN].map(format.length), ["0 m", "4.6 m", "12.3 m", "850 m", "1,000 m", "9.26 km", "25.5 km", "1,235 km", "–"]);
+  assert.deepEqual([0, 4.56, 12.34, 850, 999.6, 9260, 25_490, 1_234_567, NaN].map(format.length), [
+    "0 m",
+    "4.6 m",
+    "12.3 m",
+    "850 m",
+    "1,000 m",
+    "9.26 km",
+    "25.5 km",
+    "1,235 km",
+    "–",
+  ]);
 });
 
 /** Run with other units, and come back. */
@@ -95,7 +119,13 @@ function inUnits(name, run) {
 
 test("nautical figures are in nautical miles, knots, feet and feet a minute", () => {
   inUnits("nautical", () => {
-    assert.deepEqual([4.56, 100, 186, 9260, 1_234_567].map(format.length), ["4.6 m", "100 m", "0.1 nm", "5 nm", "667 nm"]);
+    assert.deepEqual([4.56, 100, 186, 9260, 1_234_567].map(format.length), [
+      "4.6 m",
+      "100 m",
+      "0.1 nm",
+      "5 nm",
+      "667 nm",
+    ]);
     assert.equal(format.value("speed_mps", 10), "19.4 kn");
     assert.equal(format.value("vertical_rate_mps", 5.08), "1,000 ft/min");
     assert.equal(format.value("climb_fpm", -1200), "-1,200 ft/min");
@@ -116,8 +146,16 @@ test("imperial figures are in feet, miles, miles an hour and degrees Fahrenheit"
 });
 
 test("a feed's own units become the chosen ones", () => {
-  assert.deepEqual([["altitude_ft", 35_000], ["climb_fpm", 1000], ["range_nm", 5], ["wind_kn", 20], ["speed_kmh", 36]].map(([name, content]) => format.value(name, content)),
-    ["10,668 m", "5.1 m/s", "9.26 km", "10.3 m/s", "10 m/s"]);
+  assert.deepEqual(
+    [
+      ["altitude_ft", 35_000],
+      ["climb_fpm", 1000],
+      ["range_nm", 5],
+      ["wind_kn", 20],
+      ["speed_kmh", 36],
+    ].map(([name, content]) => format.value(name, content)),
+    ["10,668 m", "5.1 m/s", "9.26 km", "10.3 m/s", "10 m/s"],
+  );
 });
 
 test("an unknown choice of units changes nothing", () => {
@@ -135,7 +173,10 @@ test("a scale bar stands for a round length in the chosen units", () => {
 
 test("local time stands beside UTC only where they differ", () => {
   const [winter, summer] = [Date.UTC(2026, 0, 15, 12), Date.UTC(2026, 6, 15, 12)];
-  assert.deepEqual([format.isUtc(winter, "UTC"), format.isUtc(winter, "Europe/London"), format.isUtc(summer, "Europe/London")], [true, true, false]);
+  assert.deepEqual(
+    [format.isUtc(winter, "UTC"), format.isUtc(winter, "Europe/London"), format.isUtc(summer, "Europe/London")],
+    [true, true, false],
+  );
   assert.equal(format.bothTimes(winter, "UTC"), "2026-01-15 12:00:00 UTC");
   assert.equal(format.bothTimes(winter, "Europe/Helsinki"), "2026-01-15 12:00:00 UTC, 2026-01-15 14:00:00 local");
 });
@@ -143,7 +184,10 @@ test("local time stands beside UTC only where they differ", () => {
 test("a threshold tells in words what it did", () => {
   const crossing = { queryName: "Ships near X", group: "", threshold: "above 20", sign: 1, value: 23 };
   assert.equal(format.happened("", crossing), "Ships near X: above 20 (now 23)");
-  assert.equal(format.happened("", { ...crossing, group: "cargo", sign: -1, value: null }), "Ships near X, cargo: no longer above 20");
+  assert.equal(
+    format.happened("", { ...crossing, group: "cargo", sign: -1, value: null }),
+    "Ships near X, cargo: no longer above 20",
+  );
 });
 
 test("a figure is told in the unit of its property", () => {
@@ -155,7 +199,10 @@ test("a figure is told in the unit of its property", () => {
 });
 
 test("degrees name their side", () => {
-  assert.deepEqual([format.degrees(-12.346, 0), format.degrees(60, 1), format.degrees(0, 1)], ["12.35° W", "60° N", "0°"]);
+  assert.deepEqual(
+    [format.degrees(-12.346, 0), format.degrees(60, 1), format.degrees(0, 1)],
+    ["12.35° W", "60° N", "0°"],
+  );
 });
 
 test("stale elements are told where they are more than one in a hundred", () => {
@@ -165,6 +212,9 @@ test("stale elements are told where they are more than one in a hundred", () => 
 });
 
 test("where the filter decided, nothing is said to have moved", () => {
-  assert.deepEqual([1, -1].map((sign) => format.reason("filtered", sign)), ["now matches the filter", "no longer matches the filter"]);
+  assert.deepEqual(
+    [1, -1].map((sign) => format.reason("filtered", sign)),
+    ["now matches the filter", "no longer matches the filter"],
+  );
   for (const name of REASONS) for (const sign of [-1, 0, 1]) assert.doesNotMatch(format.reason(name, sign), /_/);
 });

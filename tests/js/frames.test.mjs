@@ -6,7 +6,11 @@ import { apart, columnsOf, readFrame } from "../../static/js/frames.js";
 
 // The vendored build is a classic script, as the page loads it.
 const Arrow = {};
-new Function("exports", "module", readFileSync(new URL("../../static/vendor/apache-arrow/Arrow.esnext.min.js", import.meta.url)))(Arrow, {});
+new Function(
+  "exports",
+  "module",
+  readFileSync(new URL("../../static/vendor/apache-arrow/Arrow.esnext.min.js", import.meta.url)),
+)(Arrow, {});
 
 // The columns that the page reads of the frames which streaming/results.py makes.
 function frame(head, batches, joined = false) {
@@ -20,7 +24,17 @@ function frame(head, batches, joined = false) {
       new Field("time_us", new Int64()),
       new Field("bounds", new FixedSizeList(6, new Field("item", new Float64(), true))),
       new Field("properties", new Utf8(), true),
-      ...(joined ? [new Field("partner", new Utf8(), true), new Field("partner_properties", new Utf8(), true), new Field("distance", new Float64(), true), new Field("rank", new Int32(), true), new Field("partner_time_us", new Int64(), true), new Field("partner_bounds", new FixedSizeList(6, new Field("item", new Float64(), true)), true), new Field("window_us", new Int64(), true)] : []),
+      ...(joined
+        ? [
+            new Field("partner", new Utf8(), true),
+            new Field("partner_properties", new Utf8(), true),
+            new Field("distance", new Float64(), true),
+            new Field("rank", new Int32(), true),
+            new Field("partner_time_us", new Int64(), true),
+            new Field("partner_bounds", new FixedSizeList(6, new Field("item", new Float64(), true)), true),
+            new Field("window_us", new Int64(), true),
+          ]
+        : []),
     ],
     new Map([["lookout", JSON.stringify(head)]]),
   );
@@ -34,24 +48,35 @@ function frame(head, batches, joined = false) {
       column("time_us", new Int64(), (row) => row.time_us),
       column("bounds", schema.fields[5].type, (row) => row.bounds),
       column("properties", new Utf8(), (row) => row.properties),
-      ...(joined ? [
-        column("partner", new Utf8(), (row) => row.partner ?? null),
-        column("partner_properties", new Utf8(), (row) => row.partner_properties ?? null),
-        column("distance", new Float64(), (row) => row.distance ?? null),
-        column("rank", new Int32(), (row) => row.rank ?? null),
-        column("partner_time_us", new Int64(), (row) => row.partner_time_us ?? null),
-        column("partner_bounds", schema.fields[5].type, (row) => row.partner_bounds ?? null),
-        column("window_us", new Int64(), (row) => row.window_us ?? null),
-      ] : []),
+      ...(joined
+        ? [
+            column("partner", new Utf8(), (row) => row.partner ?? null),
+            column("partner_properties", new Utf8(), (row) => row.partner_properties ?? null),
+            column("distance", new Float64(), (row) => row.distance ?? null),
+            column("rank", new Int32(), (row) => row.rank ?? null),
+            column("partner_time_us", new Int64(), (row) => row.partner_time_us ?? null),
+            column("partner_bounds", schema.fields[5].type, (row) => row.partner_bounds ?? null),
+            column("window_us", new Int64(), (row) => row.window_us ?? null),
+          ]
+        : []),
     ];
-    return new Arrow.RecordBatch(schema, Arrow.makeData({ type: new Arrow.Struct(schema.fields), length: rows.length, children }));
+    return new Arrow.RecordBatch(
+      schema,
+      Arrow.makeData({ type: new Arrow.Struct(schema.fields), length: rows.length, children }),
+    );
   });
   const bytes = Arrow.tableToIPC(new Arrow.Table(schema, parts), "stream");
   return bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.byteLength);
 }
 
 const row = (key, more = {}) => ({
-  sign: 1, reason: 4, key, time_us: 1_700_000_000_000_001n, bounds: [10, 60, -Infinity, 12, 62, Infinity], properties: '{"a":1}', ...more,
+  sign: 1,
+  reason: 4,
+  key,
+  time_us: 1_700_000_000_000_001n,
+  bounds: [10, 60, -Infinity, 12, 62, Infinity],
+  properties: '{"a":1}',
+  ...more,
 });
 
 test("a frame that the server's own code made is read as it was meant", () => {
@@ -60,8 +85,22 @@ test("a frame that the server's own code made is read as it was meant", () => {
   const message = readFrame(Arrow, bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.byteLength));
   const { rows, ...head } = message;
   assert.deepEqual(head, { type: "answer.change", query: 7, batch: 12, lag_ms: 240 });
-  assert.deepEqual([rows.keys, [...rows.sign], rows.reason], [["230123456", "\u00c5land"], [1, -1], ["moved", "expired"]]);
-  assert.deepEqual([[...rows.lon], [...rows.lat], [...rows.alt]], [[24.5, -179.5], [60.25, 10], [NaN, 10668]]);
+  assert.deepEqual(
+    [rows.keys, [...rows.sign], rows.reason],
+    [
+      ["230123456", "\u00c5land"],
+      [1, -1],
+      ["moved", "expired"],
+    ],
+  );
+  assert.deepEqual(
+    [[...rows.lon], [...rows.lat], [...rows.alt]],
+    [
+      [24.5, -179.5],
+      [60.25, 10],
+      [NaN, 10668],
+    ],
+  );
   assert.deepEqual([...rows.timeMs], [1_700_000_000_000, 1_700_000_001_000.5]);
   assert.deepEqual(JSON.parse(rows.properties[0]), { course_deg: 90.5 });
 });
@@ -72,19 +111,45 @@ test("a joined frame that the server's own code made is read as the changes of e
   const messages = apart(readFrame(Arrow, bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.byteLength)));
   const heads = messages.map(({ rows, ...head }) => head);
   const head = { type: "answer.change", epoch: "e", batch: 12, lag_ms: 240 };
-  assert.deepEqual(heads, [{ ...head, query: 7 }, { ...head, query: 2 ** 40 + 3 }]);
+  assert.deepEqual(heads, [
+    { ...head, query: 7 },
+    { ...head, query: 2 ** 40 + 3 },
+  ]);
   const [one, other] = messages.map(({ rows }) => rows);
-  assert.deepEqual([one.length, one.keys, [...one.sign], one.reason], [2, ["230123456", "\u00c5land"], [1, -1], ["moved", "expired"]]);
-  assert.deepEqual([[...one.lon], [...one.lat], [...one.alt]], [[24.5, -179.5], [60.25, 10], [NaN, 10668]]);
-  assert.deepEqual([other.length, other.keys, [...other.lon], other.partners, other.ranks], [1, ["c"], [1], null, null]);
+  assert.deepEqual(
+    [one.length, one.keys, [...one.sign], one.reason],
+    [2, ["230123456", "\u00c5land"], [1, -1], ["moved", "expired"]],
+  );
+  assert.deepEqual(
+    [[...one.lon], [...one.lat], [...one.alt]],
+    [
+      [24.5, -179.5],
+      [60.25, 10],
+      [NaN, 10668],
+    ],
+  );
+  assert.deepEqual(
+    [other.length, other.keys, [...other.lon], other.partners, other.ranks],
+    [1, ["c"], [1], null, null],
+  );
   assert.ok(other.sign instanceof Int8Array && other.timeMs instanceof Float64Array);
 });
 
 test("joined changes with partners and ranks are cut with them", () => {
   const rows = [row("a", { rank: 1, distance: 5 }), row("b", { partner: "x", partner_properties: "{}" })];
   const [{ rows: read }] = apart(readFrame(Arrow, frame({ type: "answer.changes" }, [rows], true)));
-  assert.deepEqual([read.keys, [...read.ranks], [...read.distances]], [["a", "b"], [1, 0], [5, NaN]]);
-  assert.deepEqual(read.partners.map((partner) => partner?.key), [undefined, "x"]);
+  assert.deepEqual(
+    [read.keys, [...read.ranks], [...read.distances]],
+    [
+      ["a", "b"],
+      [1, 0],
+      [5, NaN],
+    ],
+  );
+  assert.deepEqual(
+    read.partners.map((partner) => partner?.key),
+    [undefined, "x"],
+  );
 });
 
 test("a message that is not joined is left as it is", () => {
@@ -96,7 +161,14 @@ test("a binary frame gives its head and its columns", () => {
   const message = readFrame(Arrow, frame({ type: "answer.change", query: 7 }, [[row("a"), row("bc", { sign: -1 })]]));
   assert.deepEqual([message.type, message.query, message.rows.length], ["answer.change", 7, 2]);
   const { rows } = message;
-  assert.deepEqual([[...rows.sign], rows.reason, rows.keys], [[1, -1], ["expired", "expired"], ["a", "bc"]]);
+  assert.deepEqual(
+    [[...rows.sign], rows.reason, rows.keys],
+    [
+      [1, -1],
+      ["expired", "expired"],
+      ["a", "bc"],
+    ],
+  );
   assert.deepEqual([rows.lon[0], rows.lat[1], rows.alt[0]], [11, 61, NaN]);
   assert.equal(rows.timeMs[0], 1_700_000_000_000.001);
 });
@@ -113,9 +185,21 @@ test("a frame of several batches, or of none, is one set of columns", () => {
 });
 
 test("JSON rows give the same columns", () => {
-  const json = { sign: "-", key: "a", time_us: 5000, lon: null, lat: 3, bounds: [null, 3, 100, null, 3, 200], reason: "moved", properties: { a: 1 } };
+  const json = {
+    sign: "-",
+    key: "a",
+    time_us: 5000,
+    lon: null,
+    lat: 3,
+    bounds: [null, 3, 100, null, 3, 200],
+    reason: "moved",
+    properties: { a: 1 },
+  };
   const rows = columnsOf([json]);
-  assert.deepEqual([rows.sign[0], rows.lon[0], rows.lat[0], rows.alt[0], rows.properties[0]], [-1, NaN, 3, 150, '{"a":1}']);
+  assert.deepEqual(
+    [rows.sign[0], rows.lon[0], rows.lat[0], rows.alt[0], rows.properties[0]],
+    [-1, NaN, 3, 150, '{"a":1}'],
+  );
 });
 
 test("a join's rows carry their partners, those of a range query none", () => {
@@ -132,35 +216,92 @@ test("a join's rows carry their partners, those of a range query none", () => {
 });
 
 test("JSON rows give the same partners", () => {
-  const json = { sign: "+", key: "a", time_us: 1, lon: 1, lat: 2, reason: "moved", partner: { key: "X", properties: { a: 1 }, distance: null } };
-  assert.deepEqual(columnsOf([json, { ...json, partner: undefined }]).partners, [{ key: "X", properties: '{"a":1}', distance: NaN }, null]);
+  const json = {
+    sign: "+",
+    key: "a",
+    time_us: 1,
+    lon: 1,
+    lat: 2,
+    reason: "moved",
+    partner: { key: "X", properties: { a: 1 }, distance: null },
+  };
+  assert.deepEqual(columnsOf([json, { ...json, partner: undefined }]).partners, [
+    { key: "X", properties: '{"a":1}', distance: NaN },
+    null,
+  ]);
   assert.equal(columnsOf([{ ...json, partner: undefined }]).partners, null);
 });
 
 test("a pair of a closest approach carries where and when the two will be closest", () => {
-  const closest = { time_us: 5_000_000, after_s: 240, places: [[1, 2], [3, 4]] };
-  const row = { sign: "+", reason: "moved", key: "a", time_us: 0, lon: 0, lat: 0, partner: { key: "b", properties: {}, distance: 500 }, closest };
+  const closest = {
+    time_us: 5_000_000,
+    after_s: 240,
+    places: [
+      [1, 2],
+      [3, 4],
+    ],
+  };
+  const row = {
+    sign: "+",
+    reason: "moved",
+    key: "a",
+    time_us: 0,
+    lon: 0,
+    lat: 0,
+    partner: { key: "b", properties: {}, distance: 500 },
+    closest,
+  };
   const { partners } = columnsOf([row, { ...row, closest: undefined }]);
-  assert.deepEqual(partners[0].closest, { timeMs: 5000, afterS: 240, places: [[1, 2], [3, 4]] });
+  assert.deepEqual(partners[0].closest, {
+    timeMs: 5000,
+    afterS: 240,
+    places: [
+      [1, 2],
+      [3, 4],
+    ],
+  });
   assert.equal(partners[1].closest, undefined);
 });
 
 test("a told pair carries its partner's report and its window", () => {
   const bounds = [10, 60, -Infinity, 12, 62, Infinity];
   const report = { partner: "X", partner_properties: "{}", distance: 4.5, partner_time_us: 7000n };
-  const rows = [row("a"), row("b", { ...report, partner_bounds: bounds, window_us: 5000n }), row("c", { ...report, partner_bounds: [1, 2, 0, 1, 2, 0] })];
+  const rows = [
+    row("a"),
+    row("b", { ...report, partner_bounds: bounds, window_us: 5000n }),
+    row("c", { ...report, partner_bounds: [1, 2, 0, 1, 2, 0] }),
+  ];
   const told = { key: "X", properties: "{}", distance: 4.5, timeMs: 7, sinceMs: null, untilMs: null };
-  const wanted = [{ ...told, lon: 11, lat: 61, windowMs: 5 }, { ...told, lon: 1, lat: 2, windowMs: null }];
+  const wanted = [
+    { ...told, lon: 11, lat: 61, windowMs: 5 },
+    { ...told, lon: 1, lat: 2, windowMs: null },
+  ];
   assert.deepEqual(readFrame(Arrow, frame({}, [rows], true)).rows.partners, [null, ...wanted]);
-  assert.deepEqual(readFrame(Arrow, frame({}, [rows.slice(0, 1), rows.slice(1)], true)).rows.partners, [null, ...wanted]);
+  assert.deepEqual(readFrame(Arrow, frame({}, [rows.slice(0, 1), rows.slice(1)], true)).rows.partners, [
+    null,
+    ...wanted,
+  ]);
   const json = { sign: "+", key: "b", time_us: 1, lon: 1, lat: 2, reason: "moved" };
   const partner = { key: "X", properties: {}, distance: 4.5, time_us: 7000 };
-  const [windowed, timed] = [{ ...partner, bounds: [10, 60, null, 12, 62, null] }, { ...partner, bounds: [1, 2, 0, 1, 2, 0] }];
-  assert.deepEqual(columnsOf([{ ...json, partner: windowed, window_us: 5000 }, { ...json, partner: timed }]).partners, wanted);
+  const [windowed, timed] = [
+    { ...partner, bounds: [10, 60, null, 12, 62, null] },
+    { ...partner, bounds: [1, 2, 0, 1, 2, 0] },
+  ];
+  assert.deepEqual(
+    columnsOf([
+      { ...json, partner: windowed, window_us: 5000 },
+      { ...json, partner: timed },
+    ]).partners,
+    wanted,
+  );
 });
 
 test("neighbours carry their ranks and distances, and the place of a query its reach", () => {
-  const rows = [row("a", { rank: 1, distance: 4.5 }), row("b", { rank: 12, distance: 90 }), row("focus", { sign: 2, distance: null })];
+  const rows = [
+    row("a", { rank: 1, distance: 4.5 }),
+    row("b", { rank: 12, distance: 90 }),
+    row("focus", { sign: 2, distance: null }),
+  ];
   const read = readFrame(Arrow, frame({}, [rows.slice(0, 2), rows.slice(2)], true)).rows;
   const told = { lon: 1, lat: 2, time_us: 1, reason: "moved" };
   const json = columnsOf([

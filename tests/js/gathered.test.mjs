@@ -15,14 +15,20 @@ test("a greeting of 1,000 queries becomes one message, far below the rate that t
   for (let query = 1; query <= 1000; query++) items.add(query);
   pass();
   assert.equal(lists.length, 1);
-  assert.deepEqual(lists[0], Array.from({ length: 1000 }, (_, i) => i + 1));
+  assert.deepEqual(
+    lists[0],
+    Array.from({ length: 1000 }, (_, i) => i + 1),
+  );
 });
 
 test("no list is longer than the server allows, and none is empty", () => {
   const { items, lists, pass } = gathered();
   for (let query = 0; query < 2001; query++) items.add(query);
   pass();
-  assert.deepEqual(lists.map((list) => list.length), [1000, 1000, 1]);
+  assert.deepEqual(
+    lists.map((list) => list.length),
+    [1000, 1000, 1],
+  );
   pass();
   items.add(7);
   items.clear(); // the line went down: the next greeting tells of the query again

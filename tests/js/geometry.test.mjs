@@ -2,7 +2,15 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import * as geometry from "../../static/js/geometry.js";
-import { cellRings, clippedLine, clippedRing, projected, simplified, summed, withoutSeam } from "../../static/js/land.js";
+import {
+  cellRings,
+  clippedLine,
+  clippedRing,
+  projected,
+  simplified,
+  summed,
+  withoutSeam,
+} from "../../static/js/land.js";
 import { unwrappedRings } from "../../tools/make_world.mjs";
 import { planOf } from "../../static/js/plan.js";
 import { formatHash, parseHash } from "../../static/js/url-state.js";
@@ -10,7 +18,12 @@ import { formatHash, parseHash } from "../../static/js/url-state.js";
 const near = (a, b) => assert.ok(Math.abs(a - b) < 1e-9, `${a} is not ${b}`);
 
 test("Mercator and back is the same place", () => {
-  for (const [lon, lat] of [[0, 0], [-180, 85], [24.94, 60.17], [179.9, -84]]) {
+  for (const [lon, lat] of [
+    [0, 0],
+    [-180, 85],
+    [24.94, 60.17],
+    [179.9, -84],
+  ]) {
     near(geometry.longitudeOf(geometry.mercatorX(lon)), lon);
     near(geometry.latitudeOf(geometry.mercatorY(lat)), lat);
   }
@@ -21,12 +34,21 @@ test("headings go clockwise from north, and all round", () => {
 });
 
 test("a box across the antimeridian starts within [-180, 180) and ends beyond 180", () => {
-  assert.deepEqual(geometry.normalisedBox({ west: -190, south: -5, east: -170, north: 5 }), { lo: [170, -5], hi: [190, 5] });
-  assert.deepEqual(geometry.normalisedBox({ west: 530, south: -5, east: 550, north: 5 }), { lo: [170, -5], hi: [190, 5] });
+  assert.deepEqual(geometry.normalisedBox({ west: -190, south: -5, east: -170, north: 5 }), {
+    lo: [170, -5],
+    hi: [190, 5],
+  });
+  assert.deepEqual(geometry.normalisedBox({ west: 530, south: -5, east: 550, north: 5 }), {
+    lo: [170, -5],
+    hi: [190, 5],
+  });
 });
 
 test("a box wider than the world is the world, and latitudes end at the poles", () => {
-  assert.deepEqual(geometry.normalisedBox({ west: -300, south: -95, east: 300, north: 95 }), { lo: [-180, -90], hi: [180, 90] });
+  assert.deepEqual(geometry.normalisedBox({ west: -300, south: -95, east: 300, north: 95 }), {
+    lo: [-180, -90],
+    hi: [180, 90],
+  });
 });
 
 test("corners may be given in any order", () => {
@@ -48,11 +70,20 @@ test("a padded view is larger by the share on every side", () => {
 });
 
 test("an element without a dimension has no middle in it", () => {
-  assert.deepEqual([geometry.middle(1, 3), geometry.middle(-Infinity, Infinity), geometry.middle(2, Infinity)], [2, NaN, 2]);
+  assert.deepEqual(
+    [geometry.middle(1, 3), geometry.middle(-Infinity, Infinity), geometry.middle(2, Infinity)],
+    [2, NaN, 2],
+  );
 });
 
 test("a clipped ring covers the box where the ring covers it", () => {
-  const ring = projected([[-90, -60], [90, -60], [90, 60], [-90, 60], [-90, -60]]);
+  const ring = projected([
+    [-90, -60],
+    [90, -60],
+    [90, 60],
+    [-90, 60],
+    [-90, -60],
+  ]);
   const clip = [0.4, 0.4, 0.6, 0.6];
   const area = (p) => {
     let sum = 0;
@@ -65,23 +96,90 @@ test("a clipped ring covers the box where the ring covers it", () => {
 });
 
 test("a clipped line keeps what touches the box, in as many runs as it comes by", () => {
-  const line = projected([[0, 0], [10, 0], [20, 0], [20, 50], [5, 50], [5, -1]]);
+  const line = projected([
+    [0, 0],
+    [10, 0],
+    [20, 0],
+    [20, 50],
+    [5, 50],
+    [5, -1],
+  ]);
   const clip = [geometry.mercatorX(-1), geometry.mercatorY(1), geometry.mercatorX(11), geometry.mercatorY(-2)];
-  assert.deepEqual(clippedLine(line, clip).map((run) => run.length / 2), [3, 2]);
+  assert.deepEqual(
+    clippedLine(line, clip).map((run) => run.length / 2),
+    [3, 2],
+  );
 });
 
 test("simplified shapes keep their ends and lose what is too small to see", () => {
-  const line = projected([[0, 0], [0.001, 0], [0.002, 0], [10, 0]]);
-  assert.deepEqual(simplified([line], 0.001).map((s) => s.points.length / 2), [2]);
-  assert.equal(simplified([projected([[0, 0], [0.001, 0.001]])], 0.01).length, 0);
+  const line = projected([
+    [0, 0],
+    [0.001, 0],
+    [0.002, 0],
+    [10, 0],
+  ]);
+  assert.deepEqual(
+    simplified([line], 0.001).map((s) => s.points.length / 2),
+    [2],
+  );
+  assert.equal(
+    simplified(
+      [
+        projected([
+          [0, 0],
+          [0.001, 0.001],
+        ]),
+      ],
+      0.01,
+    ).length,
+    0,
+  );
 });
 
 test("the cut along the antimeridian is no coast", () => {
-  assert.deepEqual(withoutSeam([[[170, 1], [180, 1], [180, 5], [170, 5]]]), [[[170, 1], [180, 1]], [[180, 5], [170, 5]]]);
+  assert.deepEqual(
+    withoutSeam([
+      [
+        [170, 1],
+        [180, 1],
+        [180, 5],
+        [170, 5],
+      ],
+    ]),
+    [
+      [
+        [170, 1],
+        [180, 1],
+      ],
+      [
+        [180, 5],
+        [170, 5],
+      ],
+    ],
+  );
 });
 
 test("an island on the antimeridian draws no line around the world", () => {
-  assert.deepEqual(withoutSeam([[[179, -16], [179.99, -16], [-179.9, -16], [-179, -16]]]), [[[179, -16], [179.99, -16]], [[-179.9, -16], [-179, -16]]]);
+  assert.deepEqual(
+    withoutSeam([
+      [
+        [179, -16],
+        [179.99, -16],
+        [-179.9, -16],
+        [-179, -16],
+      ],
+    ]),
+    [
+      [
+        [179, -16],
+        [179.99, -16],
+      ],
+      [
+        [-179.9, -16],
+        [-179, -16],
+      ],
+    ],
+  );
 });
 
 test("lines of differences are places on the map, with their box", () => {
@@ -91,9 +189,26 @@ test("lines of differences are places on the map, with their box", () => {
 });
 
 test("an island on the antimeridian is filled on both sides of the world, and nowhere between", () => {
-  const rings = unwrappedRings([[179, 0], [-179, 0], [-179, 1], [179, 1], [179, 0]]);
-  assert.deepEqual(rings.map((ring) => ring.map(([lon]) => lon)), [[179, 181, 181, 179, 179], [-181, -179, -179, -181, -181]]);
-  const plain = [[1, 0], [2, 0], [2, 1], [1, 0]];
+  const rings = unwrappedRings([
+    [179, 0],
+    [-179, 0],
+    [-179, 1],
+    [179, 1],
+    [179, 0],
+  ]);
+  assert.deepEqual(
+    rings.map((ring) => ring.map(([lon]) => lon)),
+    [
+      [179, 181, 181, 179, 179],
+      [-181, -179, -179, -181, -181],
+    ],
+  );
+  const plain = [
+    [1, 0],
+    [2, 0],
+    [2, 1],
+    [1, 0],
+  ];
   assert.deepEqual(unwrappedRings(plain), [plain]);
 });
 
@@ -126,10 +241,33 @@ test("a cell of land has rings to fill and coasts that leave its edges and the a
   const index = { cell: 15, overlap: 0.5, step: 0.5 };
   // A square from the western edge into the cell: the edge is no coast.
   const [square] = cellRings([[-1, 2, 5, 0, 0, 4, -5, 0, 0, -4]], index, [0, 45]);
-  assert.deepEqual(square.ring, [[-0.5, 46], [2, 46], [2, 48], [-0.5, 48], [-0.5, 46]]);
-  assert.deepEqual(square.coast, [[[-0.5, 46], [2, 46], [2, 48], [-0.5, 48]]]);
+  assert.deepEqual(square.ring, [
+    [-0.5, 46],
+    [2, 46],
+    [2, 48],
+    [-0.5, 48],
+    [-0.5, 46],
+  ]);
+  assert.deepEqual(square.coast, [
+    [
+      [-0.5, 46],
+      [2, 46],
+      [2, 48],
+      [-0.5, 48],
+    ],
+  ]);
   const [island] = cellRings([[2, 2, 2, 0, 0, 2, -2, -2]], index, [0, 45]);
   assert.deepEqual(island.coast, [island.ring]);
   const [cut] = cellRings([[26, 2, 4, 0, 0, 4, -4, 0, 0, -4]], index, [165, 45]);
-  assert.deepEqual(cut.coast, [[[178, 46], [180, 46]], [[180, 48], [178, 48], [178, 46]]]);
+  assert.deepEqual(cut.coast, [
+    [
+      [178, 46],
+      [180, 46],
+    ],
+    [
+      [180, 48],
+      [178, 48],
+      [178, 46],
+    ],
+  ]);
 });

@@ -18,7 +18,14 @@ function entriesOf(text) {
       fields[last] = (fields[last] ?? "") + JSON.parse(content);
     }
     const { msgctxt, msgid, msgid_plural: plural } = fields;
-    return { msgctxt, msgid, plural, texts: Object.keys(fields).filter((name) => name.startsWith("msgstr")).map((name) => fields[name]) };
+    return {
+      msgctxt,
+      msgid,
+      plural,
+      texts: Object.keys(fields)
+        .filter((name) => name.startsWith("msgstr"))
+        .map((name) => fields[name]),
+    };
   });
 }
 
@@ -34,7 +41,8 @@ const load = (path) => import(`../../static/js/${path}`); // now, so that texts 
 test("a German text has the same places for values as the English one", () => {
   const places = (text) => [...new Set(text.match(/%\(\w+\)s/g))].sort().join();
   for (const { msgid, plural, texts } of entries) {
-    for (const text of texts.filter(Boolean)) assert.ok([msgid, plural ?? msgid].map(places).includes(places(text)), `${msgid}: ${text}`);
+    for (const text of texts.filter(Boolean))
+      assert.ok([msgid, plural ?? msgid].map(places).includes(places(text)), `${msgid}: ${text}`);
   }
 });
 
@@ -48,9 +56,9 @@ test("a rule is German sentences", async () => {
   };
   assert.equal(
     ruleSentences(plan, (number) => `Q${number}`),
-    "Ein Alarm beginnt, wenn für ein Objekt 5 min lang ohne Unterbrechung gilt: in Q1 und nicht in Q2. "
-      + "Er dauert, bis das für das Objekt nicht mehr gilt. Danach hat dasselbe Objekt 10 min lang keinen anderen Alarm. "
-      + "Die Regel gilt am Montag, Dienstag von 22:00 bis 06:00 des nächsten Tages (Europe/Zurich).",
+    "Ein Alarm beginnt, wenn für ein Objekt 5 min lang ohne Unterbrechung gilt: in Q1 und nicht in Q2. " +
+      "Er dauert, bis das für das Objekt nicht mehr gilt. Danach hat dasselbe Objekt 10 min lang keinen anderen Alarm. " +
+      "Die Regel gilt am Montag, Dienstag von 22:00 bis 06:00 des nächsten Tages (Europe/Zurich).",
   );
 });
 
@@ -59,9 +67,24 @@ test("counts have a German plural", async () => {
   const { summary } = await load("report/questions.js");
   const { placeText } = await load("sketch/places.js");
   assert.equal(openText({ info: 0, warning: 2, critical: 1 }), "3 offen: 1 kritisch, 2 Warnungen");
-  assert.equal(summary({ report: "visits", total: 1, counts: { objects: 1, elements: 12 } }), "1 Besuch, 1 Objekt, 12 Ortungen");
-  assert.equal(summary({ report: "stops", total: 0, counts: { objects: 3, elements: 12 } }), "3 Objekte kamen, aber es gibt keinen Halt.");
-  assert.equal(placeText({ polygon: [[0, 0], [1, 0], [1, 1]] }), "Ein Polygon mit 3 Ecken");
+  assert.equal(
+    summary({ report: "visits", total: 1, counts: { objects: 1, elements: 12 } }),
+    "1 Besuch, 1 Objekt, 12 Ortungen",
+  );
+  assert.equal(
+    summary({ report: "stops", total: 0, counts: { objects: 3, elements: 12 } }),
+    "3 Objekte kamen, aber es gibt keinen Halt.",
+  );
+  assert.equal(
+    placeText({
+      polygon: [
+        [0, 0],
+        [1, 0],
+        [1, 1],
+      ],
+    }),
+    "Ein Polygon mit 3 Ecken",
+  );
 });
 
 test("what the server adds to a change of an incident is German where it is a fixed word", async () => {
@@ -70,15 +93,22 @@ test("what the server adds to a change of an incident is German where it is a fi
   assert.equal(changeText({ user: "ada", what: "closed", text: "by hand" }), "ada schloss ihn von Hand");
   assert.equal(changeText({ user: null, what: "closed", text: "moved" }), "Lookout schloss ihn: hinausbewegt");
   const done = "ada changed what the query asks for and paused the query";
-  assert.equal(changeText({ user: null, what: "closed", text: done }), "Lookout schloss ihn: ada änderte den Plan der Abfrage und hielt die Abfrage an");
+  assert.equal(
+    changeText({ user: null, what: "closed", text: done }),
+    "Lookout schloss ihn: ada änderte den Plan der Abfrage und hielt die Abfrage an",
+  );
 });
 
 test("a question to a sketch, and an error in a filter, are German", async () => {
   const { sketchText } = await load("sketch/words.js");
   const { compileFilter } = await load("display-filter/filter.js");
   const ask = [{ question: "mean", features: ["temp", "wind"] }, { question: "count" }];
-  assert.equal(sketchText({ ask, area: {}, time: { last_s: 172_800 } }), "Mittel von temp, wind, Anzahl der Elemente in einem Gebiet, in den letzten 2 Tagen");
+  assert.equal(
+    sketchText({ ask, area: {}, time: { last_s: 172_800 } }),
+    "Mittel von temp, wind, Anzahl der Elemente in einem Gebiet, in den letzten 2 Tagen",
+  );
   assert.throws(() => compileFilter("speed >"), {
-    message: "where: am Ende, bei Zeichen 8, fehlt ein Wert: eine Zahl, ein Text in einfachen Anführungszeichen oder der Name einer Eigenschaft",
+    message:
+      "where: am Ende, bei Zeichen 8, fehlt ein Wert: eine Zahl, ein Text in einfachen Anführungszeichen oder der Name einer Eigenschaft",
   });
 });

@@ -25,7 +25,18 @@ export function snapshot(query, ...rows) {
 
 export function status(query, more = {}) {
   const plan = { stream: "ships", compare: { lo: [0, 0], hi: [1, 1] }, report: "inside", emit: "changes" };
-  return { type: "query.status", query, name: `Query ${query}`, stream: "ships", status: "running", error: null, plan, shared: false, mine: true, ...more };
+  return {
+    type: "query.status",
+    query,
+    name: `Query ${query}`,
+    stream: "ships",
+    status: "running",
+    error: null,
+    plan,
+    shared: false,
+    mine: true,
+    ...more,
+  };
 }
 
 export function layer(name, more = {}) {

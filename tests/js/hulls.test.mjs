@@ -7,13 +7,24 @@ import { vectorOf, waysAhead } from "../../static/js/course-vectors.js";
 import { latitudeOf, mercatorPerMetre, mercatorY } from "../../static/js/geometry.js";
 import { cornersOf, headingOf, hullOf, Hulls } from "../../static/js/hulls.js";
 
-const near = (a, b, within = 1e-6) => assert.ok(a.every((value, i) => Math.abs(value - b[i]) < within), `${a} is not ${b}`);
+const near = (a, b, within = 1e-6) =>
+  assert.ok(
+    a.every((value, i) => Math.abs(value - b[i]) < within),
+    `${a} is not ${b}`,
+  );
 
 test("a hull is known by its sides or its length and width, and reaches around its antenna", () => {
   assert.deepEqual(hullOf('{"length_m":100,"width_m":20}'), { bow: 50, stern: 50, port: 10, starboard: 10 });
   const sides = '{"to_bow_m":80,"to_stern_m":20,"to_port_m":5,"to_starboard_m":15,"length_m":100,"width_m":20}';
   assert.deepEqual(hullOf(sides), { bow: 80, stern: 20, port: 5, starboard: 15 });
-  for (const text of ["{}", '{"length_m":100}', '{"length_m":0,"width_m":0}', '{"length_m":20,"width_m":100}', '{"length_m":5000,"width_m":20}']) assert.equal(hullOf(text), null);
+  for (const text of [
+    "{}",
+    '{"length_m":100}',
+    '{"length_m":0,"width_m":0}',
+    '{"length_m":20,"width_m":100}',
+    '{"length_m":5000,"width_m":20}',
+  ])
+    assert.equal(hullOf(text), null);
   assert.equal(headingOf('{"heading_deg":90}', 10), 90);
   assert.equal(headingOf("{}", 10), 10);
 });
@@ -28,7 +39,11 @@ test("the bow points where the ship heads, and the scale is that of the map", ()
 });
 
 test("hulls are placed where they are longer than symbols, and found by the pointer", () => {
-  const objects = { y: [0.5, 0.5, 0.5], texts: ['{"length_m":200,"width_m":30}', '{"length_m":20,"width_m":5}', "{}"], course: [90, 90, 90] };
+  const objects = {
+    y: [0.5, 0.5, 0.5],
+    texts: ['{"length_m":200,"width_m":30}', '{"length_m":20,"width_m":5}', "{}"],
+    course: [90, 90, 90],
+  };
   const visible = { n: 3, slots: [0, 1, 2], x: [100, 100, 100], y: [100, 300, 500] };
   const hulls = new Hulls(objects);
   hulls.place(visible, { world: 256 * 2 ** 16, size: 21 });
@@ -57,5 +72,8 @@ test("objects of a predicted entry that is shown have a way ahead", () => {
     [8, { query: 8, plan: { kind: "range" }, colour: 3, shown: true }],
     [9, { query: 9, plan, colour: 4, shown: false }],
   ]);
-  assert.deepEqual(waysAhead(objects, { n: 4, slots: [3, 2, 1, 0] }, queries), [[1, 600, 2], [3, 600, 2]]);
+  assert.deepEqual(waysAhead(objects, { n: 4, slots: [3, 2, 1, 0] }, queries), [
+    [1, 600, 2],
+    [3, 600, 2],
+  ]);
 });

@@ -18,7 +18,11 @@ function catalogueOf(po) {
       field = name ?? field;
       fields[field] = (fields[field] ?? "") + JSON.parse(text);
     }
-    if (fields.msgid) texts.set(`${fields.msgctxt ?? ""}\u0004${fields.msgid}`, [fields.msgstr ?? fields["msgstr[0]"], fields["msgstr[1]"]]);
+    if (fields.msgid)
+      texts.set(`${fields.msgctxt ?? ""}\u0004${fields.msgid}`, [
+        fields.msgstr ?? fields["msgstr[0]"],
+        fields["msgstr[1]"],
+      ]);
   }
   return texts;
 }
@@ -33,7 +37,8 @@ globalThis.django = {
 };
 
 const { filled, gettext } = await import("../../static/js/i18n.js");
-const { crossingText, count, happened, label, length, place, planText, reason, value } = await import("../../static/js/format.js");
+const { crossingText, count, happened, label, length, place, planText, reason, value } =
+  await import("../../static/js/format.js");
 const { timesText } = await import("../../static/js/event-groups.js");
 const { summary } = await import("../../static/js/history.js");
 const { bounded } = await import("../../static/js/sketch/bounds.js");
@@ -54,19 +59,29 @@ test("numbers are written as the language writes them, places with points", () =
 
 test("plans are said in German", () => {
   const titleOf = (_, name) => name;
-  assert.equal(planText({ kind: "knn", k: 10, around: { stream: "ships", key: "1" }, max_distance: 5000 }, titleOf, "MS Anna"),
-    "die 10 nächsten an MS Anna, höchstens 5 km weg");
+  assert.equal(
+    planText({ kind: "knn", k: 10, around: { stream: "ships", key: "1" }, max_distance: 5000 }, titleOf, "MS Anna"),
+    "die 10 nächsten an MS Anna, höchstens 5 km weg",
+  );
   const aggregate = { function: "avg", property: "speed_mps", group_by: "ship_type" };
-  assert.equal(planText({ kind: "range", area: { circle: { center: [0, 0], radius_m: 5000 } }, aggregate }, titleOf),
-    "Mittelwert von Geschwindigkeit in einem Kreis von 5 km, nach Schiffstyp");
-  assert.equal(planText({ kind: "join", join: { layer: "Parks", predicate: "dwithin", distance: 50 } }, titleOf), "höchstens 50 m von Parks");
+  assert.equal(
+    planText({ kind: "range", area: { circle: { center: [0, 0], radius_m: 5000 } }, aggregate }, titleOf),
+    "Mittelwert von Geschwindigkeit in einem Kreis von 5 km, nach Schiffstyp",
+  );
+  assert.equal(
+    planText({ kind: "join", join: { layer: "Parks", predicate: "dwithin", distance: 50 } }, titleOf),
+    "höchstens 50 m von Parks",
+  );
 });
 
 test("events are said in German, of one and of many", () => {
   const event = { partner: "Nuuksio", predicate: "within", sign: 1 };
   assert.equal(happened("Bus 12", event), "Bus 12 kam in Nuuksio");
   assert.equal(happened("Bus 12", { ...event, sign: -1 }), "Bus 12 hat Nuuksio verlassen");
-  assert.equal(crossingText({ queryName: "Q", group: "", threshold: "above 20 for 300 s", sign: -1, value: 3 }), "Q: nicht mehr über 20 für 300 s (jetzt 3)");
+  assert.equal(
+    crossingText({ queryName: "Q", group: "", threshold: "above 20 for 300 s", sign: -1, value: 3 }),
+    "Q: nicht mehr über 20 für 300 s (jetzt 3)",
+  );
   assert.equal(timesText({ entered: 3, left: 1, newest: {} }), "3-mal eingetreten, einmal ausgetreten");
   assert.equal(reason("moved", 1), "hineinbewegt");
   assert.equal(summary([{ key: "a" }]), "1 Zeile von 1 Schlüssel");

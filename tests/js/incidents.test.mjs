@@ -5,7 +5,15 @@ import test from "node:test";
 
 import { IncidentPages } from "../../static/js/incidents/pages.js";
 import { Incidents, passes, snoozed } from "../../static/js/incidents/store.js";
-import { changeText, headline, openText, pageTitle, standing, timesText, worst } from "../../static/js/incidents/words.js";
+import {
+  changeText,
+  headline,
+  openText,
+  pageTitle,
+  standing,
+  timesText,
+  worst,
+} from "../../static/js/incidents/words.js";
 import { createStore } from "../../static/js/store.js";
 import { hello, NOW, SHIPS, status } from "./helpers.mjs";
 
@@ -15,9 +23,24 @@ const BEFORE = new Date(NOW - 1000).toISOString();
 
 function incident(number, more = {}) {
   return {
-    incident: number, query: 7, name: "Harbour", stream: "ships", key: `k${number}`, partner: null, severity: "warning", opened: BEFORE,
-    closed: null, lon: 1, lat: 2, properties: {}, acknowledged: null, acknowledged_by: null, assigned_to: null, snoozed_until: null,
-    closed_by: null, ...more,
+    incident: number,
+    query: 7,
+    name: "Harbour",
+    stream: "ships",
+    key: `k${number}`,
+    partner: null,
+    severity: "warning",
+    opened: BEFORE,
+    closed: null,
+    lon: 1,
+    lat: 2,
+    properties: {},
+    acknowledged: null,
+    acknowledged_by: null,
+    assigned_to: null,
+    snoozed_until: null,
+    closed_by: null,
+    ...more,
   };
 }
 
@@ -27,7 +50,12 @@ function listed(incidents, filters = {}) {
 
 test("open incidents come first, then snoozed ones, then closed ones, each the newest first", () => {
   const incidents = new Incidents();
-  incidents.list({ incidents: [5, 4, 3, 2, 1].map((n) => incident(n, { closed: n % 2 ? null : BEFORE, snoozed_until: n === 5 ? LATER : null })), open: {} });
+  incidents.list({
+    incidents: [5, 4, 3, 2, 1].map((n) =>
+      incident(n, { closed: n % 2 ? null : BEFORE, snoozed_until: n === 5 ? LATER : null }),
+    ),
+    open: {},
+  });
   assert.deepEqual(listed(incidents), [3, 1, 5, 4, 2]);
 });
 
@@ -62,7 +90,10 @@ test("only incidents that open while the page looks are heard, and each once", (
   incidents.list({ incidents: [incident(9)], open: { warning: 1 } });
   incidents.tell([incident(10), incident(4), incident(11, { closed: BEFORE })]);
   incidents.tell([incident(10, { acknowledged: BEFORE })]);
-  assert.deepEqual(incidents.takeFresh().map((one) => one.incident), [10]);
+  assert.deepEqual(
+    incidents.takeFresh().map((one) => one.incident),
+    [10],
+  );
   assert.deepEqual(incidents.takeFresh(), []);
 });
 
@@ -70,14 +101,26 @@ test("filters choose by severity, state, query and assignment", () => {
   const taken = incident(1, { assigned_to: "ada", acknowledged: BEFORE, acknowledged_by: "ada" });
   const passing = (filters) => passes(taken, { ...ALL, ...filters }, NOW);
   assert.ok([{}, { severity: "warning" }, { state: "open" }, { query: 7 }, { assigned: "ada" }].every(passing));
-  assert.ok(![{ severity: "info" }, { state: "new" }, { state: "closed" }, { state: "snoozed" }, { query: 8 }, { assigned: "bob" }].some(passing));
+  assert.ok(
+    ![
+      { severity: "info" },
+      { state: "new" },
+      { state: "closed" },
+      { state: "snoozed" },
+      { query: 8 },
+      { assigned: "bob" },
+    ].some(passing),
+  );
 });
 
 test("the incidents of a query that is gone are gone, and are no longer counted", () => {
   const store = createStore();
   store.apply(hello(SHIPS), NOW);
   store.apply(status(7), NOW);
-  store.apply({ type: "incident.listed", incidents: [incident(1), incident(2, { query: 8 })], next: null, open: { warning: 2 } }, NOW);
+  store.apply(
+    { type: "incident.listed", incidents: [incident(1), incident(2, { query: 8 })], next: null, open: { warning: 2 } },
+    NOW,
+  );
   let told = 0;
   store.on("incidents", () => told++);
   store.apply(status(7, { status: "cancelled" }), NOW);
@@ -98,24 +141,46 @@ test("the list is asked for page by page, open incidents first", async () => {
   const pages = new IncidentPages({
     ask: async ({ type, ...message }) => {
       asked.push(message);
-      return { incidents: [incident(asked.length)], next: message.state === "open" && !message.after ? 40 : message.after === 30 ? null : message.state === "closed" ? 30 : null };
+      return {
+        incidents: [incident(asked.length)],
+        next:
+          message.state === "open" && !message.after
+            ? 40
+            : message.after === 30
+              ? null
+              : message.state === "closed"
+                ? 30
+                : null,
+      };
     },
     take: () => {},
     onError: assert.fail,
   });
   assert.deepEqual(await pages.reload({ severity: "critical", query: 7, assigned: "ada" }), new Set([1, 2]));
   const filters = { severity: "critical", query: 7, mine: true, limit: 100 };
-  assert.deepEqual(asked, [{ state: "open", ...filters }, { state: "closed", ...filters }]);
+  assert.deepEqual(asked, [
+    { state: "open", ...filters },
+    { state: "closed", ...filters },
+  ]);
   await pages.showMore();
   await pages.showMore();
-  assert.deepEqual(asked.slice(2), [{ state: "open", ...filters, after: 40 }, { state: "closed", ...filters, after: 30 }]);
+  assert.deepEqual(asked.slice(2), [
+    { state: "open", ...filters, after: 40 },
+    { state: "closed", ...filters, after: 30 },
+  ]);
   assert.equal(pages.more, false);
 });
 
 test("an incident says what it is about and how it stands", () => {
   assert.equal(headline(incident(1, { properties: { name: "MS Anna" } })), "MS Anna");
-  assert.equal(headline(incident(1, { key: "a", partner: "b", properties: { since: "", distance: 12 } })), "a with b, 12 m");
-  assert.equal(headline(incident(1, { key: "cargo", partner: "above 20", properties: { value: 23 } })), "Harbour, cargo: above 20 (now 23)");
+  assert.equal(
+    headline(incident(1, { key: "a", partner: "b", properties: { since: "", distance: 12 } })),
+    "a with b, 12 m",
+  );
+  assert.equal(
+    headline(incident(1, { key: "cargo", partner: "above 20", properties: { value: 23 } })),
+    "Harbour, cargo: above 20 (now 23)",
+  );
   const taken = incident(1, { acknowledged_by: "ada", assigned_to: "bob", snoozed_until: LATER });
   assert.equal(standing(taken, NOW), "seen by ada \u00b7 for bob \u00b7 silent for 60 min");
   assert.equal(standing(incident(1, { closed: BEFORE, closed_by: "ada" }), NOW), "closed by ada");
@@ -136,5 +201,8 @@ test("title and tab say how many are open, and the worst of them", () => {
   assert.deepEqual([0, 3, 1200].map(pageTitle), ["Lookout", "(3) Lookout", "(1,200) Lookout"]);
   assert.equal(openText({ info: 0, warning: 2, critical: 1 }), "3 open: 1 critical, 2 warning");
   assert.equal(openText({ info: 0, warning: 0, critical: 0 }), "No open incidents");
-  assert.deepEqual([worst({ info: 4, warning: 2, critical: 0 }), worst({ info: 0, warning: 0, critical: 0 })], ["warning", null]);
+  assert.deepEqual(
+    [worst({ info: 4, warning: 2, critical: 0 }), worst({ info: 0, warning: 0, critical: 0 })],
+    ["warning", null],
+  );
 });

@@ -1,7 +1,14 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { countSteps, countStyle, featureStyle, largestCounts, layerRank, pairedCounts } from "../../static/js/features.js";
+import {
+  countSteps,
+  countStyle,
+  featureStyle,
+  largestCounts,
+  layerRank,
+  pairedCounts,
+} from "../../static/js/features.js";
 import { happened, pairedText } from "../../static/js/format.js";
 import { NO_COLOUR } from "../../static/js/objects.js";
 import { createStore } from "../../static/js/store.js";
@@ -18,7 +25,9 @@ function opened(...messages) {
 }
 
 function pair(sign, key, partner, more = {}) {
-  return row(sign, key, 1, 1, { partner: { key: partner, properties: { name: `Forest ${partner}` }, distance: null, ...more } });
+  return row(sign, key, 1, 1, {
+    partner: { key: partner, properties: { name: `Forest ${partner}` }, distance: null, ...more },
+  });
 }
 
 const counts = (store) => Object.fromEntries(store.joinsOf("forests")[0]?.counts ?? []);
@@ -61,7 +70,10 @@ test("an object in a range query's answer is not outlined", () => {
 });
 
 test("events tell of pairs by name", () => {
-  const store = opened(snapshot(7), change(7, pair("+", "bus 12", "X"), pair("~", "bus 12", "X"), pair("-", "bus 12", "X")));
+  const store = opened(
+    snapshot(7),
+    change(7, pair("+", "bus 12", "X"), pair("~", "bus 12", "X"), pair("-", "bus 12", "X")),
+  );
   assert.deepEqual(told(store), ["bus 12 entered Forest X", "bus 12 left Forest X"]);
 });
 
@@ -104,7 +116,15 @@ test("verbs suit the predicate", () => {
 });
 
 test("counts of several joins add up, and the largest is full", () => {
-  const joins = [{ counts: new Map([["X", 2], ["Y", 1]]) }, { counts: new Map([["X", 3]]) }];
+  const joins = [
+    {
+      counts: new Map([
+        ["X", 2],
+        ["Y", 1],
+      ]),
+    },
+    { counts: new Map([["X", 3]]) },
+  ];
   const paired = pairedCounts(joins);
   assert.deepEqual([paired.of("X"), paired.of("Y"), paired.of("Z"), paired.most], [5, 1, 0, 5]);
   assert.ok(countStyle(0, 1, "#f00").fillOpacity > countStyle(0, 0.2, "#f00").fillOpacity);
@@ -116,14 +136,37 @@ test("a legend's numbers go from none to the largest count, without repeats", ()
 });
 
 test("the largest counts of all joins of a layer are written onto it", () => {
-  const joins = [{ counts: new Map([["X", 2], ["Y", 1]]) }, { counts: new Map([["Y", 3], ["Z", 1]]) }];
-  assert.deepEqual(largestCounts(joins, 2), [["Y", 4], ["X", 2]]);
+  const joins = [
+    {
+      counts: new Map([
+        ["X", 2],
+        ["Y", 1],
+      ]),
+    },
+    {
+      counts: new Map([
+        ["Y", 3],
+        ["Z", 1],
+      ]),
+    },
+  ];
+  assert.deepEqual(largestCounts(joins, 2), [
+    ["Y", 4],
+    ["X", 2],
+  ]);
   assert.equal(pairedText(joins), "7 pairs now, with 3 features");
   assert.equal(pairedText([{ counts: new Map([["X", 1]]) }]), "1 pair now, with 1 feature");
 });
 
 test("a layer's legend looks like its features; like areas where they are mixed", () => {
-  const ranks = [["Polygon", "MultiPolygon"], ["LineString"], ["MultiPoint"], ["Point", "Polygon"], ["GeometryCollection"], null].map(layerRank);
+  const ranks = [
+    ["Polygon", "MultiPolygon"],
+    ["LineString"],
+    ["MultiPoint"],
+    ["Point", "Polygon"],
+    ["GeometryCollection"],
+    null,
+  ].map(layerRank);
   assert.deepEqual(ranks, [0, 1, 2, 0, 0, 0]);
 });
 
@@ -135,12 +178,18 @@ test("a feature in a pair is lit in the query's colour", () => {
 });
 
 const FERRIES = { name: "ferries", title: "Ferries", icon: "ship", enabled: true };
-const NEAR = { stream: "ships", kind: "join", join: { stream: "ferries", predicate: "dwithin", distance: 50 }, emit: "changes" };
+const NEAR = {
+  stream: "ships",
+  kind: "join",
+  join: { stream: "ferries", predicate: "dwithin", distance: 50 },
+  emit: "changes",
+};
 
 function withFerries(...messages) {
   const store = createStore();
   const views = { type: "view.status", views: { ships: 90, ferries: 91 } };
-  for (const message of [hello(SHIPS, FERRIES), views, status(7, { plan: NEAR }), ...messages]) store.apply(message, NOW);
+  for (const message of [hello(SHIPS, FERRIES), views, status(7, { plan: NEAR }), ...messages])
+    store.apply(message, NOW);
   const look = (key) => {
     const slot = store.objects.slot("ferries", key);
     return [store.objects.paired[slot], store.objects.colour[slot]];
@@ -151,7 +200,10 @@ function withFerries(...messages) {
 test("an object that is a partner is lit in the query's colour while it is in a pair, whichever was told first", () => {
   const ferries = snapshot(91, row("+", "X", 1, 1), row("+", "Y", 1, 1));
   const pairs = change(7, pair("+", "a", "X"), pair("+", "b", "X"));
-  for (const messages of [[ferries, pairs], [pairs, ferries]]) {
+  for (const messages of [
+    [ferries, pairs],
+    [pairs, ferries],
+  ]) {
     const { store, look, lit, plain } = withFerries(...messages);
     assert.deepEqual([look("X"), look("Y")], [lit, plain]);
     store.apply(change(7, pair("-", "a", "X")), NOW);
@@ -181,5 +233,8 @@ test("a partner keeps the colour of a query whose answer it is in, and is told w
   const own = status(8, { stream: "ferries", plan: { stream: "ferries", area: { lo: [0, 0], hi: [2, 2] } } });
   const { store, look } = withFerries(own, change(8, row("+", "X", 1, 1)), change(7, pair("+", "a", "X")));
   assert.deepEqual(look("X"), [1, store.queries.get(8).colour]);
-  assert.deepEqual(store.partnersOf(store.objects.slot("ferries", "X")).map(({ key }) => key), ["a"]);
+  assert.deepEqual(
+    store.partnersOf(store.objects.slot("ferries", "X")).map(({ key }) => key),
+    ["a"],
+  );
 });

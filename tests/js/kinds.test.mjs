@@ -14,7 +14,16 @@ const PLANS = [
 ];
 
 test("each plan has one kind, which says what its answer is made of", () => {
-  assert.deepEqual(PLANS.map(([plan]) => kindOf(plan).report), PLANS.map(([, report]) => report));
-  assert.deepEqual(PLANS.map(([plan]) => Boolean(kindOf(plan).ranked)), [false, false, false, true, false, false]);
-  assert.deepEqual(PLANS.map(([plan]) => Boolean(kindOf(plan).paired)), [false, false, false, false, true, false]);
+  assert.deepEqual(
+    PLANS.map(([plan]) => kindOf(plan).report),
+    PLANS.map(([, report]) => report),
+  );
+  assert.deepEqual(
+    PLANS.map(([plan]) => Boolean(kindOf(plan).ranked)),
+    [false, false, false, true, false, false],
+  );
+  assert.deepEqual(
+    PLANS.map(([plan]) => Boolean(kindOf(plan).paired)),
+    [false, false, false, false, true, false],
+  );
 });

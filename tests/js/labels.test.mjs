@@ -7,13 +7,23 @@ import { createStore } from "../../static/js/store.js";
 import { NOW, SHIPS, hello, row, snapshot, status } from "./helpers.mjs";
 
 test("of labels that overlap the first one stays", () => {
-  const things = [[0, 0], [5, 5], [30, 0], [3, 25], [31, 1]].map(([x, y], rank) => ({ x, y, rank }));
-  assert.deepEqual(uncrowded(things, (thing) => thing, [24, 20]).map(({ rank }) => rank), [0, 2, 3]);
+  const things = [
+    [0, 0],
+    [5, 5],
+    [30, 0],
+    [3, 25],
+    [31, 1],
+  ].map(([x, y], rank) => ({ x, y, rank }));
+  assert.deepEqual(
+    uncrowded(things, (thing) => thing, [24, 20]).map(({ rank }) => rank),
+    [0, 2, 3],
+  );
 });
 
 test("an object of an answer that lies beyond the view is not counted as in view", () => {
   const store = createStore();
-  for (const message of [hello(SHIPS), status(1), snapshot(1, row("+", "near", 1, 1), row("+", "far", 40, 1))]) store.apply(message, NOW);
+  for (const message of [hello(SHIPS), status(1), snapshot(1, row("+", "near", 1, 1), row("+", "far", 40, 1))])
+    store.apply(message, NOW);
   assert.equal(store.objects.byStream.get("ships").size, 2);
   assert.equal(countInView(store.objects, { west: 0, south: 0, east: 2, north: 2 }).get("ships"), 1);
 });
@@ -21,12 +31,26 @@ test("an object of an answer that lies beyond the view is not counted as in view
 function scattered(n, seed = 7) {
   let state = seed;
   const next = () => (state = (state * 16807) % 2147483647) / 2147483647;
-  return { n, x: Float32Array.from({ length: n }, () => 1400 * next()), y: Float32Array.from({ length: n }, () => 900 * next()) };
+  return {
+    n,
+    x: Float32Array.from({ length: n }, () => 1400 * next()),
+    y: Float32Array.from({ length: n }, () => 900 * next()),
+  };
 }
 
 function place(places, more = {}) {
   const order = Array.from({ length: places.n }, (_, i) => i);
-  const how = { room: new Room(1400, 900), radius: 10, height: 14, gap: 3, order, widthOf: () => 60, sideOf: () => 1, most: 400, ...more };
+  const how = {
+    room: new Room(1400, 900),
+    radius: 10,
+    height: 14,
+    gap: 3,
+    order,
+    widthOf: () => 60,
+    sideOf: () => 1,
+    most: 400,
+    ...more,
+  };
   return labelled(places, how);
 }
 
@@ -53,8 +77,14 @@ test("names cover neither each other nor a symbol that is not their own", () => 
 
 test("a name goes to the left where the right is taken, and nowhere where both sides are", () => {
   const places = { n: 2, x: [200, 240], y: [100, 100] };
-  assert.deepEqual(place(places), [[0, -1], [1, 1]]);
-  assert.deepEqual(place({ n: 3, x: [200, 240, 160], y: [100, 100, 100] }), [[1, 1], [2, -1]]);
+  assert.deepEqual(place(places), [
+    [0, -1],
+    [1, 1],
+  ]);
+  assert.deepEqual(place({ n: 3, x: [200, 240, 160], y: [100, 100, 100] }), [
+    [1, 1],
+    [2, -1],
+  ]);
   const room = new Room(1400, 900);
   room.add(100, 80, 300, 120);
   assert.deepEqual(place(places, { room }), []);
@@ -67,7 +97,10 @@ test("no name reaches beyond the screen", () => {
 
 test("the most important come first, and the others in their order", () => {
   const ranks = [2, 0, 1, 2, 0];
-  assert.deepEqual(byRank(5, 3, (i) => ranks[i]), [1, 4, 2, 0, 3]);
+  assert.deepEqual(
+    byRank(5, 3, (i) => ranks[i]),
+    [1, 4, 2, 0, 3],
+  );
   assert.deepEqual(place({ n: 2, x: [200, 500], y: [100, 100] }, { order: [1, 0], most: 1 }), [[1, 1]]);
 });
 
@@ -103,15 +136,37 @@ test("a circle has its name at the top", () => {
 });
 
 test("a shape that is too small, or beyond the view, has no name", () => {
-  for (const shape of [[100, 100, 140, 300], [100, 100, 300, 130], [-900, 0, -100, 300], [-900, 0, 30, 300], [0, -500, 300, 12]]) {
+  for (const shape of [
+    [100, 100, 140, 300],
+    [100, 100, 300, 130],
+    [-900, 0, -100, 300],
+    [-900, 0, 30, 300],
+    [0, -500, 300, 12],
+  ]) {
     assert.equal(fitted(shape, VIEW, NAME), null);
   }
   assert.equal(fitted([100, 100, 140, 300], VIEW, { ...NAME, round: true }), null);
 });
 
 test("the smallest shape around a point is found", () => {
-  const square = (half) => [[-half, -half], [half, -half], [half, half], [-half, half]];
-  const rings = new Map([[1, square(10)], [2, square(5)], [3, [[0, 20], [20, 20], [0, 40]]]]);
+  const square = (half) => [
+    [-half, -half],
+    [half, -half],
+    [half, half],
+    [-half, half],
+  ];
+  const rings = new Map([
+    [1, square(10)],
+    [2, square(5)],
+    [
+      3,
+      [
+        [0, 20],
+        [20, 20],
+        [0, 40],
+      ],
+    ],
+  ]);
   assert.equal(smallestAround(rings, [0, 0]), 2);
   assert.equal(smallestAround(rings, [7, 0]), 1);
   assert.equal(smallestAround(rings, [2, 22]), 3);

@@ -33,7 +33,10 @@ test("how layers were shown holds in the next visit, for those that are still th
   assert.deepEqual(looksOf(store), looksOf(before)); // nothing is forgotten before the list is there
   store.apply(listed("roads", "parks"), NOW);
   const shown = [...store.layers.values()].map((l) => [l.name, l.shown, l.byCount]);
-  assert.deepEqual(shown, [["roads", true, true], ["parks", false, false]]);
+  assert.deepEqual(shown, [
+    ["roads", true, true],
+    ["parks", false, false],
+  ]);
   assert.deepEqual(looksOf(store), { roads: { shown: true, byCount: true } });
 });
 
@@ -51,7 +54,10 @@ test("a dropped layer leaves the list", () => {
 
 test("a list that was asked for before a status is not newer than it", () => {
   const store = opened(layer("roads", { version: 3 }), layer("ports", { status: "deleted" }), listed("roads", "ports"));
-  assert.deepEqual([...store.layers.values()].map((l) => [l.name, l.version]), [["roads", 3]]);
+  assert.deepEqual(
+    [...store.layers.values()].map((l) => [l.name, l.version]),
+    [["roads", 3]],
+  );
 });
 
 test("layers that were dropped while the line was down are forgotten", () => {
@@ -61,7 +67,10 @@ test("layers that were dropped while the line was down are forgotten", () => {
 });
 
 test("a file's name gives a layer's name and title", () => {
-  assert.deepEqual([layerName("City Parks.geojson.gz"), layerTitle("city_parks.geojson.gz")], ["city_parks", "City parks"]);
+  assert.deepEqual(
+    [layerName("City Parks.geojson.gz"), layerTitle("city_parks.geojson.gz")],
+    ["city_parks", "City parks"],
+  );
   assert.equal(layerName("2024-\u00c5land roads.shp.zip"), "aland_roads");
   assert.equal(layerName("\u6771\u4eac.kml"), "layer");
   assert.match(layerName(`${"x".repeat(80)}.gpkg`), /^x{40}$/);

@@ -71,7 +71,7 @@ class Scanner {
     const { code, stack } = this;
     const place = [...stack.map((one) => ({ ...one }))];
     let text = "";
-    for (this.at++; this.source[this.at] !== "`"; ) {
+    for (this.at++; this.source[this.at] !== "`";) {
       if (this.source.startsWith("${", this.at)) {
         text += "\u0000";
         this.#value();

@@ -13,7 +13,10 @@ test("a geodesic is as long, and begins in the direction, that PROJ says", () =>
   for (const { from, to, lengthM, bearingDeg } of known.edges) {
     const found = inverse(from, to);
     assert.ok(Math.abs(found.lengthM - lengthM) < 1e-3, `${from} to ${to}: ${found.lengthM}, not ${lengthM}`);
-    assert.ok(Math.abs(((found.bearingDeg - bearingDeg + 540) % 360) - 180) < 1e-4, `${from} to ${to}: ${found.bearingDeg}, not ${bearingDeg}`);
+    assert.ok(
+      Math.abs(((found.bearingDeg - bearingDeg + 540) % 360) - 180) < 1e-4,
+      `${from} to ${to}: ${found.bearingDeg}, not ${bearingDeg}`,
+    );
     const [lon, lat] = direct(from, bearingDeg, lengthM);
     assert.ok(Math.abs(lat - to[1]) < 1e-7 && Math.abs(((lon - to[0] + 540) % 360) - 180) < 1e-6);
   }
@@ -52,7 +55,12 @@ test("places are added once, taken back one by one, and closed from three on", (
 test("what was measured is told in the chosen units", () => {
   const made = new Measurement();
   assert.equal(measuredText(made.edges(), made.area()), "");
-  for (const place of [[24, 60], [24, 60.1], [24.2, 60.1]]) made.add(place);
+  for (const place of [
+    [24, 60],
+    [24, 60.1],
+    [24.2, 60.1],
+  ])
+    made.add(place);
   assert.equal(measuredText(made.edges().slice(0, 1), null), "11.1 km \u00b7 bearing 000.0\u00b0");
   assert.equal(measuredText(made.edges(), null), "2 parts, 22.3 km \u00b7 bearing 089.9\u00b0");
   made.close();

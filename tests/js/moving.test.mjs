@@ -7,7 +7,12 @@ import { createStore } from "../../static/js/store.js";
 import { change, hello, NOW, row, SHIPS, snapshot, status } from "./helpers.mjs";
 
 const VIEW = { type: "view.status", views: { ships: 90 } };
-const AROUND = { stream: "ships", kind: "range", around: { stream: "ships", key: "anna", radius: 9260 }, emit: "changes" };
+const AROUND = {
+  stream: "ships",
+  kind: "range",
+  around: { stream: "ships", key: "anna", radius: 9260 },
+  emit: "changes",
+};
 const NEAREST = { stream: "ships", kind: "knn", k: 2, around: { at: [24, 60] }, emit: "changes" };
 const COUNT = { ...AROUND, aggregate: { function: "count", thresholds: [{ above: 2 }] } };
 
@@ -69,28 +74,70 @@ test("a snapshot without a place takes it away, and so does an edit to a plan wi
 test("neighbours are listed in the order of their ranks, which change without an event", () => {
   const near = (sign, key, rank, distance) => row(sign, key, 24, 60, { rank, distance });
   const store = opened(NEAREST, snapshot(7, near("+", "b", 2, 800), near("+", "a", 1, 500)));
-  const listed = () => store.answers.get(7).neighbours().map(({ slot, rank, distance }) => [store.objects.keys[slot], rank, distance]);
-  assert.deepEqual(listed(), [["a", 1, 500], ["b", 2, 800]]);
+  const listed = () =>
+    store.answers
+      .get(7)
+      .neighbours()
+      .map(({ slot, rank, distance }) => [store.objects.keys[slot], rank, distance]);
+  assert.deepEqual(listed(), [
+    ["a", 1, 500],
+    ["b", 2, 800],
+  ]);
   store.apply(change(7, near("~", "a", 2, 900), near("~", "b", 1, 700)), NOW);
-  assert.deepEqual([listed(), store.events.length], [[["b", 1, 700], ["a", 2, 900]], 0]);
+  assert.deepEqual(
+    [listed(), store.events.length],
+    [
+      [
+        ["b", 1, 700],
+        ["a", 2, 900],
+      ],
+      0,
+    ],
+  );
   store.apply(change(7, near("-", "a", null, null), near("+", "c", 2, 850)), NOW);
-  assert.deepEqual(listed(), [["b", 1, 700], ["c", 2, 850]]);
+  assert.deepEqual(listed(), [
+    ["b", 1, 700],
+    ["c", 2, 850],
+  ]);
 });
 
 test("an aggregate's rows are figures, not objects, and no events", () => {
   const store = opened(COUNT, snapshot(7, figure("+", "", 3), placed(24, 60)), change(7, figure("~", "", 4)));
-  assert.deepEqual([store.objects.live, store.events.length, store.answered(7), store.places.get(7).lon], [0, 0, true, 24]);
+  assert.deepEqual(
+    [store.objects.live, store.events.length, store.answered(7), store.places.get(7).lon],
+    [0, 0, true, 24],
+  );
   const { value, points } = store.figures.get(7).groups.get("");
-  assert.deepEqual([value, points], [4, [[NOW, 3], [NOW, 4]]]);
+  assert.deepEqual(
+    [value, points],
+    [
+      4,
+      [
+        [NOW, 3],
+        [NOW, 4],
+      ],
+    ],
+  );
 });
 
 test("groups come, go, and are listed the largest first", () => {
   const plan = { ...COUNT, aggregate: { function: "count", group_by: "ship_type" } };
   const store = opened(plan, snapshot(7, figure("+", "cargo", 3), figure("+", "tanker", 5), figure("+", "null", null)));
-  const listed = () => store.figures.get(7).ranked().map(([group, { value }]) => [group, value]);
-  assert.deepEqual(listed(), [["tanker", 5], ["cargo", 3], ["null", null]]);
+  const listed = () =>
+    store.figures
+      .get(7)
+      .ranked()
+      .map(([group, { value }]) => [group, value]);
+  assert.deepEqual(listed(), [
+    ["tanker", 5],
+    ["cargo", 3],
+    ["null", null],
+  ]);
   store.apply(change(7, figure("-", "tanker", 0), figure("~", "null", 9)), NOW);
-  assert.deepEqual(listed(), [["null", 9], ["cargo", 3]]);
+  assert.deepEqual(listed(), [
+    ["null", 9],
+    ["cargo", 3],
+  ]);
 });
 
 test("a threshold is an event when it is crossed and when it is no more, and raised in between", () => {
@@ -101,15 +148,37 @@ test("a threshold is an event when it is crossed and when it is no more, and rai
   assert.deepEqual(raised(), ["above 2"]);
   store.apply(change(7, figure("~", "", 1), crossing("-", "", "above 2", 1)), NOW);
   assert.deepEqual(raised(), []);
-  assert.deepEqual(store.events.map(({ sign, threshold, value }) => [sign, threshold, value]), [[1, "above 2", 3], [-1, "above 2", 1]]);
+  assert.deepEqual(
+    store.events.map(({ sign, threshold, value }) => [sign, threshold, value]),
+    [
+      [1, "above 2", 3],
+      [-1, "above 2", 1],
+    ],
+  );
 });
 
 test("a later snapshot keeps the points, and tells of the thresholds that were crossed meanwhile", () => {
-  const store = opened(COUNT, snapshot(7, figure("+", "", 1)), snapshot(7, figure("+", "", 3), crossing("+", "", "above 2", 3)));
-  assert.deepEqual(store.figures.get(7).groups.get("").points.map(([, value]) => value), [1, 3]);
-  assert.deepEqual(store.events.map(({ sign, threshold }) => [sign, threshold]), [[1, "above 2"]]);
+  const store = opened(
+    COUNT,
+    snapshot(7, figure("+", "", 1)),
+    snapshot(7, figure("+", "", 3), crossing("+", "", "above 2", 3)),
+  );
+  assert.deepEqual(
+    store.figures
+      .get(7)
+      .groups.get("")
+      .points.map(([, value]) => value),
+    [1, 3],
+  );
+  assert.deepEqual(
+    store.events.map(({ sign, threshold }) => [sign, threshold]),
+    [[1, "above 2"]],
+  );
   store.apply(snapshot(7, figure("+", "", 1)), NOW);
-  assert.deepEqual(store.events.map(({ sign }) => sign), [1, -1]);
+  assert.deepEqual(
+    store.events.map(({ sign }) => sign),
+    [1, -1],
+  );
 });
 
 test("points are those of the last minutes, and one before says what held when these began", () => {
@@ -117,7 +186,10 @@ test("points are those of the last minutes, and one before says what held when t
   const points = () => store.figures.get(7).groups.get("").points;
   store.apply(change(7, figure("~", "", 2)), NOW + 1000);
   store.apply(change(7, figure("~", "", 3)), NOW + 1000 + KEPT_MS);
-  assert.deepEqual(points().map(([, value]) => value), [2, 3]);
+  assert.deepEqual(
+    points().map(([, value]) => value),
+    [2, 3],
+  );
   for (let i = 0; i < 2 * POINTS_KEPT; i++) store.apply(change(7, figure("~", "", i)), NOW + KEPT_MS + 2000 + i);
   assert.equal(points().length, POINTS_KEPT);
 });
@@ -132,18 +204,29 @@ test("an edit from objects to figures and back forgets what was of the other kin
 });
 
 function roles(...regions) {
-  return { type: "query.roles", query: 7, regions: regions.map(([region, sent]) => ({ region, sent, last_s: 1, participates: true })) };
+  return {
+    type: "query.roles",
+    query: 7,
+    regions: regions.map(([region, sent]) => ({ region, sent, last_s: 1, participates: true })),
+  };
 }
 
 test("tuples are counted since the page was opened, whatever the connection", () => {
   const store = opened(AROUND, roles([0, 5], [1, 7]));
   const sent = () => store.roles.get(7).regions.map(({ region, sent, participates }) => [region, sent, participates]);
   store.apply(roles([0, 6], [1, 7]), NOW);
-  assert.deepEqual(sent(), [[0, 6, true], [1, 7, true]]);
+  assert.deepEqual(sent(), [
+    [0, 6, true],
+    [1, 7, true],
+  ]);
   store.apply(hello(SHIPS), NOW);
   store.apply(roles([1, 2], [3, 1]), NOW);
   store.apply(roles([1, 3], [3, 1]), NOW);
-  assert.deepEqual(sent(), [[0, 6, false], [1, 10, true], [3, 1, true]]);
+  assert.deepEqual(sent(), [
+    [0, 6, false],
+    [1, 10, true],
+    [3, 1, true],
+  ]);
 });
 
 test("a query says what has become of its focal object", () => {
@@ -154,7 +237,10 @@ test("a query says what has become of its focal object", () => {
   assert.equal(note(), "");
   assert.equal(note(1_200_000), "MS Anna is silent: its last report was 20 min ago.");
   store.apply(change(7, placed(24, 60, { reason: "expired" })), NOW);
-  assert.equal(note(120_000), "MS Anna is lost: its last report was 2 min ago. The answer is empty until it reports again.");
+  assert.equal(
+    note(120_000),
+    "MS Anna is lost: its last report was 2 min ago. The answer is empty until it reports again.",
+  );
 });
 
 test("thresholds are called as the engine calls them", () => {

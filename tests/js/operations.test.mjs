@@ -13,15 +13,24 @@ test("a rate is the growth per second, and unknown at the start, at a restart an
 
 test("the time of a stage is divided by the batches, of which there may be none", () => {
   const past = [entry(0, 0, 0), entry(5, 10, 20), entry(10, 10, 20)];
-  assert.deepEqual(ratios(past, count, (told) => told.batches), [null, 0.5, null]);
+  assert.deepEqual(
+    ratios(past, count, (told) => told.batches),
+    [null, 0.5, null],
+  );
 });
 
 test("no line crosses a gap", () => {
-  assert.deepEqual(withGaps(times([entry(0), entry(5), entry(90)]), [[1, 2, 3]]), [[0, 5, 89.999, 90], [1, 2, null, 3]]);
+  assert.deepEqual(withGaps(times([entry(0), entry(5), entry(90)]), [[1, 2, 3]]), [
+    [0, 5, 89.999, 90],
+    [1, 2, null, 3],
+  ]);
 });
 
 test("the past grows by what is new, and ends after an hour", () => {
-  assert.deepEqual(extended([entry(0), entry(5)], [entry(5), entry(10)]).map(({ at_us }) => at_us / 1e6), [0, 5, 10]);
+  assert.deepEqual(
+    extended([entry(0), entry(5)], [entry(5), entry(10)]).map(({ at_us }) => at_us / 1e6),
+    [0, 5, 10],
+  );
   assert.deepEqual(extended([entry(0)], [entry(3601)]).length, 1);
 });
 

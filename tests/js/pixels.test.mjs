@@ -20,7 +20,12 @@ test("only pixels that can be seen are kept", () => {
 });
 
 test("what lies beyond the frame is left out, and never wraps to the other side", () => {
-  for (const [left, top, expected] of [[-1, 0, [RED, 0, 0, 0]], [1, 0, [0, RED, 0, 0]], [0, -1, [0, 0, 0, 0]], [0, 2, [0, 0, 0, 0]]]) {
+  for (const [left, top, expected] of [
+    [-1, 0, [RED, 0, 0, 0]],
+    [1, 0, [0, RED, 0, 0]],
+    [0, -1, [0, 0, 0, 0]],
+    [0, 2, [0, 0, 0, 0]],
+  ]) {
     const out = frame(2, 2);
     blit(out, image(2, 1, RED, RED), left, top);
     assert.deepEqual([...out.pixels], expected);

@@ -34,7 +34,12 @@ class Server {
     const rest = all.filter((query) => !after || before(after, query));
     const page = rest.slice(0, limit);
     const { mine, query } = page.at(-1) ?? {};
-    const listed = { type: "query.listed", queries: page, total: all.length, next: rest.length > limit ? { mine, query } : null };
+    const listed = {
+      type: "query.listed",
+      queries: page,
+      total: all.length,
+      next: rest.length > limit ? { mine, query } : null,
+    };
     this.store.apply(listed, NOW);
     return listed;
   }
@@ -53,7 +58,10 @@ const to = (n, from = 1) => Array.from({ length: n - from + 1 }, (_, i) => from 
 
 test("a small list comes whole with one request", async () => {
   const { pages, asked, ...rest } = await new Server([5, 7], [1, 2, 9]).open();
-  assert.deepEqual(pages.listed().map(({ query }) => query), [1, 2, 5, 7, 9]);
+  assert.deepEqual(
+    pages.listed().map(({ query }) => query),
+    [1, 2, 5, 7, 9],
+  );
   assert.deepEqual([pages.few, pages.more, pages.count(), asked.length, rest.errors], [true, false, 5, 1, []]);
 });
 
@@ -118,7 +126,10 @@ test("a new connection lists as far as before, with the search, and forgets what
   await pages.reload();
   assert.deepEqual(server.listed, [125, 225, ...to(259, 250)]);
   await pages.find("");
-  assert.deepEqual(server.listed, to(202).filter((n) => ![3, 25].includes(n)));
+  assert.deepEqual(
+    server.listed,
+    to(202).filter((n) => ![3, 25].includes(n)),
+  );
   assert.equal(pages.count(), 298);
 });
 
@@ -164,6 +175,12 @@ test("while the list is not whole it is counted again after changes, many change
 
 test("of an order of positions, own queries come first and the end is last", async () => {
   const { upTo } = await import("../../static/js/query-pages.js");
-  const order = [{ mine: true, query: 1 }, { mine: true, query: 9 }, { mine: false, query: 2 }, { mine: false, query: 3 }, null];
+  const order = [
+    { mine: true, query: 1 },
+    { mine: true, query: 9 },
+    { mine: false, query: 2 },
+    { mine: false, query: 3 },
+    null,
+  ];
   order.forEach((a, i) => order.forEach((b, j) => assert.equal(upTo(a, b), i <= j)));
 });

@@ -17,7 +17,13 @@ test("the page follows the regions while it shows them, also over a new connecti
   const sent = [];
   const store = createStore();
   const socket = { open: true, send: (message) => message.type.startsWith("regions") && sent.push(message) };
-  const subscriptions = new Subscriptions({ store, socket, bounds: () => ({ west: 0, south: 0, east: 1, north: 1 }), shown: () => true, wanted: () => true });
+  const subscriptions = new Subscriptions({
+    store,
+    socket,
+    bounds: () => ({ west: 0, south: 0, east: 1, north: 1 }),
+    shown: () => true,
+    wanted: () => true,
+  });
   const greet = () => {
     subscriptions.reset();
     store.apply(hello(SHIPS), NOW);

@@ -20,10 +20,22 @@ const VIEW = { type: "view.status", views: { ships: 2 ** 40 } };
 function picture(store) {
   const { objects } = store;
   const slots = Array.from({ length: objects.size }, (_, slot) => slot).filter((slot) => objects.alive[slot]);
-  const shown = slots.map((slot) => [objects.streams[slot], objects.keys[slot], objects.lon[slot], objects.colour[slot], [...objects.queries[slot]].sort()]);
+  const shown = slots.map((slot) => [
+    objects.streams[slot],
+    objects.keys[slot],
+    objects.lon[slot],
+    objects.colour[slot],
+    [...objects.queries[slot]].sort(),
+  ]);
   const events = store.events.map(({ number, query, key, sign, reason }) => [number, query, key, sign, reason]);
   const counts = [...store.queries.keys()].map((query) => [query, store.count(query), store.heldOf(query)]);
-  return { shown: shown.sort((a, b) => (a[1] < b[1] ? -1 : 1)), events, counts, unread: store.unread, views: [...store.views] };
+  return {
+    shown: shown.sort((a, b) => (a[1] < b[1] ? -1 : 1)),
+    events,
+    counts,
+    unread: store.unread,
+    views: [...store.views],
+  };
 }
 
 const BEFORE = [
@@ -94,7 +106,10 @@ const inside = (lon) => lon >= 5 && lon <= 15;
 
 function shownAt(told, ms) {
   const last = new Map(told.filter(([at]) => at <= ms).map(([at, key, lon]) => [key, [at, lon]]));
-  return [...last].filter(([, [at, lon]]) => inside(lon) && ms - at <= LIFE_MS).map(([key, [, lon]]) => `${key} at ${lon}`).sort();
+  return [...last]
+    .filter(([, [at, lon]]) => inside(lon) && ms - at <= LIFE_MS)
+    .map(([key, [, lon]]) => `${key} at ${lon}`)
+    .sort();
 }
 
 /** Answers questions for pages of elements as the server does, at most some rows in each. */
@@ -105,7 +120,9 @@ function server(told, mostRows) {
     elements(stream, area, { fromMs, toMs }, { scene, stepMs }) {
       asked.push([fromMs, toMs, scene, stepMs]);
       const known = new Map(told.filter(([at]) => at <= fromMs).map((one) => [one[1], one]));
-      const begin = scene ? [...known.values()].filter(([at, , lon]) => inside(lon) && fromMs - at <= LIFE_MS).sort((a, b) => a[0] - b[0]) : [];
+      const begin = scene
+        ? [...known.values()].filter(([at, , lon]) => inside(lon) && fromMs - at <= LIFE_MS).sort((a, b) => a[0] - b[0])
+        : [];
       const changes = [];
       for (const one of told.filter(([at]) => at > fromMs && at <= toMs)) {
         const was = known.get(one[1]);
@@ -115,7 +132,9 @@ function server(told, mostRows) {
       }
       const untilMs = changes.length > mostRows ? changes[mostRows][0] - 0.001 : toMs;
       const rows = [...begin.map((one) => [...one, 1]), ...changes.slice(0, mostRows)];
-      const columns = columnsOf(rows.map(([at, key, lon, sign]) => ({ ...row(sign > 0 ? "+" : "-", key, lon, 0), time_us: at * 1000 })));
+      const columns = columnsOf(
+        rows.map(([at, key, lon, sign]) => ({ ...row(sign > 0 ? "+" : "-", key, lon, 0), time_us: at * 1000 })),
+      );
       columns.atMs = Float64Array.from(rows, ([at]) => at);
       return Promise.resolve({ fromMs, untilMs, scene: begin.length, life_us: LIFE_MS * 1000, rows: columns });
     },
@@ -133,9 +152,21 @@ async function playing(told, { mostRows = 40, queries = [], ask = null } = {}) {
   const api = server(told, mostRows);
   const time = { ms: 0 };
   const errors = [];
-  const answers = new AnswerTrack({ clock, queries: () => queries, revisions: () => [], ask, onTold: () => {}, onRefused: () => {}, onError: (text) => errors.push(text) });
+  const answers = new AnswerTrack({
+    clock,
+    queries: () => queries,
+    revisions: () => [],
+    ask,
+    onTold: () => {},
+    onRefused: () => {},
+    onError: (text) => errors.push(text),
+  });
   const player = new Player({
-    store, stage, clock, api, answers,
+    store,
+    stage,
+    clock,
+    api,
+    answers,
     bounds: () => ({ west: 5, south: -1, east: 15, north: 1 }),
     streams: () => ["ships"],
     lifeMs: () => LIFE_MS,
@@ -151,7 +182,10 @@ async function playing(told, { mostRows = 40, queries = [], ask = null } = {}) {
     }
   };
   await wait();
-  const scene = () => [...(store.objects.byStream.get("ships") ?? [])].map(([key, slot]) => `${key} at ${store.objects.lon[slot]}`).sort();
+  const scene = () =>
+    [...(store.objects.byStream.get("ships") ?? [])]
+      .map(([key, slot]) => `${key} at ${store.objects.lon[slot]}`)
+      .sort();
   return { player, clock, api, time, errors, scene, wait, store };
 }
 
@@ -233,7 +267,18 @@ function page(fromMs, untilMs, begins, ...told) {
 }
 
 test("a page of answers is a snapshot of each query, then changes at their times", () => {
-  const told = messagesOf(page(1000, 5000, true, [1000, 2, "+", "a"], [1000, 2, "+", "b"], [2000, 1, "+", "a"], [2000, 2, "-", "a"], [3000, 2, "+", "a"]));
+  const told = messagesOf(
+    page(
+      1000,
+      5000,
+      true,
+      [1000, 2, "+", "a"],
+      [1000, 2, "+", "b"],
+      [2000, 1, "+", "a"],
+      [2000, 2, "-", "a"],
+      [3000, 2, "+", "a"],
+    ),
+  );
   const said = told.map(([at, { type, query, rows }]) => [at, type, query, rows.keys.join("")]);
   assert.deepEqual(said, [
     [1000, "answer.snapshot", 1, ""],
@@ -246,7 +291,10 @@ test("a page of answers is a snapshot of each query, then changes at their times
 
 test("pages of answers follow each other, and a way back tells all from the beginning", async () => {
   const clock = new ReplayClock({ fromMs: 0, toMs: 10_000, atMs: 2000 });
-  const pages = [page(0, 3000, true, [0, 1, "+", "a"], [2000, 1, "-", "a"]), page(3000, 10_000, false, [4000, 1, "+", "b"], [9000, 1, "-", "b"])];
+  const pages = [
+    page(0, 3000, true, [0, 1, "+", "a"], [2000, 1, "-", "a"]),
+    page(3000, 10_000, false, [4000, 1, "+", "b"], [9000, 1, "-", "b"]),
+  ];
   const asked = [];
   const revisions = [1, 1];
   const track = new AnswerTrack({
@@ -273,7 +321,10 @@ test("pages of answers follow each other, and a way back tells all from the begi
   await settled();
   assert.deepEqual(keys(track.advance(9000)), ["1b", "-1b"]);
   assert.deepEqual(keys(track.seek(4000)), ["1a", "", "-1a", "1b"]);
-  assert.deepEqual(asked, [[[1, 2], 0], [[1, 2], 3000]]);
+  assert.deepEqual(asked, [
+    [[1, 2], 0],
+    [[1, 2], 3000],
+  ]);
   assert.equal(track.follow(), false);
   revisions[1] = 2;
   assert.deepEqual([track.follow(), track.knows(2000)], [true, false], "a query was edited");
@@ -289,7 +340,15 @@ test("pages of answers that were told are forgotten if there are too many, and a
     asked.push(fromMs);
     return Promise.resolve(page(fromMs, fromMs + 1000, asked.length === 1, [fromMs + 500, 1, "+", `a${fromMs}`]));
   };
-  const track = new AnswerTrack({ clock, queries: () => [1], revisions: () => [1], ask, onTold: () => {}, onRefused: () => {}, onError: assert.fail });
+  const track = new AnswerTrack({
+    clock,
+    queries: () => [1],
+    revisions: () => [1],
+    ask,
+    onTold: () => {},
+    onRefused: () => {},
+    onError: assert.fail,
+  });
   track.follow();
   track.readAhead(0, 90_000);
   await settled();
@@ -308,7 +367,15 @@ test("pages of answers that were told are forgotten if there are too many, and a
 test("answers that cannot be told do not keep the replay from going on", async () => {
   const clock = new ReplayClock({ fromMs: 0, toMs: 10_000, atMs: 2000 });
   const errors = [];
-  const track = new AnswerTrack({ clock, queries: () => [1], revisions: () => [1], ask: () => Promise.reject(new Error("too many")), onTold: () => {}, onRefused: () => {}, onError: (text) => errors.push(text) });
+  const track = new AnswerTrack({
+    clock,
+    queries: () => [1],
+    revisions: () => [1],
+    ask: () => Promise.reject(new Error("too many")),
+    onTold: () => {},
+    onRefused: () => {},
+    onError: (text) => errors.push(text),
+  });
   track.follow();
   track.readAhead(2000, 10_000);
   await settled();
@@ -337,6 +404,10 @@ test("ticks lie where their events are, and the nearest one is found", () => {
   ]);
   assert.equal(eventAt(events, 97, span, 100, 5).timeMs, 990);
   assert.equal(eventAt(events, 80, span, 100, 5), undefined);
-  const streams = [{ first_us: null, last_us: null }, { first_us: 250_000, last_us: 2_000_000 }, { first_us: 3e6, last_us: 4e6 }];
+  const streams = [
+    { first_us: null, last_us: null },
+    { first_us: 250_000, last_us: 2_000_000 },
+    { first_us: 3e6, last_us: 4e6 },
+  ];
   assert.deepEqual(storedParts(streams, span), [[0.25, 1]]);
 });

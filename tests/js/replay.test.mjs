@@ -53,7 +53,10 @@ test("a time outside of the span is the nearest end, and speeds have a first and
   assert.equal(one.speed, 1);
   for (let i = 0; i < 20; i++) one.shift(1);
   assert.equal(one.speed, 3600);
-  assert.deepEqual([1, 10, 60, 600, 3600].filter((speed) => !SPEEDS.includes(speed)), []);
+  assert.deepEqual(
+    [1, 10, 60, 600, 3600].filter((speed) => !SPEEDS.includes(speed)),
+    [],
+  );
   one.within(40_000, 60_000);
   assert.equal(one.atMs, 40_000);
 });
@@ -85,12 +88,20 @@ function story(seed, cuts) {
     else inside.delete(key);
   }
   const ends = [...cuts, 60_000];
-  return { rows, pages: ends.map((end, i) => page(ends[i - 1] ?? 0, end, 0, ...rows.filter(([at]) => at > (ends[i - 1] ?? 0) && at <= end))) };
+  return {
+    rows,
+    pages: ends.map((end, i) =>
+      page(ends[i - 1] ?? 0, end, 0, ...rows.filter(([at]) => at > (ends[i - 1] ?? 0) && at <= end)),
+    ),
+  };
 }
 
 function shownAt(rows, ms) {
   const last = new Map(rows.filter(([at]) => at <= ms).map(([at, sign, key]) => [key, [at, sign]]));
-  return [...last].filter(([, [at, sign]]) => sign > 0 && ms - at <= LIFE_MS).map(([key, [at]]) => `${key}@${at}`).sort();
+  return [...last]
+    .filter(([, [at, sign]]) => sign > 0 && ms - at <= LIFE_MS)
+    .map(([key, [at]]) => `${key}@${at}`)
+    .sort();
 }
 
 function scene(rows) {
@@ -107,7 +118,8 @@ test("the scene at a time is that of brute force, wherever pages are cut", () =>
   for (const cuts of [[], [20_000], [1050, 9000, 9001, 30_000]]) {
     const told = story(7, cuts);
     const buffer = filled(told);
-    for (let ms = 0; ms < 60_000; ms += 730) assert.deepEqual(scene(buffer.seek(ms)), shownAt(told.rows, ms), `${cuts} at ${ms}`);
+    for (let ms = 0; ms < 60_000; ms += 730)
+      assert.deepEqual(scene(buffer.seek(ms)), shownAt(told.rows, ms), `${cuts} at ${ms}`);
   }
 });
 
@@ -120,7 +132,11 @@ test("what changes leads from any scene to the next, at any speed", () => {
       const rows = buffer.advance(ms);
       assert.equal(new Set(rows.keys).size, rows.length, "an object changes once a step");
       rows.keys.forEach((key, i) => (rows.sign[i] < 0 ? shown.delete(key) : shown.set(key, rows.atMs[i])));
-      assert.deepEqual([...shown].map(([key, at]) => `${key}@${at}`).sort(), shownAt(told.rows, ms), `by ${step} at ${ms}`);
+      assert.deepEqual(
+        [...shown].map(([key, at]) => `${key}@${at}`).sort(),
+        shownAt(told.rows, ms),
+        `by ${step} at ${ms}`,
+      );
     }
   }
 });

@@ -11,7 +11,16 @@ const nameOf = (number) => NAMES[number];
 const FIELDS = fieldsOfRule({ stream: "ships", when: { query: 7 } });
 
 test("fields become a plan, and the plan the same fields", () => {
-  const fields = { ...FIELDS, also: 9, unless: 8, until: 9, forMin: 5, rearmMin: 10, scheduled: true, timeZone: "Europe/Berlin" };
+  const fields = {
+    ...FIELDS,
+    also: 9,
+    unless: 8,
+    until: 9,
+    forMin: 5,
+    rearmMin: 10,
+    scheduled: true,
+    timeZone: "Europe/Berlin",
+  };
   const plan = planOfRule(fields);
   assert.deepEqual(plan.when, { all: [{ query: 7 }, { query: 9 }, { not: { query: 8 } }] });
   assert.deepEqual([plan.for_s, plan.rearm_s, plan.until], [300, 600, { query: 9 }]);
@@ -21,17 +30,34 @@ test("fields become a plan, and the plan the same fields", () => {
 
 test("a rule that counts has neither a duration nor another end", () => {
   const plan = planOfRule({ ...FIELDS, often: true, moreThan: 5, withinMin: 10, until: 9, forMin: 3 });
-  assert.deepEqual(plan, { stream: "ships", kind: "rule", when: { query: 7 }, rate: { more_than: 5, within_s: 600 }, rearm_s: 0 });
+  assert.deepEqual(plan, {
+    stream: "ships",
+    kind: "rule",
+    when: { query: 7 },
+    rate: { more_than: 5, within_s: 600 },
+    rearm_s: 0,
+  });
 });
 
 test("what the fields cannot show is left to JSON", () => {
   assert.equal(fieldsOfRule({ stream: "ships", when: { any: [{ query: 7 }, { query: 8 }] } }), null);
-  assert.equal(fieldsOfRule({ stream: "ships", when: { all: [{ query: 7 }, { not: { any: [{ query: 8 }] } }] } }), null);
+  assert.equal(
+    fieldsOfRule({ stream: "ships", when: { all: [{ query: 7 }, { not: { any: [{ query: 8 }] } }] } }),
+    null,
+  );
 });
 
 test("each field says what is wrong with it", () => {
   assert.deepEqual(errorsOfRule("a rule", { ...FIELDS, forMin: 5 }), {});
-  const wrong = errorsOfRule("", { ...FIELDS, often: true, moreThan: 0.5, withinMin: 10, rearmMin: NaN, scheduled: true, days: [] });
+  const wrong = errorsOfRule("", {
+    ...FIELDS,
+    often: true,
+    moreThan: 0.5,
+    withinMin: 10,
+    rearmMin: NaN,
+    scheduled: true,
+    days: [],
+  });
   assert.deepEqual(Object.keys(wrong), ["name", "moreThan", "rearmMin", "days"]);
 });
 
@@ -41,10 +67,29 @@ test("a rule in words", () => {
     ruleSentences(plan, nameOf),
     "An alarm begins when an object has been in Harbour and not in Ferries for 5 min without a break. It lasts until the object is no longer so. Then the same object has no other alarm for 10 min.",
   );
-  const often = planOfRule({ ...FIELDS, often: true, moreThan: 5, withinMin: 10, scheduled: true, days: ["mon"], from: "22:00", to: "06:00", timeZone: "UTC" });
-  assert.match(ruleSentences(often, nameOf), /more than 5 times within 10 min.*on Monday from 22:00 to 06:00 of the next day \(UTC\)/);
-  assert.equal(planText(plan, (source, number) => nameOf(number)), "alarm if in Harbour and not in Ferries for 5 min");
-  assert.equal(conditionText({ any: [{ query: 7 }, { all: [{ query: 8 }, { not: { query: 9 } }] }] }, nameOf), "in Harbour or (in Ferries and not in Approach)");
+  const often = planOfRule({
+    ...FIELDS,
+    often: true,
+    moreThan: 5,
+    withinMin: 10,
+    scheduled: true,
+    days: ["mon"],
+    from: "22:00",
+    to: "06:00",
+    timeZone: "UTC",
+  });
+  assert.match(
+    ruleSentences(often, nameOf),
+    /more than 5 times within 10 min.*on Monday from 22:00 to 06:00 of the next day \(UTC\)/,
+  );
+  assert.equal(
+    planText(plan, (source, number) => nameOf(number)),
+    "alarm if in Harbour and not in Ferries for 5 min",
+  );
+  assert.equal(
+    conditionText({ any: [{ query: 7 }, { all: [{ query: 8 }, { not: { query: 9 } }] }] }, nameOf),
+    "in Harbour or (in Ferries and not in Approach)",
+  );
   assert.deepEqual([90, 120, 7200].map(duration), ["90 s", "2 min", "2 h"]);
 });
 
@@ -53,10 +98,16 @@ test("a rule about the whole answer", () => {
   const plan = planOfRule(fields);
   assert.deepEqual([plan.when, plan.for_s], [{ count: { query: 7, below: 1 } }, 600]);
   assert.deepEqual(fieldsOfRule(plan), fields);
-  assert.equal(ruleSentences(plan, nameOf), "An alarm begins when there has been nothing in Harbour for 10 min without a break. It lasts until that is no longer so.");
+  assert.equal(
+    ruleSentences(plan, nameOf),
+    "An alarm begins when there has been nothing in Harbour for 10 min without a break. It lasts until that is no longer so.",
+  );
   const more = planOfRule({ ...fields, limit: "more" });
   assert.deepEqual(fieldsOfRule(more), { ...fields, limit: "more" });
-  assert.equal(planText(more, (source, number) => nameOf(number)), "alarm if more than 20 in Harbour for 10 min");
+  assert.equal(
+    planText(more, (source, number) => nameOf(number)),
+    "alarm if more than 20 in Harbour for 10 min",
+  );
   assert.deepEqual(Object.keys(errorsOfRule("a rule", { ...fields, limit: "fewer", objects: 1.5 })), ["objects"]);
 });
 
@@ -69,10 +120,19 @@ test("minutes become seconds without the errors of binary fractions", () => {
 test("a rule about the value of an aggregate", () => {
   const fields = { ...FIELDS, valued: true, side: "below", bound: 1, group: "tanker", forMin: 10 };
   const plan = planOfRule(fields);
-  assert.deepEqual([plan.when, plan.for_s, plan.until], [{ value: { query: 7, group: "tanker", below: 1 } }, 600, undefined]);
+  assert.deepEqual(
+    [plan.when, plan.for_s, plan.until],
+    [{ value: { query: 7, group: "tanker", below: 1 } }, 600, undefined],
+  );
   assert.deepEqual(fieldsOfRule(plan), { ...fields, whole: false });
-  assert.equal(ruleSentences(plan, nameOf), "An alarm begins when it has been so for 10 min without a break: Harbour for tanker below 1. It lasts until that is no longer so.");
-  assert.equal(planText(plan, (source, number) => nameOf(number)), "alarm if Harbour for tanker below 1 for 10 min");
+  assert.equal(
+    ruleSentences(plan, nameOf),
+    "An alarm begins when it has been so for 10 min without a break: Harbour for tanker below 1. It lasts until that is no longer so.",
+  );
+  assert.equal(
+    planText(plan, (source, number) => nameOf(number)),
+    "alarm if Harbour for tanker below 1 for 10 min",
+  );
   assert.deepEqual(Object.keys(errorsOfRule("a rule", { ...fields, bound: NaN })), ["bound"]);
   assert.deepEqual(Object.keys(errorsOfRule("a rule", { ...fields, grouped: true, group: "" })), ["bound"]);
 });
@@ -100,7 +160,10 @@ test("an alarm about numbers says what they were", () => {
   assert.equal(alarmText(plan, { value: 0.8123 }, nameOf), "Harbour: 0.812, below 1 for 10 min");
   const count = planOfRule({ ...FIELDS, whole: true, limit: "more", objects: 20, forMin: 0 });
   assert.equal(alarmText(count, { count: 23 }, nameOf), "Harbour: 23 objects, above 20");
-  assert.equal(alarmText({ when: { all: [] } }, { "count of 7": 2, "value of 8 (tanker)": 0.5 }, nameOf), "Harbour: 2, Ferries (tanker): 0.5");
+  assert.equal(
+    alarmText({ when: { all: [] } }, { "count of 7": 2, "value of 8 (tanker)": 0.5 }, nameOf),
+    "Harbour: 2, Ferries (tanker): 0.5",
+  );
   assert.equal(alarmText(plan, { value: null }, nameOf), "");
   assert.equal(alarmText(plan, {}, nameOf), "");
 });

@@ -6,12 +6,20 @@ import { change, hello, NOW, row, SHIPS, snapshot, status } from "./helpers.mjs"
 
 function opened(...messages) {
   const store = createStore();
-  for (const message of [hello(SHIPS), status(7, { space: "earth" }), status(8, { space: "earth" }), ...messages]) store.apply(message, NOW);
+  for (const message of [hello(SHIPS), status(7, { space: "earth" }), status(8, { space: "earth" }), ...messages])
+    store.apply(message, NOW);
   return store;
 }
 
 const at = (message, batch, epoch = "e") => ({ ...message, epoch, batch });
-const held = (batch, without = [], more = {}) => ({ type: "answer.held", space: "earth", epoch: "e", batch, without, ...more });
+const held = (batch, without = [], more = {}) => ({
+  type: "answer.held",
+  space: "earth",
+  epoch: "e",
+  batch,
+  without,
+  ...more,
+});
 
 test("an answer is held up to its last message, or as the server says", () => {
   const store = opened(at(snapshot(7), 4), at(change(7, row("+", "a", 1, 1)), 6));

@@ -7,8 +7,17 @@ import { boxOf } from "../../static/js/plan.js";
 import { createStore } from "../../static/js/store.js";
 import { change, hello, NOW, row, SHIPS, snapshot, status } from "./helpers.mjs";
 
-const PLAN = { stream: "ships", kind: "sketch", ask: [{ question: "mean", features: ["speed_mps"] }], area: { lo: [0, 0], hi: [1, 1] }, once: false };
-const said = (sign, value) => row(sign, "1 mean speed_mps", null, null, { properties: { question: "mean", answers: [{ of: "speed_mps", value, low: value, high: value }] } });
+const PLAN = {
+  stream: "ships",
+  kind: "sketch",
+  ask: [{ question: "mean", features: ["speed_mps"] }],
+  area: { lo: [0, 0], hi: [1, 1] },
+  once: false,
+};
+const said = (sign, value) =>
+  row(sign, "1 mean speed_mps", null, null, {
+    properties: { question: "mean", answers: [{ of: "speed_mps", value, low: value, high: value }] },
+  });
 
 class FakeSocket {
   sent = [];
@@ -139,7 +148,8 @@ test("what the server refuses is told, and the question is over", async () => {
 
 test("a saved query of a sketch keeps documents, and puts no objects on the map", () => {
   const store = createStore();
-  for (const message of [hello(SHIPS), status(9, { plan: PLAN }), snapshot(9, said("+", 5)), change(9, said("~", 6))]) store.apply(message, NOW);
+  for (const message of [hello(SHIPS), status(9, { plan: PLAN }), snapshot(9, said("+", 5)), change(9, said("~", 6))])
+    store.apply(message, NOW);
   assert.equal(store.sketched.get(9)[0].answers[0].value, 6);
   assert.equal(store.objects.live, 0);
   assert.equal(store.answered(9), true);
@@ -151,14 +161,37 @@ test("a saved query of a sketch keeps documents, and puts no objects on the map"
 test("a query of a sketch is told in words", () => {
   assert.equal(sketchText(PLAN), "mean of speed in an area");
   const plan = {
-    ask: [{ question: "select", features: ["temp"] }, { question: "series", features: ["temp"], every: "month" }, { question: "count" }],
-    polygon: [[0, 0], [1, 0], [0, 1]],
-    time: { ranges: [{ from: "2013-03-01T00:00:00Z", to: "2014-03-01T06:00:00Z" }], daily: { from: "14:00", to: "16:00" } },
+    ask: [
+      { question: "select", features: ["temp"] },
+      { question: "series", features: ["temp"], every: "month" },
+      { question: "count" },
+    ],
+    polygon: [
+      [0, 0],
+      [1, 0],
+      [0, 1],
+    ],
+    time: {
+      ranges: [{ from: "2013-03-01T00:00:00Z", to: "2014-03-01T06:00:00Z" }],
+      daily: { from: "14:00", to: "16:00" },
+    },
   };
-  assert.equal(sketchText(plan), "statistics of temp, course of temp by month, count of elements in a polygon, from 2013-03-01 until 2014-03-01 06:00, from 14:00 to 16:00 daily");
+  assert.equal(
+    sketchText(plan),
+    "statistics of temp, course of temp by month, count of elements in a polygon, from 2013-03-01 until 2014-03-01 06:00, from 14:00 to 16:00 daily",
+  );
   assert.equal(sketchText({ ...PLAN, time: { last_s: 7200 } }), "mean of speed in an area, in the last 2 h");
 });
 
 test("a polygon lies in a box, to which the map can fly", () => {
-  assert.deepEqual(boxOf({ polygon: [[3, 1], [5, 2], [4, 7]] }), { lo: [3, 1], hi: [5, 7] });
+  assert.deepEqual(
+    boxOf({
+      polygon: [
+        [3, 1],
+        [5, 2],
+        [4, 7],
+      ],
+    }),
+    { lo: [3, 1], hi: [5, 7] },
+  );
 });

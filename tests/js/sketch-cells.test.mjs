@@ -26,7 +26,10 @@ test("the density gives way to the objects as its finest cells become large", ()
 test("counts of many orders of magnitude are coloured by their logarithm, with powers of ten in the legend", () => {
   const scale = scaleOf([1, 10, 100, 1000], true);
   assert.deepEqual([1, 10, 1000].map(scale.share), [0, 1 / 3, 1]);
-  assert.deepEqual(scale.ticks.map(([, value]) => value), [1, 10, 100, 1000]);
+  assert.deepEqual(
+    scale.ticks.map(([, value]) => value),
+    [1, 10, 100, 1000],
+  );
   assert.equal(scaleOf([-5, 0, 5], false).share(0), 0.5);
   assert.equal(scaleOf([null], true), null);
   assert.equal(scaleOf([4, 4], true).share(4), 0.5);
@@ -40,8 +43,24 @@ test("one wild cell does not take the colours from all others", () => {
 
 // Four cells of 90 degrees around the world, one missing in the north.
 const CELLS = {
-  lo: [[-180, 0], [-90, 0], [0, 0], [90, 0], [-180, 45], [-90, 45], [0, 45]],
-  hi: [[-90, 45], [0, 45], [90, 45], [180, 45], [-90, 90], [0, 90], [90, 90]],
+  lo: [
+    [-180, 0],
+    [-90, 0],
+    [0, 0],
+    [90, 0],
+    [-180, 45],
+    [-90, 45],
+    [0, 45],
+  ],
+  hi: [
+    [-90, 45],
+    [0, 45],
+    [90, 45],
+    [180, 45],
+    [-90, 90],
+    [0, 90],
+    [90, 90],
+  ],
   value: [1, 2, 3, 4, 5, 6, 7],
 };
 
@@ -64,7 +83,10 @@ test("a contour lies where the values pass its level, in one line", () => {
   assert.deepEqual(levelsOf(grid.values), [5, 10, 15]);
   const [line, ...others] = linesAt(grid, 5);
   assert.deepEqual(others, []);
-  assert.deepEqual(line.sort(), [[0.5, 0], [0.5, 1]]);
+  assert.deepEqual(line.sort(), [
+    [0.5, 0],
+    [0.5, 1],
+  ]);
 });
 
 test("a contour around a hill is closed, and none is drawn beside a missing value", () => {
@@ -77,15 +99,26 @@ test("a contour around a hill is closed, and none is drawn beside a missing valu
 
 test("on a saddle the lines do not cross", () => {
   const lines = linesAt({ columns: 2, rows: 2, values: Float64Array.of(10, 0, 0, 10) }, 4);
-  assert.deepEqual(lines.map((line) => line.length), [2, 2]);
+  assert.deepEqual(
+    lines.map((line) => line.length),
+    [2, 2],
+  );
   const sides = lines.map((line) => new Set(line.map(([x, y]) => Math.sign(x - y))));
-  assert.deepEqual(sides.map(({ size }) => size), [1, 1], "each line keeps to one of the low corners");
+  assert.deepEqual(
+    sides.map(({ size }) => size),
+    [1, 1],
+    "each line keeps to one of the low corners",
+  );
 });
 
 test("every line of a field of waves is whole: its points are neighbours", () => {
   const columns = 40;
-  const values = Float64Array.from({ length: columns * 30 }, (_, i) => Math.sin((i % columns) / 3) + Math.cos(Math.floor(i / columns) / 4));
+  const values = Float64Array.from(
+    { length: columns * 30 },
+    (_, i) => Math.sin((i % columns) / 3) + Math.cos(Math.floor(i / columns) / 4),
+  );
   for (const line of linesAt({ columns, rows: 30, values }, 0.3)) {
-    for (let i = 1; i < line.length; i++) assert.ok(Math.hypot(line[i][0] - line[i - 1][0], line[i][1] - line[i - 1][1]) < 1.5);
+    for (let i = 1; i < line.length; i++)
+      assert.ok(Math.hypot(line[i][0] - line[i - 1][0], line[i][1] - line[i - 1][1]) < 1.5);
   }
 });

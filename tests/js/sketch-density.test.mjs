@@ -10,7 +10,21 @@ const SKETCH = { features: ["speed_mps"], cell_bits: 16, time_bin_us: HOUR_US };
 const SHIPS = { name: "ships", title: "Ships", icon: "ship", enabled: true, sketch: SKETCH };
 const WORLD = { west: -180, south: -80, east: 180, north: 80 };
 const BASIS = { elements: 9, leaves: 2, cut: 0, first_us: 0, last_us: 3 * HOUR_US };
-const CELLS = { cell: [1, 2], lo: [[0, 0], [2, 0]], hi: [[2, 2], [4, 2]], value: [1, 8], low: [1, 7], high: [1, 9], n: [1, 8] };
+const CELLS = {
+  cell: [1, 2],
+  lo: [
+    [0, 0],
+    [2, 0],
+  ],
+  hi: [
+    [2, 2],
+    [4, 2],
+  ],
+  value: [1, 8],
+  low: [1, 7],
+  high: [1, 9],
+  n: [1, 8],
+};
 const moved = () => new Promise((resolve) => setTimeout(resolve, 300)); // the page waits until the map rests
 
 /** A density on a map, with an asker that keeps the questions, and a layer and a legend that keep what they show. */
@@ -35,9 +49,24 @@ function shown({ zoom = 3, chosen = {}, streams = [SHIPS] } = {}) {
     say: (words) => told.says.push(words),
   });
   const layer = { show: (what) => (told.cells = what), hit: () => 1 };
-  const density = new Density(map, { store, asker, layer, createLegend, isDark: () => false, view: () => WORLD, chosen, onChoose: (next) => (told.chosen = next), onVeil: () => told.veils++ });
+  const density = new Density(map, {
+    store,
+    asker,
+    layer,
+    createLegend,
+    isDark: () => false,
+    view: () => WORLD,
+    chosen,
+    onChoose: (next) => (told.chosen = next),
+    onVeil: () => told.veils++,
+  });
   store.apply(hello(...streams), NOW);
-  const answer = (question) => question.on.answers([question.plan.ask[0].question === "cells" ? { cells: CELLS, level: 13, basis: BASIS, confidence: 0.95 } : { basis: BASIS }]);
+  const answer = (question) =>
+    question.on.answers([
+      question.plan.ask[0].question === "cells"
+        ? { cells: CELLS, level: 13, basis: BASIS, confidence: 0.95 }
+        : { basis: BASIS },
+    ]);
   const cells = () => questions.filter(({ plan }) => plan.ask[0].question === "cells");
   return { density, told, map, store, questions, answer, cells };
 }
@@ -47,13 +76,21 @@ test("nothing is asked until a density is chosen, and the choice is told", () =>
   assert.equal(questions.length, 0);
   density.choose({ stream: "ships" });
   assert.deepEqual(told.chosen, { stream: "ships", of: "count", contours: false });
-  assert.deepEqual(questions.map(({ plan }) => plan.ask[0].question), ["count", "cells"]);
+  assert.deepEqual(
+    questions.map(({ plan }) => plan.ask[0].question),
+    ["count", "cells"],
+  );
   assert.deepEqual(questions[1].plan.ask[0], { question: "cells", level: 13, statistic: "count" });
 });
 
 test("what was chosen before is shown as soon as its stream is known", () => {
   const { cells } = shown({ chosen: { stream: "ships", of: "mean:speed_mps" } });
-  assert.deepEqual(cells()[0].plan.ask[0], { question: "cells", level: 13, statistic: "mean", features: ["speed_mps"] });
+  assert.deepEqual(cells()[0].plan.ask[0], {
+    question: "cells",
+    level: 13,
+    statistic: "mean",
+    features: ["speed_mps"],
+  });
 });
 
 test("objects are hidden behind a density, faint where it fades, and as always where it is gone", () => {
@@ -72,12 +109,22 @@ test("a map that has moved is asked about anew; the cells before stay until the 
   answer(cells()[0]);
   told.listeners.moveend();
   await moved();
-  assert.deepEqual(cells().map(({ ended }) => ended), [false, false]);
+  assert.deepEqual(
+    cells().map(({ ended }) => ended),
+    [false, false],
+  );
   told.listeners.moveend();
   await moved();
-  assert.deepEqual(cells().map(({ ended }) => ended), [false, true, false], "an answer that nobody waits for is not asked for");
+  assert.deepEqual(
+    cells().map(({ ended }) => ended),
+    [false, true, false],
+    "an answer that nobody waits for is not asked for",
+  );
   answer(cells()[2]);
-  assert.deepEqual(cells().map(({ ended }) => ended), [true, true, false]);
+  assert.deepEqual(
+    cells().map(({ ended }) => ended),
+    [true, true, false],
+  );
 });
 
 test("the slider asks for a step of the times that the sketch has, whose cells hide the objects at every zoom", () => {
@@ -85,7 +132,9 @@ test("the slider asks for a step of the times that the sketch has, whose cells h
   answer(questions[0]);
   assert.deepEqual([told.legend.steps.length, told.legend.step, told.legend.at], [4, "hour", -1]);
   density.legend.on.onStep(2);
-  assert.deepEqual(cells().at(-1).plan.time, { ranges: [{ from: "1970-01-01T02:00:00.000Z", to: "1970-01-01T03:00:00.000Z" }] });
+  assert.deepEqual(cells().at(-1).plan.time, {
+    ranges: [{ from: "1970-01-01T02:00:00.000Z", to: "1970-01-01T03:00:00.000Z" }],
+  });
   answer(cells().at(-1));
   map.zoom = 9;
   assert.equal(density.veil("ships"), 2);
@@ -109,7 +158,15 @@ test("playing goes on with the next step once the one before is there", async ()
 test("a cell tells its value, its bounds and how many elements it has", () => {
   const { density, cells, answer } = shown({ chosen: { stream: "ships" } });
   answer(cells()[0]);
-  assert.deepEqual(density.hit({}), { title: "Ships", about: "a cell of 13 bits, all times", rows: [["count", "8"], ["Between", "7 and 9"], ["Elements", "8"]] });
+  assert.deepEqual(density.hit({}), {
+    title: "Ships",
+    about: "a cell of 13 bits, all times",
+    rows: [
+      ["count", "8"],
+      ["Between", "7 and 9"],
+      ["Elements", "8"],
+    ],
+  });
 });
 
 test("a density ends with its questions when it is switched off, and when its stream is no longer sketched", () => {

@@ -22,7 +22,10 @@ const FIELDS = {
 
 test("all that is shown of an area is one plan", () => {
   const plan = planFrom(FIELDS);
-  assert.deepEqual(plan.ask.map(({ question }) => question), ["select", "series", "histogram", "deciles", "correlation"]);
+  assert.deepEqual(
+    plan.ask.map(({ question }) => question),
+    ["select", "series", "histogram", "deciles", "correlation"],
+  );
   assert.deepEqual({ ...plan, ask: 0 }, { stream: "air", kind: "sketch", ask: 0, area: { lo: [1, 2], hi: [3, 4] } });
 });
 
@@ -59,15 +62,29 @@ test("what is missing is told at its field", () => {
 
 test("a chart has a readable number of steps", () => {
   const day = 86_400_000;
-  assert.deepEqual([day, 30 * day, 200 * day, 1460 * day, 9999 * day].map(everyFor), ["hour", "day", "week", "month", "year"]);
+  assert.deepEqual([day, 30 * day, 200 * day, 1460 * day, 9999 * day].map(everyFor), [
+    "hour",
+    "day",
+    "week",
+    "month",
+    "year",
+  ]);
 });
 
 const NOW = Date.UTC(2026, 0, 2);
 const stored = (lon, lat, time, properties) => ({ lo: [lon, lat], hi: [lon, lat], time, properties });
 
 test("the history is asked for the box and the span of a plan", () => {
-  const triangle = [[0, 0], [2, 0], [0, 2]];
-  const plan = { stream: "air", polygon: triangle, time: { ranges: [{ from: "2026-01-01T00:00:00Z", to: "2026-01-01T12:00:00Z" }] } };
+  const triangle = [
+    [0, 0],
+    [2, 0],
+    [0, 2],
+  ];
+  const plan = {
+    stream: "air",
+    polygon: triangle,
+    time: { ranges: [{ from: "2026-01-01T00:00:00Z", to: "2026-01-01T12:00:00Z" }] },
+  };
   assert.deepEqual(questionFor(plan, NOW), {
     type: "table.query",
     table: { stored: "air" },
@@ -86,7 +103,9 @@ test("the history is asked for the box and the span of a plan", () => {
 });
 
 test("the last hours end now, and everything has neither box nor span", () => {
-  assert.deepEqual(questionFor({ stream: "air", time: { last_s: 3600 } }, NOW).span, { from: "2026-01-01T23:00:00.000Z" });
+  assert.deepEqual(questionFor({ stream: "air", time: { last_s: 3600 } }, NOW).span, {
+    from: "2026-01-01T23:00:00.000Z",
+  });
   const all = questionFor({ stream: "air" }, NOW);
   assert.deepEqual([all.box, all.span], [undefined, undefined]);
 });

@@ -52,7 +52,10 @@ test("a slider has at most 240 steps, which the sketch can tell apart", () => {
 
 test("steps cover both times and touch each other", () => {
   const months = stepsBetween(at("2013-11-05T03:00"), at("2014-02-01T00:00"), "month");
-  assert.deepEqual(months.map((step) => stepText(step, "month")), ["2013-11", "2013-12", "2014-01", "2014-02"]);
+  assert.deepEqual(
+    months.map((step) => stepText(step, "month")),
+    ["2013-11", "2013-12", "2014-01", "2014-02"],
+  );
   for (let i = 1; i < months.length; i++) assert.equal(months[i][0], months[i - 1][1]);
   const [week] = stepsBetween(at("2026-11-24T12:00"), at("2026-11-24T12:00"), "week");
   assert.equal(stepText(week, "week"), "week of 2026-11-23");

@@ -32,8 +32,17 @@ test("an error in degrees Fahrenheit has no offset", () => {
 });
 
 test("the basis of an answer is told", () => {
-  const basis = { elements: 420_768, leaves: 1204, cut: 3, first_us: Date.UTC(2013, 2, 1) * 1000, last_us: Date.UTC(2017, 1, 28) * 1000 };
-  assert.equal(basisText(basis, 0.95), "420,768 elements in 1,204 leaves of the sketch, 3 of them estimated at an edge, 2013-03-01 to 2017-02-28, 95 % sure");
+  const basis = {
+    elements: 420_768,
+    leaves: 1204,
+    cut: 3,
+    first_us: Date.UTC(2013, 2, 1) * 1000,
+    last_us: Date.UTC(2017, 1, 28) * 1000,
+  };
+  assert.equal(
+    basisText(basis, 0.95),
+    "420,768 elements in 1,204 leaves of the sketch, 3 of them estimated at an edge, 2013-03-01 to 2017-02-28, 95 % sure",
+  );
   assert.equal(basisText({ elements: 0 }), "Nothing was sketched there.");
   assert.equal(basisText({ elements: 12, entries: 3 }), "12 elements");
 });
@@ -41,7 +50,10 @@ test("the basis of an answer is told", () => {
 test("a set says yes with the probability that it is wrong, or no", () => {
   assert.equal(membership({ present: true, false_positive: 0.01 }), "yes, wrong with a probability of 0.01");
   assert.equal(membership({ present: false, false_positive: 0.01 }), "no");
-  assert.deepEqual(headline({ question: "contains", answers: [{ of: "key", present: true }] }), { text: "yes", title: "Contains of key" });
+  assert.deepEqual(headline({ question: "contains", answers: [{ of: "key", present: true }] }), {
+    text: "yes",
+    title: "Contains of key",
+  });
 });
 
 test("what an answer is about is told in words", () => {
@@ -62,7 +74,10 @@ test("a card shows the first value of an answer with its bound, or how large the
   assert.deepEqual(headline(whole), { text: "13.5", title: "Mean of temp" });
   const deciles = { question: "deciles", answers: [entry({ part: 0.1 }, 1), entry({ part: 0.5 }, 5)] };
   assert.deepEqual(headline(deciles), { text: "5", title: "Median of temp" });
-  assert.equal(headline({ question: "histogram", features: ["temp"], answers: [entry({ lo: 0, hi: 1 }, 0.5)] }).text, "1 bins");
+  assert.equal(
+    headline({ question: "histogram", features: ["temp"], answers: [entry({ lo: 0, hi: 1 }, 0.5)] }).text,
+    "1 bins",
+  );
   assert.equal(headline({ question: "cells", cells: { cell: [1, 2] } }).text, "2 cells");
   assert.equal(headline({ question: "series", from_us: [1] }).text, "1 steps");
 });

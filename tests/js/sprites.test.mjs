@@ -5,7 +5,10 @@ import { spriteSize } from "../../static/js/sprites.js";
 
 test("symbols grow with the zoom, and are small where a lane is a few pixels long", () => {
   const sizes = Array.from({ length: 20 }, (_, zoom) => spriteSize(zoom));
-  assert.deepEqual(sizes, [...sizes].sort((a, b) => a - b));
+  assert.deepEqual(
+    sizes,
+    [...sizes].sort((a, b) => a - b),
+  );
   assert.ok(spriteSize(5) <= 10);
   assert.equal(spriteSize(12), 21);
 });

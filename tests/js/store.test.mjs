@@ -47,7 +47,13 @@ test("the first snapshot makes no events; a later one makes those that were miss
   const store = opened(status(7), snapshot(7, row("+", "a", 1, 1), row("+", "b", 1, 1)));
   assert.equal(store.events.length, 0);
   store.apply(snapshot(7, row("+", "b", 1, 1), row("+", "c", 1, 1)), NOW);
-  assert.deepEqual(store.events.map((e) => [e.sign, e.key]), [[1, "c"], [-1, "a"]]);
+  assert.deepEqual(
+    store.events.map((e) => [e.sign, e.key]),
+    [
+      [1, "c"],
+      [-1, "a"],
+    ],
+  );
   assert.equal(store.count(7), 2);
 });
 
@@ -62,7 +68,10 @@ test("moves inside an answer make no events", () => {
 test("a repeated departure is one event", () => {
   const store = opened(status(7), VIEW, snapshot(90, row("+", "a", 1, 1)));
   store.apply(change(7, row("+", "a", 1, 1), row("-", "a", 1, 1), row("-", "a", 1, 1)), NOW);
-  assert.deepEqual(store.events.map((e) => e.sign), [1, -1]);
+  assert.deepEqual(
+    store.events.map((e) => e.sign),
+    [1, -1],
+  );
 });
 
 test("events are bounded, and unread ones are counted until they are read", () => {
@@ -82,16 +91,23 @@ test("a cancelled query leaves the list and takes its answer along", () => {
 test("queries that are not on the list any more after it was asked for anew are forgotten", () => {
   const store = opened(status(7), status(8), change(7, row("+", "a", 1, 1)));
   store.restate();
-  for (const message of [{ type: "query.listed", queries: [status(8)], total: 1, next: null }, status(9)]) store.apply(message, NOW);
+  for (const message of [{ type: "query.listed", queries: [status(8)], total: 1, next: null }, status(9)])
+    store.apply(message, NOW);
   store.forgetUnstated();
-  assert.deepEqual(store.listed().map((q) => q.query), [8, 9]);
+  assert.deepEqual(
+    store.listed().map((q) => q.query),
+    [8, 9],
+  );
   assert.equal(store.objects.live, 0);
 });
 
 test("an answer that is not shown any more is forgotten, and makes no events when it comes back", () => {
   const store = opened(status(7), snapshot(7, row("+", "a", 1, 1)));
   store.dropAnswers([7]);
-  assert.deepEqual([store.objects.live, store.answered(7), store.heldOf(7), store.listed().length], [0, false, null, 1]);
+  assert.deepEqual(
+    [store.objects.live, store.answered(7), store.heldOf(7), store.listed().length],
+    [0, false, null, 1],
+  );
   store.apply(snapshot(7, row("+", "b", 1, 1)), NOW);
   assert.deepEqual([store.count(7), store.events.length], [1, 0]);
 });
@@ -174,7 +190,11 @@ test("an answer of an unknown query changes nothing", () => {
 
 test("a trail keeps the newest places, oldest first", () => {
   const store = opened(VIEW);
-  for (let i = 0; i < 200; i++) store.apply(change(90, row("~", "a", i / 10, 0, { time_us: (NOW + 10_000 * i) * 1000, properties: { speed_mps: i } })), NOW);
+  for (let i = 0; i < 200; i++)
+    store.apply(
+      change(90, row("~", "a", i / 10, 0, { time_us: (NOW + 10_000 * i) * 1000, properties: { speed_mps: i } })),
+      NOW,
+    );
   const { n, x, value } = store.objects.trails.read(store.objects.slot("ships", "a"));
   assert.equal(n, 128);
   assert.ok(x[0] < x[n - 1]);
@@ -183,30 +203,48 @@ test("a trail keeps the newest places, oldest first", () => {
 });
 
 test("a slot that is used again has no trail and no colour of the object before", () => {
-  const store = opened(status(7), VIEW, change(7, row("+", "a", 1, 1), row("-", "a", 1, 1)), change(90, row("+", "b", 2, 2)));
+  const store = opened(
+    status(7),
+    VIEW,
+    change(7, row("+", "a", 1, 1), row("-", "a", 1, 1)),
+    change(90, row("+", "b", 2, 2)),
+  );
   const slot = store.objects.slot("ships", "b");
   assert.deepEqual([slot, store.objects.colour[slot], store.objects.trails.read(slot).n], [0, -1, 1]);
 });
 
 test("objects in a box are counted by stream, the busiest first, across the antimeridian too", () => {
-  const store = opened(VIEW, snapshot(90, row("+", "a", 179, 1), row("+", "b", -179, 1), row("+", "c", -170, 1), row("+", "d", 180, 9)));
+  const store = opened(
+    VIEW,
+    snapshot(90, row("+", "a", 179, 1), row("+", "b", -179, 1), row("+", "c", -170, 1), row("+", "d", 180, 9)),
+  );
   const count = (lo, hi) => [...store.objects.countIn({ lo, hi })];
   assert.deepEqual(count([175, 0], [185, 2]), [["ships", 2]]);
   assert.deepEqual(count([-180, -90], [180, 90]), [["ships", 4]]);
   assert.deepEqual(count([-179, 1], [-170, 1]), [["ships", 2]]);
   assert.deepEqual(count([0, 0], [1, 1]), []);
   store.objects.ensure("aircraft", 1, "no position");
-  for (const [key, lon] of [["x", -179], ["y", -178], ["z", -177]]) {
+  for (const [key, lon] of [
+    ["x", -179],
+    ["y", -178],
+    ["z", -177],
+  ]) {
     const slot = store.objects.ensure("aircraft", 1, key);
     store.objects.lon[slot] = lon;
     store.objects.lat[slot] = 1;
   }
-  assert.deepEqual(count([175, 0], [185, 2]), [["aircraft", 3], ["ships", 2]]);
+  assert.deepEqual(count([175, 0], [185, 2]), [
+    ["aircraft", 3],
+    ["ships", 2],
+  ]);
 });
 
 test("the map shows the streams, queries and engine of geographic spaces only", () => {
   const store = createStore();
-  const spaces = [{ name: "earth", geographic: true }, { name: "prices", geographic: false }];
+  const spaces = [
+    { name: "earth", geographic: true },
+    { name: "prices", geographic: false },
+  ];
   const shares = { ...SHIPS, name: "shares", space: "prices" };
   const engine = { type: "engine.status", alive: true, lag_ms: 100, elements_per_s: 1 };
   const messages = [
@@ -228,7 +266,13 @@ test("a stream that comes, changes or goes while the page is connected is listed
   store.apply({ type: "stream.status", streams: { ships: { state: "running" } } }, NOW);
   const buses = { ...SHIPS, name: "buses", title: "Buses", icon: "bus" };
   store.apply({ type: "stream.list", streams: [{ ...SHIPS, title: "Boats", icon: "aircraft" }, buses] }, NOW);
-  assert.deepEqual([...store.streams.values()].map(({ name, title }) => [name, title]), [["ships", "Boats"], ["buses", "Buses"]]);
+  assert.deepEqual(
+    [...store.streams.values()].map(({ name, title }) => [name, title]),
+    [
+      ["ships", "Boats"],
+      ["buses", "Buses"],
+    ],
+  );
   assert.equal(store.streams.get("ships").health.state, "running");
   assert.equal(store.streams.get("ships").newestMs, NOW);
   assert.equal(KINDS[store.objects.kind[store.objects.slot("ships", "anna")]], "aircraft");
@@ -238,7 +282,10 @@ test("a stream that comes, changes or goes while the page is connected is listed
 
 test("a stream that comes back in another space begins anew, and one outside of the map's spaces is not listed", () => {
   const store = opened(VIEW, snapshot(90, row("+", "anna", 24.5, 59.7)));
-  const spaces = [{ name: "moon", geographic: true }, { name: "prices", geographic: false }];
+  const spaces = [
+    { name: "moon", geographic: true },
+    { name: "prices", geographic: false },
+  ];
   const shares = { ...SHIPS, name: "shares", space: "prices" };
   store.apply({ type: "stream.list", spaces, streams: [{ ...SHIPS, space: "moon" }, shares] }, NOW);
   assert.deepEqual([...store.streams.keys()], ["ships"]);
@@ -251,7 +298,15 @@ test("the stream near a place is that of the nearest object, across the antimeri
   const rows = columnsOf([row("+", "a", 179, 1), row("+", "b", 170, 1)]);
   objects.update(objects.ensure("ships", 0, "a"), rows, 0);
   objects.update(objects.ensure("buses", 2, "b"), rows, 1);
-  assert.deepEqual([[-179, 1], [172, 2], [171, 1], [176, 1]].map((at) => objects.streamNear(at)), ["ships", "buses", "buses", "ships"]);
+  assert.deepEqual(
+    [
+      [-179, 1],
+      [172, 2],
+      [171, 1],
+      [176, 1],
+    ].map((at) => objects.streamNear(at)),
+    ["ships", "buses", "buses", "ships"],
+  );
 });
 
 test("a page without a network says that it is offline, and nothing of the engine", () => {
@@ -264,7 +319,12 @@ test("a page without a network says that it is offline, and nothing of the engin
 
 test("an entry between two reports is an event at its own time and place, with the times of the reports", () => {
   const store = opened(status(7), VIEW, snapshot(90, row("+", "a", 9, 9)));
-  const passage = { time_us: NOW * 1000 - 5_000_000, interpolated: true, from_us: NOW * 1000 - 9_000_000, to_us: NOW * 1000 };
+  const passage = {
+    time_us: NOW * 1000 - 5_000_000,
+    interpolated: true,
+    from_us: NOW * 1000 - 9_000_000,
+    to_us: NOW * 1000,
+  };
   store.apply(change(7, row("+", "a", 3, 4, passage)), NOW);
   const [event] = store.events;
   assert.deepEqual([event.interpolated, event.timeMs, event.lon, event.lat], [true, NOW - 5000, 3, 4]);

@@ -33,7 +33,11 @@ function opened() {
     page.timers.splice(0).forEach((run) => run());
     await new Promise((done) => setTimeout(done, 30)); // subscriptions are gathered for 20 ms
   };
-  page.take = (type) => page.sent.splice(0).filter((message) => message.type === type).flatMap(({ queries }) => queries);
+  page.take = (type) =>
+    page.sent
+      .splice(0)
+      .filter((message) => message.type === type)
+      .flatMap(({ queries }) => queries);
   page.receive(hello(SHIPS));
   return page;
 }
@@ -87,20 +91,26 @@ test("answers that were on their way when the page unsubscribed change nothing",
   page.receive(snapshot(3, row("+", "a", 1, 1)));
   page.show();
   await page.pass(6000);
-  for (const late of [change(3, row("+", "b", 1, 1)), snapshot(3, row("+", "b", 1, 1))]) assert.equal(page.receive(late), false);
+  for (const late of [change(3, row("+", "b", 1, 1)), snapshot(3, row("+", "b", 1, 1))])
+    assert.equal(page.receive(late), false);
   page.show(3);
   assert.equal(page.receive(change(3, row("+", "b", 1, 1))), false);
   assert.equal(page.receive(snapshot(3, row("+", "c", 1, 1))), true);
   assert.equal(page.receive(change(3, row("+", "d", 1, 1))), true);
   assert.equal(page.store.count(3), 2);
-  assert.deepEqual(page.store.events.map(({ key }) => key), ["d"]);
+  assert.deepEqual(
+    page.store.events.map(({ key }) => key),
+    ["d"],
+  );
 });
 
 test("an edit that makes another kind of answer of a query does not end its changes", async () => {
   const page = opened();
   page.receive(status(1));
   page.receive(snapshot(1, row("+", "a", 1, 1)));
-  page.receive(status(1, { plan: { stream: "ships", around: { at: [0, 0], radius: 1 }, aggregate: { function: "count" } } }));
+  page.receive(
+    status(1, { plan: { stream: "ships", around: { at: [0, 0], radius: 1 }, aggregate: { function: "count" } } }),
+  );
   assert.equal(page.receive(change(1)), true);
 });
 
@@ -115,7 +125,10 @@ test("a new connection subscribes to all that is shown, from where it was", asyn
   assert.equal(page.receive(change(1, row("-", "a", 1, 1))), false);
   page.receive(listed(status(1)));
   await page.pass(0);
-  assert.deepEqual(page.sent.filter(({ type }) => type === "query.subscribe").map(({ held }) => held), [{ epoch: "e", batch: 7 }]);
+  assert.deepEqual(
+    page.sent.filter(({ type }) => type === "query.subscribe").map(({ held }) => held),
+    [{ epoch: "e", batch: 7 }],
+  );
 });
 
 test("how a query is answered is asked once its answer has begun, so never of one that is not subscribed", async () => {
@@ -124,7 +137,10 @@ test("how a query is answered is asked once its answer has begun, so never of on
   page.subscriptions.roles(3, true);
   page.show(3);
   await page.pass(0);
-  assert.deepEqual(page.sent.map(({ type }) => type).filter((type) => type.startsWith("roles")), []);
+  assert.deepEqual(
+    page.sent.map(({ type }) => type).filter((type) => type.startsWith("roles")),
+    [],
+  );
   page.receive(snapshot(3));
   assert.deepEqual(page.sent.at(-1), { type: "roles.subscribe", query: 3 });
 });
@@ -141,7 +157,8 @@ test("few queries are all shown, and one's own always", () => {
 });
 
 test("a query of others is shown by its card, by the list of its events, or by the map", () => {
-  for (const more of [{ cards: new Set([7]) }, { opened: new Set([7]) }, { events: 7 }]) assert.equal(isShown(other(FAR), seen(more)), true);
+  for (const more of [{ cards: new Set([7]) }, { opened: new Set([7]) }, { events: 7 }])
+    assert.equal(isShown(other(FAR), seen(more)), true);
   const there = { compare: { lo: [29, 59], hi: [40, 70] } };
   assert.equal(isShown(other(there), seen()), true);
   assert.equal(isShown(other(there, { shown: false }), seen()), false);
@@ -150,6 +167,10 @@ test("a query of others is shown by its card, by the list of its events, or by t
 });
 
 test("what no rectangle bounds may be anywhere on the map", () => {
-  const everywhere = [{ ...FAR, report: "outside" }, { around: { key: "a", radius: 5 } }, { kind: "join", join: { layer: "ports" } }];
+  const everywhere = [
+    { ...FAR, report: "outside" },
+    { around: { key: "a", radius: 5 } },
+    { kind: "join", join: { layer: "ports" } },
+  ];
   for (const plan of everywhere) assert.equal(isShown(other(plan), seen()), true);
 });

@@ -23,11 +23,23 @@ function tableOver(ships, buses = {}, bounds = WORLD) {
   const store = createStore();
   store.apply(hello(SHIPS, BUSES), NOW);
   store.apply({ type: "view.status", views: { ships: VIEW, buses: VIEW + 1 } }, NOW);
-  const rows = (objects) => Object.entries(objects).map(([key, [lon, lat, properties = {}, ago = 0]]) => row("+", key, lon, lat, { properties, time_us: (NOW - 1000 * ago) * 1000 }));
+  const rows = (objects) =>
+    Object.entries(objects).map(([key, [lon, lat, properties = {}, ago = 0]]) =>
+      row("+", key, lon, lat, { properties, time_us: (NOW - 1000 * ago) * 1000 }),
+    );
   store.apply(snapshot(VIEW, ...rows(ships)), NOW);
   store.apply(snapshot(VIEW + 1, ...rows(buses)), NOW);
-  const watch = { all: () => [{ stream: "ships", key: "a" }, { stream: "ships", key: "far away" }] };
-  const table = new Rows({ store, members: new Members({ store, bounds: () => bounds, shown: () => true, watch }), collator: new Intl.Collator("en") });
+  const watch = {
+    all: () => [
+      { stream: "ships", key: "a" },
+      { stream: "ships", key: "far away" },
+    ],
+  };
+  const table = new Rows({
+    store,
+    members: new Members({ store, bounds: () => bounds, shown: () => true, watch }),
+    collator: new Intl.Collator("en"),
+  });
   table.show([NAME, KEY, STREAM, HEARD, PLACE]);
   return { store, table };
 }
@@ -41,7 +53,11 @@ function listed(table, source = { kind: "view" }) {
 
 test("a sort orders numbers by size, then texts by collation, then what is missing, and is stable in both directions", () => {
   const values = [3, "b", null, -1, "B", 3, Infinity, -0, "a", 0, null, 1e-300, "é", -1e9];
-  const { table } = tableOver(Object.fromEntries(values.map((value, i) => [`k${String(i).padStart(2, "0")}`, [0, 0, { v: value === Infinity ? 1e308 : value }]])));
+  const { table } = tableOver(
+    Object.fromEntries(
+      values.map((value, i) => [`k${String(i).padStart(2, "0")}`, [0, 0, { v: value === Infinity ? 1e308 : value }]]),
+    ),
+  );
   table.show([KEY, "v"]);
   const order = () => listed(table).map((key) => values[Number(key.slice(1))]);
   table.sortBy(KEY, false);
@@ -51,11 +67,18 @@ test("a sort orders numbers by size, then texts by collation, then what is missi
   table.sortBy("v");
   assert.equal(table.sorts[0].descending, true);
   assert.deepEqual(order(), ["é", "B", "b", "a", Infinity, 3, 3, 1e-300, -0, 0, -1, -1e9, null, null]);
-  assert.deepEqual(listed(table).filter((key) => values[Number(key.slice(1))] === 3), ["k00", "k05"]);
+  assert.deepEqual(
+    listed(table).filter((key) => values[Number(key.slice(1))] === 3),
+    ["k00", "k05"],
+  );
 });
 
 test("rows that are equal in a column keep the order of the column that was sorted before", () => {
-  const { table } = tableOver({ a: [0, 0, { kind: "x", v: 1 }], b: [0, 0, { kind: "y", v: 2 }], c: [0, 0, { kind: "x", v: 3 }] });
+  const { table } = tableOver({
+    a: [0, 0, { kind: "x", v: 1 }],
+    b: [0, 0, { kind: "y", v: 2 }],
+    c: [0, 0, { kind: "x", v: 3 }],
+  });
   table.sortBy("v", true);
   table.sortBy("kind", false);
   assert.deepEqual(listed(table), ["c", "a", "b"]);
@@ -64,7 +87,9 @@ test("rows that are equal in a column keep the order of the column that was sort
 test("a radix sort agrees with a comparison sort on any floats", () => {
   const sorter = new Sorter();
   for (let n = 0; n < 3000; n = 2 * n + 1) {
-    const numbers = Float64Array.from({ length: n }, (_, i) => (i % 7 === 0 ? NaN : (Math.random() - 0.5) * 10 ** Math.floor(40 * Math.random() - 20)));
+    const numbers = Float64Array.from({ length: n }, (_, i) =>
+      i % 7 === 0 ? NaN : (Math.random() - 0.5) * 10 ** Math.floor(40 * Math.random() - 20),
+    );
     for (const descending of [false, true]) {
       const slots = Int32Array.from({ length: n }, (_, i) => i);
       sorter.sort(slots, n, { numberOf: (slot) => numbers[slot], rankOf: () => -1, descending });
@@ -78,11 +103,18 @@ test("a radix sort agrees with a comparison sort on any floats", () => {
 test("ranks of texts follow the collation when texts come and go", () => {
   const ranks = new Ranks(new Intl.Collator("en"));
   for (let round = 0; round < 30; round++) {
-    const texts = Array.from({ length: 200 }, () => (Math.random() < 0.1 ? null : ["é", "E", "e", "z", "Ä"][Math.floor(5 * Math.random())] + Math.floor(100_000 * Math.random())));
+    const texts = Array.from({ length: 200 }, () =>
+      Math.random() < 0.1
+        ? null
+        : ["é", "E", "e", "z", "Ä"][Math.floor(5 * Math.random())] + Math.floor(100_000 * Math.random()),
+    );
     ranks.learn(texts.length, (i) => texts[i]);
     const present = texts.filter((text) => text !== null);
     const sorted = [...present].sort((a, b) => ranks.of(a) - ranks.of(b));
-    assert.deepEqual(sorted.map((text) => text), [...present].sort(new Intl.Collator("en").compare));
+    assert.deepEqual(
+      sorted.map((text) => text),
+      [...present].sort(new Intl.Collator("en").compare),
+    );
   }
   assert.ok(ranks.sorted.length < 2000, "texts that no row has are forgotten");
 });
@@ -92,7 +124,14 @@ test("values follow the objects: new reports, new objects in old slots, and colu
   table.show([NAME, "v"]);
   table.sortBy("v", true);
   assert.deepEqual(listed(table), ["b", "a"]);
-  store.apply(change(VIEW, row("~", "a", 1, 1, { properties: { v: 5, name: "Anna", draught_m: 3 }, time_us: (NOW + 1) * 1000 }), row("-", "b", 0, 0)), NOW);
+  store.apply(
+    change(
+      VIEW,
+      row("~", "a", 1, 1, { properties: { v: 5, name: "Anna", draught_m: 3 }, time_us: (NOW + 1) * 1000 }),
+      row("-", "b", 0, 0),
+    ),
+    NOW,
+  );
   store.apply(change(VIEW, row("+", "c", 0, 0, { properties: {} })), NOW);
   assert.deepEqual(listed(table), ["a", "c"]);
   assert.ok(table.choices().includes("draught_m"));
@@ -120,11 +159,23 @@ test("a table lists what is in view, a stream, an answer, or the watched objects
   store.apply(snapshot(7, row("+", "c", 170, 0)), NOW);
   assert.deepEqual(listed(table, readSource("query:7")), ["c"]);
   assert.deepEqual(["", "query:x", "stream:", "all", null].map(readSource), [null, null, null, null, null]);
-  assert.deepEqual([{}, { aggregate: { function: "count" } }, { kind: "encounter" }, { emit: "all" }].map((more) => hasObjects({ plan: { stream: "ships", ...more } })), [true, false, false, false]);
+  assert.deepEqual(
+    [{}, { aggregate: { function: "count" } }, { kind: "encounter" }, { emit: "all" }].map((more) =>
+      hasObjects({ plan: { stream: "ships", ...more } }),
+    ),
+    [true, false, false, false],
+  );
 });
 
 test("rows are filtered by a text in any shown column, and by conditions for columns", () => {
-  const { table } = tableOver({ a: [0, 0, { speed_mps: 5, kind: "cargo", name: "Anna (1)" }, 30], b: [0, 1, { speed_mps: 5.5, kind: "Tanker" }, 90], c: [0, 2, {}, 0] }, { d: [0, 3, { speed_mps: -1 }] });
+  const { table } = tableOver(
+    {
+      a: [0, 0, { speed_mps: 5, kind: "cargo", name: "Anna (1)" }, 30],
+      b: [0, 1, { speed_mps: 5.5, kind: "Tanker" }, 90],
+      c: [0, 2, {}, 0],
+    },
+    { d: [0, 3, { speed_mps: -1 }] },
+  );
   table.sortBy(KEY, false);
   table.show([NAME, KEY, STREAM, HEARD, "speed_mps", "kind"]);
   const with_ = (conditions, search = "") => {
@@ -144,7 +195,13 @@ test("rows are filtered by a text in any shown column, and by conditions for col
   assert.equal(with_([["kind", "r"]]), "ab");
   assert.equal(with_([[HEARD, "> 1 min"]]), "b");
   assert.equal(with_([[LATITUDE, ">=2"]]), "cd");
-  assert.equal(with_([["kind", "r"], ["speed_mps", "<5.2"]]), "a");
+  assert.equal(
+    with_([
+      ["kind", "r"],
+      ["speed_mps", "<5.2"],
+    ]),
+    "a",
+  );
   assert.equal(with_([], "anna (1"), "a");
   assert.equal(with_([], "city"), "d");
   assert.equal(with_([], "ships tank"), "b");
@@ -158,30 +215,68 @@ test("rows are filtered by a text in any shown column, and by conditions for col
 test("the rows in the document are those in view, however long the list is", () => {
   const view = { height: 280, rowHeight: 28 };
   assert.deepEqual(rowsInView({ ...view, scrollTop: 0, count: 100_000 }), { first: 0, last: 18 });
-  assert.deepEqual(rowsInView({ ...view, scrollTop: 2_800_000 - 280, count: 100_000 }), { first: 99_982, last: 100_000 });
+  assert.deepEqual(rowsInView({ ...view, scrollTop: 2_800_000 - 280, count: 100_000 }), {
+    first: 99_982,
+    last: 100_000,
+  });
   assert.deepEqual(rowsInView({ ...view, scrollTop: 50_000, count: 3 }), { first: 3, last: 3 });
   assert.equal(scrolledTo(5, { ...view, scrollTop: 0 }), 0);
   assert.equal(scrolledTo(5, { ...view, scrollTop: 1000 }), 140);
   assert.equal(scrolledTo(20, { ...view, scrollTop: 0 }), 308);
   const after = (key, at) => rowAfter(key, at, { count: 100, page: 10 });
-  assert.deepEqual([after("ArrowDown", 99), after("ArrowUp", 0), after("PageDown", 3), after("Home", 7), after("End", 7), after("x", 7)], [99, 0, 13, 0, 99, undefined]);
+  assert.deepEqual(
+    [
+      after("ArrowDown", 99),
+      after("ArrowUp", 0),
+      after("PageDown", 3),
+      after("Home", 7),
+      after("End", 7),
+      after("x", 7),
+    ],
+    [99, 0, 13, 0, 99, undefined],
+  );
 });
 
 test("an export has all rows, values as they are, and nothing that a spreadsheet runs", () => {
-  const { table } = tableOver({ a: [24.5, 60, { speed_mps: -2.5, name: '=HYPERLINK("x")' }], b: [25, 61, { name: "B, C", flag: true }] });
+  const { table } = tableOver({
+    a: [24.5, 60, { speed_mps: -2.5, name: '=HYPERLINK("x")' }],
+    b: [25, 61, { name: "B, C", flag: true }],
+  });
   const shown = [NAME, HEARD, PLACE, "speed_mps", "flag"];
   table.show(shown);
   table.sortBy("speed_mps", false);
   listed(table);
   const time = new Date(NOW).toISOString();
-  assert.equal(csv(table, shown), ["name,last_heard,longitude,latitude,speed_mps,flag", `"'=HYPERLINK(""x"")",${time},24.5,60,-2.5,`, `"B, C",${time},25,61,,yes`, ""].join("\r\n"));
+  assert.equal(
+    csv(table, shown),
+    [
+      "name,last_heard,longitude,latitude,speed_mps,flag",
+      `"'=HYPERLINK(""x"")",${time},24.5,60,-2.5,`,
+      `"B, C",${time},25,61,,yes`,
+      "",
+    ].join("\r\n"),
+  );
   const { features } = JSON.parse(geoJson(table, shown));
-  assert.deepEqual(features.map(({ id, geometry }) => [id, geometry.coordinates]), [["a", [24.5, 60]], ["b", [25, 61]]]);
+  assert.deepEqual(
+    features.map(({ id, geometry }) => [id, geometry.coordinates]),
+    [
+      ["a", [24.5, 60]],
+      ["b", [25, 61]],
+    ],
+  );
   assert.deepEqual(features[0].properties, { name: '=HYPERLINK("x")', last_heard: time, speed_mps: -2.5, flag: null });
 });
 
 test("the address holds the table after the view, and each part is read without the other", () => {
-  const state = { source: "stream:a&b", sort: { name: "speed_mps", descending: true }, search: "anna + co", conditions: [["addr:street", "=a~b"], ["v", ">5"]] };
+  const state = {
+    source: "stream:a&b",
+    sort: { name: "speed_mps", descending: true },
+    search: "anna + co",
+    conditions: [
+      ["addr:street", "=a~b"],
+      ["v", ">5"],
+    ],
+  };
   const hash = formatHash({ zoom: 9, lat: 60, lon: 25, streams: ["a&b"] }) + tableHash(state);
   assert.deepEqual(tableOf(hash), state);
   assert.deepEqual(parseHash(hash), { zoom: 9, lat: 60, lon: 25, streams: ["a&b"] });

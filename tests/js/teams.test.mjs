@@ -20,14 +20,20 @@ test("a user edits what is theirs, and as an analyst or an admin what is the tea
 
 test("only an owner or an admin chooses who sees something", () => {
   const store = inTeams(VIEWER, ANALYST, ADMIN);
-  assert.deepEqual([1, 2, 3].map((team) => mayShare(store, { mine: false, team })), [false, false, true]);
+  assert.deepEqual(
+    [1, 2, 3].map((team) => mayShare(store, { mine: false, team })),
+    [false, false, true],
+  );
   assert.ok(mayShare(store, { mine: true, team: null }));
 });
 
 test("the teams in which a user may create something are offered, and the one that is chosen", () => {
   const store = inTeams(VIEWER, ANALYST);
   assert.deepEqual(teamChoices(store), [["2", "analyst"]]);
-  assert.deepEqual(teamChoices(store, 1), [["1", "viewer"], ["2", "analyst"]]);
+  assert.deepEqual(teamChoices(store, 1), [
+    ["1", "viewer"],
+    ["2", "analyst"],
+  ]);
   assert.deepEqual([teamOf("2"), teamOf("")], [2, null]);
 });
 

@@ -12,13 +12,45 @@ import { KEPT_MS, lineOf, PAIRS_KEPT, STEPS, ToldPairs } from "../../static/js/t
 import { change, hello, NOW, row, SHIPS, snapshot, status } from "./helpers.mjs";
 
 const PARTNERS = { stream: "ferries", predicate: "dwithin", distance: 500 };
-const WINDOW = { stream: "ships", kind: "window_join", where: "", join: PARTNERS, window_s: 60, slide_s: 60, start_s: 5, lateness_s: 2, idle_s: 3, mirrored: true, emit: "all" };
-const INTERVAL = { stream: "ships", kind: "interval_join", where: "", join: PARTNERS, lower_s: -10, upper_s: 20, bin_s: 30, lateness_s: 2, idle_s: 3, mirrored: false, emit: "all" };
+const WINDOW = {
+  stream: "ships",
+  kind: "window_join",
+  where: "",
+  join: PARTNERS,
+  window_s: 60,
+  slide_s: 60,
+  start_s: 5,
+  lateness_s: 2,
+  idle_s: 3,
+  mirrored: true,
+  emit: "all",
+};
+const INTERVAL = {
+  stream: "ships",
+  kind: "interval_join",
+  where: "",
+  join: PARTNERS,
+  lower_s: -10,
+  upper_s: 20,
+  bin_s: 30,
+  lateness_s: 2,
+  idle_s: 3,
+  mirrored: false,
+  emit: "all",
+};
 
 /** Save a plan as the form does after some of its times have changed. */
 function saved(plan, times = {}, more = {}) {
   const { predicate, distance } = plan.join;
-  const join = { source: "stream", name: "ferries", predicate, distance, where: "", times: { ...timesOf(plan), ...times }, ...more };
+  const join = {
+    source: "stream",
+    name: "ferries",
+    predicate,
+    distance,
+    where: "",
+    times: { ...timesOf(plan), ...times },
+    ...more,
+  };
   return planOf(plan, { stream: plan.stream, report: "join", where: plan.where, box: null, join });
 }
 
@@ -48,11 +80,20 @@ test("bins that somebody chose stay, and others follow the interval", () => {
 test("a join over event time that becomes another query takes none of its times along", () => {
   const now = saved(WINDOW, { when: "now" });
   assert.deepEqual(now, { stream: "ships", where: "", kind: "join", join: PARTNERS });
-  const range = planOf(WINDOW, { stream: "ships", report: "inside", where: "", box: { lo: [0, 0], hi: [1, 1] }, aggregate: null });
+  const range = planOf(WINDOW, {
+    stream: "ships",
+    report: "inside",
+    where: "",
+    box: { lo: [0, 0], hi: [1, 1] },
+    aggregate: null,
+  });
   assert.deepEqual(Object.keys(range).sort(), ["compare", "kind", "report", "stream", "where"]);
   const layer = saved(WINDOW, {}, { source: "layer", name: "ports", predicate: "within" });
   assert.deepEqual([layer.kind, layer.window_s], ["join", undefined]);
-  assert.deepEqual([saved(now, { when: "interval" }).kind, saved({ ...now, emit: "all" }, { when: "window" }).emit], ["interval_join", undefined]);
+  assert.deepEqual(
+    [saved(now, { when: "interval" }).kind, saved({ ...now, emit: "all" }, { when: "window" }).emit],
+    ["interval_join", undefined],
+  );
   assert.equal(saved({ ...now, emit: "all" }).emit, "all");
 });
 
@@ -76,23 +117,36 @@ const FERRIES = { name: "ferries", title: "Ferries", icon: "ship", enabled: true
 const VIEWS = { type: "view.status", views: { ships: 90, ferries: 91 } };
 
 function pair(key, partner, more = {}) {
-  const report = { key: partner, properties: { name: `MS ${partner}` }, distance: 320, time_us: (NOW + 12_000) * 1000, bounds: [3, 2, null, 3, 2, null] };
+  const report = {
+    key: partner,
+    properties: { name: `MS ${partner}` },
+    distance: 320,
+    time_us: (NOW + 12_000) * 1000,
+    bounds: [3, 2, null, 3, 2, null],
+  };
   return row("+", key, 1, 1, { partner: report, window_us: NOW * 1000, ...more });
 }
 
 function opened(...messages) {
   const store = createStore();
-  for (const message of [hello(SHIPS, FERRIES), VIEWS, status(7, { plan: WINDOW }), ...messages]) store.apply(message, NOW);
+  for (const message of [hello(SHIPS, FERRIES), VIEWS, status(7, { plan: WINDOW }), ...messages])
+    store.apply(message, NOW);
   return store;
 }
 
 test("a told pair is an event and a line, and no answer", () => {
   const store = opened(snapshot(7), change(7, pair("a", "X"), pair("a", "X"), pair("b", "X")));
-  assert.deepEqual(store.events.map((event) => happened(event.key, event)), ["a met MS X, 320 m", "a met MS X, 320 m", "b met MS X, 320 m"]);
+  assert.deepEqual(
+    store.events.map((event) => happened(event.key, event)),
+    ["a met MS X, 320 m", "a met MS X, 320 m", "b met MS X, 320 m"],
+  );
   const [{ lon, lat, partnerPlace, partnerStream, partnerTimeMs }] = store.events;
   assert.deepEqual([lon, lat, partnerPlace, partnerStream, partnerTimeMs], [1, 1, [3, 2], "ferries", NOW + 12_000]);
   assert.deepEqual([store.toldCount(7), store.count(7), store.objects.live, store.told.lines.size], [3, 0, 0, 2]);
-  assert.deepEqual(new EventGroups().take(store.events).map((group) => timesText(group, true)), ["reported 2 times", "reported once"]);
+  assert.deepEqual(
+    new EventGroups().take(store.events).map((group) => timesText(group, true)),
+    ["reported 2 times", "reported once"],
+  );
 });
 
 test("what an old report tells moves no object", () => {
@@ -122,7 +176,10 @@ test("an event says how close in time its reports were", () => {
 test("both objects of a picked pair are selected, until another one is", () => {
   const store = opened(snapshot(90, row("+", "a", 1, 1)), snapshot(91, row("+", "X", 3, 2)), change(7, pair("a", "X")));
   store.selectPair(store.events[0]);
-  assert.deepEqual(store.selectedSlots().map((slot) => store.objects.keys[slot]), ["a", "X"]);
+  assert.deepEqual(
+    store.selectedSlots().map((slot) => store.objects.keys[slot]),
+    ["a", "X"],
+  );
   store.select("ferries", "X");
   assert.deepEqual([store.selectedSlots().map((slot) => store.objects.keys[slot]), store.picked], [["X"], null]);
 });
@@ -132,7 +189,10 @@ test("a line goes the short way round the world, in the copy that is on the scre
   assert.ok(Math.abs(x2 - x1 - 2 / 360) < 1e-12);
   for (const middle of [0, 1, -3]) {
     const { from, to } = screenLine(lineOf([179, 0], [-179, 0]), { world: 360, middle, left: 360 * middle, top: 0 });
-    assert.deepEqual([from, to].map(([x]) => Math.round(x)), [-1, 1]);
+    assert.deepEqual(
+      [from, to].map(([x]) => Math.round(x)),
+      [-1, 1],
+    );
   }
 });
 
@@ -140,9 +200,19 @@ const AT = { partnerKey: "X", place: [0, 0], partnerPlace: [90, 0] };
 
 test("a pair that is told again has one line, where it was told last", () => {
   const told = new ToldPairs();
-  for (const [i, key] of ["a", "b", "a"].entries()) told.add({ ...AT, query: 7, key, partnerPlace: [36 * i, 0] }, NOW + i * (KEPT_MS / STEPS));
+  for (const [i, key] of ["a", "b", "a"].entries())
+    told.add({ ...AT, query: 7, key, partnerPlace: [36 * i, 0] }, NOW + i * (KEPT_MS / STEPS));
   const looks = told.groups(NOW + 2 * (KEPT_MS / STEPS)).map(({ step, lines }) => [step, lines.map(({ x2 }) => x2)]);
-  assert.deepEqual([looks, told.counts.get(7)], [[[1, [0.6]], [0, [0.7]]], 3]);
+  assert.deepEqual(
+    [looks, told.counts.get(7)],
+    [
+      [
+        [1, [0.6]],
+        [0, [0.7]],
+      ],
+      3,
+    ],
+  );
 });
 
 test("pairs fade in steps, are kept for a while, and the newest alone if there are many", () => {
@@ -151,14 +221,29 @@ test("pairs fade in steps, are kept for a while, and the newest alone if there a
   for (let i = 0; i < PAIRS_KEPT + 5; i++) told.add({ ...AT, query: 7, key: `${i}` }, NOW);
   told.add({ ...AT, query: 8, key: "a" }, NOW + KEPT_MS / 2);
   const looks = (nowMs) => told.groups(nowMs).map(({ query, step, lines }) => [query, step, lines.length]);
-  assert.deepEqual(looks(NOW + KEPT_MS / 2), [[7, STEPS / 2, PAIRS_KEPT - 1], [8, 0, 1]]);
+  assert.deepEqual(looks(NOW + KEPT_MS / 2), [
+    [7, STEPS / 2, PAIRS_KEPT - 1],
+    [8, 0, 1],
+  ]);
   assert.deepEqual(looks(NOW + KEPT_MS), [[8, STEPS / 2, 1]]);
-  assert.deepEqual([told.fresh(NOW + KEPT_MS), told.fresh(NOW + 2 * KEPT_MS), looks(NOW + 2 * KEPT_MS)], [true, false, []]);
+  assert.deepEqual(
+    [told.fresh(NOW + KEPT_MS), told.fresh(NOW + 2 * KEPT_MS), looks(NOW + 2 * KEPT_MS)],
+    [true, false, []],
+  );
 });
 
 test("thousands of pairs of a query are one stroke, and those of a hidden query none", () => {
   const calls = [];
-  const context = new Proxy({}, { get: (_, name) => (...at) => calls.push([name, ...at]), set: () => true });
+  const context = new Proxy(
+    {},
+    {
+      get:
+        (_, name) =>
+        (...at) =>
+          calls.push([name, ...at]),
+      set: () => true,
+    },
+  );
   const told = new ToldPairs();
   for (let i = 0; i < 2000; i++) told.add({ ...AT, query: 7 + (i % 2), key: `${i}` }, NOW);
   told.add({ ...AT, query: 7, key: "near", partnerPlace: [0.001, 0] }, NOW);

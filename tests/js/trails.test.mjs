@@ -9,12 +9,19 @@ const MINUTE_MS = 60_000;
 
 /** Return trails that have a report of one object every some seconds. */
 function reported(trails, minutes, everyS) {
-  for (let i = 0; i * everyS <= 60 * minutes; i++) trails.add(0, (i * everyS) / 1e6, 0.25, 1e12 + Math.round(1000 * everyS * i), [i, NaN, NaN]);
+  for (let i = 0; i * everyS <= 60 * minutes; i++)
+    trails.add(0, (i * everyS) / 1e6, 0.25, 1e12 + Math.round(1000 * everyS * i), [i, NaN, NaN]);
   return trails;
 }
 
 test("a trail has the places since a time, whatever the number of reports", () => {
-  for (const [minutes, everyS] of [[1, 0.2], [5, 1], [15, 2], [60, 2], [60, 30]]) {
+  for (const [minutes, everyS] of [
+    [1, 0.2],
+    [5, 1],
+    [15, 2],
+    [60, 2],
+    [60, 30],
+  ]) {
     const trails = new Trails();
     trails.keep(minutes);
     reported(trails, 2 * minutes, everyS);
@@ -22,7 +29,10 @@ test("a trail has the places since a time, whatever the number of reports", () =
     const { n, timeMs, x } = trails.read(0, endMs - minutes * MINUTE_MS);
     assert.ok(n <= MOST_POINTS && n >= Math.min(MOST_POINTS / 3, (60 * minutes) / everyS));
     assert.equal(timeMs[n - 1], endMs);
-    assert.ok(timeMs[0] - (endMs - minutes * MINUTE_MS) < (3 * minutes * MINUTE_MS) / MOST_POINTS + 1000 * everyS, `${minutes} min begin at the right time`);
+    assert.ok(
+      timeMs[0] - (endMs - minutes * MINUTE_MS) < (3 * minutes * MINUTE_MS) / MOST_POINTS + 1000 * everyS,
+      `${minutes} min begin at the right time`,
+    );
     assert.ok(Math.abs(x[n - 1] - (120 * minutes) / 1e6) < 1e-9);
   }
 });
@@ -44,7 +54,8 @@ test("a place has the value of its time, and the chosen property is forgotten wi
 test("the memory of all trails is bounded, and freed with the objects", () => {
   const trails = new Trails();
   const most = 2_000_000 + 300_000 * 8 + MOST_POINTS;
-  for (let round = 0; round < 20; round++) for (let slot = 0; slot < 40_000; slot++) trails.add(slot, 0.5, 0.5, round * MINUTE_MS, [1, 2, 3]);
+  for (let round = 0; round < 20; round++)
+    for (let slot = 0; slot < 40_000; slot++) trails.add(slot, 0.5, 0.5, round * MINUTE_MS, [1, 2, 3]);
   assert.ok(trails.points <= most);
   assert.equal(trails.read(39_999).n, 20);
   for (let slot = 0; slot < 40_000; slot++) trails.remove(slot);
@@ -54,7 +65,11 @@ test("the memory of all trails is bounded, and freed with the objects", () => {
 
 test("the edges of the world are kept", () => {
   const trails = new Trails();
-  [[0, 0], [1, 1], [0.999_999_999_9, 0.5]].forEach(([x, y], i) => trails.add(0, x, y, i * MINUTE_MS, [0, 0, 0]));
+  [
+    [0, 0],
+    [1, 1],
+    [0.999_999_999_9, 0.5],
+  ].forEach(([x, y], i) => trails.add(0, x, y, i * MINUTE_MS, [0, 0, 0]));
   const { x, y } = trails.read(0);
   const turn = (value) => Math.min(Math.abs(value % 1), 1 - Math.abs(value % 1));
   assert.ok(turn(x[0]) < 1e-9 && turn(x[1]) < 1e-9 && turn(x[2]) < 1e-9);

@@ -9,28 +9,65 @@ import { KEYS, isStep, readAddress, writeAddress } from "../../static/js/url-sta
 const VIEW = { zoom: 9, lat: 60, lon: 25, streams: null };
 const TABLE = { source: "stream:ships", sort: null, search: "", conditions: [] };
 const SOME = {
-  kiosk: true, tab: "events", query: 17, select: { stream: "ships", key: "a/b&c" }, follow: true, filter: "speed_mps > 5 AND name LIKE '%&%'",
-  colour: "property:ship type", steps: "equal", trail: 15, vector: 10, theme: "dark", replay: { atMs: Date.UTC(2026, 10, 25, 14, 3, 22), speed: 60 },
+  kiosk: true,
+  tab: "events",
+  query: 17,
+  select: { stream: "ships", key: "a/b&c" },
+  follow: true,
+  filter: "speed_mps > 5 AND name LIKE '%&%'",
+  colour: "property:ship type",
+  steps: "equal",
+  trail: 15,
+  vector: 10,
+  theme: "dark",
+  replay: { atMs: Date.UTC(2026, 10, 25, 14, 3, 22), speed: 60 },
 };
 
 test("every key of an address is read as it was written", () => {
   assert.deepEqual(Object.keys(SOME), Object.keys(KEYS)); // a new key belongs into SOME
-  const address = writeAddress({ view: { ...VIEW, streams: ["ships"] }, table: TABLE, values: SOME, search: "?meter=1" });
-  assert.deepEqual(readAddress(address), { view: { ...VIEW, streams: ["ships"] }, table: TABLE, values: SOME, faults: [] });
+  const address = writeAddress({
+    view: { ...VIEW, streams: ["ships"] },
+    table: TABLE,
+    values: SOME,
+    search: "?meter=1",
+  });
+  assert.deepEqual(readAddress(address), {
+    view: { ...VIEW, streams: ["ships"] },
+    table: TABLE,
+    values: SOME,
+    faults: [],
+  });
   assert.equal(address.search, "?meter=1&kiosk=1");
 });
 
 test("usual values are left out", () => {
   const usual = Object.fromEntries(Object.entries(KEYS).map(([name, key]) => [name, key.usual]));
-  assert.deepEqual(writeAddress({ view: VIEW, table: null, values: usual, search: "?kiosk=1" }), { search: "", hash: "#9/60.000/25.000" });
+  assert.deepEqual(writeAddress({ view: VIEW, table: null, values: usual, search: "?kiosk=1" }), {
+    search: "",
+    hash: "#9/60.000/25.000",
+  });
 });
 
 test("what is not understood is left out and told", () => {
   const read = (hash, search = "") => readAddress({ search, hash });
-  const { values, faults, view } = read("#9/60/25&tab=cellar&trail=7&colour=mood&query=x&follow=yes&select=ships&vector=5&nonsense=1&table=chair", "?kiosk=maybe&meter=1&utm=2");
+  const { values, faults, view } = read(
+    "#9/60/25&tab=cellar&trail=7&colour=mood&query=x&follow=yes&select=ships&vector=5&nonsense=1&table=chair",
+    "?kiosk=maybe&meter=1&utm=2",
+  );
   assert.deepEqual(values, { vector: 5 });
   assert.equal(view.zoom, 9);
-  const expected = ["kiosk=maybe", "utm=2", "table=chair", "tab=cellar", "trail=7", "colour=mood", "query=x", "follow=yes", "select=ships", "nonsense=1"];
+  const expected = [
+    "kiosk=maybe",
+    "utm=2",
+    "table=chair",
+    "tab=cellar",
+    "trail=7",
+    "colour=mood",
+    "query=x",
+    "follow=yes",
+    "select=ships",
+    "nonsense=1",
+  ];
   assert.deepEqual(new Set(faults), new Set(expected));
   assert.deepEqual(read("#99/60/25").faults, ["99/60/25"]);
   assert.deepEqual([read("").faults, read("#panel").faults, read("#9/60/25/%E0%A4%A").faults], [[], [], []]);
@@ -40,7 +77,13 @@ test("a step of the history is a deliberate change, not a move of the map or a t
   const at = (more, values = {}, table = null) => writeAddress({ view: { ...VIEW, ...more }, table, values });
   assert.equal(isStep(at({}), at({ lon: 26, zoom: 11 })), false);
   assert.equal(isStep(at({}), at({}, { theme: "dark" })), false);
-  for (const values of [{ tab: "events" }, { colour: "speed" }, { filter: "a > 1" }, { select: { stream: "s", key: "k" } }]) assert.equal(isStep(at({}), at({}, values)), true);
+  for (const values of [
+    { tab: "events" },
+    { colour: "speed" },
+    { filter: "a > 1" },
+    { select: { stream: "s", key: "k" } },
+  ])
+    assert.equal(isStep(at({}), at({}, values)), true);
   assert.equal(isStep(at({}), at({}, {}, TABLE)), true);
   assert.equal(isStep(at({}, {}, TABLE), at({}, {}, { ...TABLE, search: "anna" })), false); // while the user types
 });
@@ -66,7 +109,12 @@ function opened(hash = "#9/60/25") {
   };
   const page = { view: VIEW, tab: "queries", theme: null, faults: [] };
   const address = new Address({
-    window, view: () => page.view, showView: (view) => (page.view = view), table: () => null, showTable: () => {}, onFaults: (faults) => page.faults.push(...faults),
+    window,
+    view: () => page.view,
+    showView: (view) => (page.view = view),
+    table: () => null,
+    showTable: () => {},
+    onFaults: (faults) => page.faults.push(...faults),
   });
   address.connect("tab", { get: () => page.tab, set: (tab) => (page.tab = tab) });
   address.connect("theme", { get: () => page.theme, set: (theme) => (page.theme = theme) });

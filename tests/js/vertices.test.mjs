@@ -3,14 +3,68 @@ import { test } from "node:test";
 
 import { drawn, geometryOf, linesOf, middlesOf, opened, removePoint } from "../../static/js/vertices.js";
 
-const SQUARE = [[0, 0], [1, 0], [1, 1], [0, 1], [0, 0]];
+const SQUARE = [
+  [0, 0],
+  [1, 0],
+  [1, 1],
+  [0, 1],
+  [0, 0],
+];
 const GEOMETRIES = [
   { type: "Point", coordinates: [1, 2] },
-  { type: "MultiPoint", coordinates: [[1, 2], [3, 4]] },
-  { type: "LineString", coordinates: [[1, 2], [3, 4]] },
-  { type: "MultiLineString", coordinates: [[[1, 2], [3, 4]], [[5, 6], [7, 8]]] },
-  { type: "Polygon", coordinates: [SQUARE, [[0.2, 0.2], [0.4, 0.2], [0.4, 0.4], [0.2, 0.2]]] },
-  { type: "MultiPolygon", coordinates: [[SQUARE], [[[5, 5], [6, 5], [6, 6], [5, 5]]]] },
+  {
+    type: "MultiPoint",
+    coordinates: [
+      [1, 2],
+      [3, 4],
+    ],
+  },
+  {
+    type: "LineString",
+    coordinates: [
+      [1, 2],
+      [3, 4],
+    ],
+  },
+  {
+    type: "MultiLineString",
+    coordinates: [
+      [
+        [1, 2],
+        [3, 4],
+      ],
+      [
+        [5, 6],
+        [7, 8],
+      ],
+    ],
+  },
+  {
+    type: "Polygon",
+    coordinates: [
+      SQUARE,
+      [
+        [0.2, 0.2],
+        [0.4, 0.2],
+        [0.4, 0.4],
+        [0.2, 0.2],
+      ],
+    ],
+  },
+  {
+    type: "MultiPolygon",
+    coordinates: [
+      [SQUARE],
+      [
+        [
+          [5, 5],
+          [6, 5],
+          [6, 6],
+          [5, 5],
+        ],
+      ],
+    ],
+  },
 ];
 
 for (const geometry of GEOMETRIES) {
@@ -30,7 +84,13 @@ test("moving the first corner of a ring moves its last one as well", () => {
   assert.equal(ring.length, 4);
   ring[0] = [-1, -1];
   const [saved] = geometryOf(shape).coordinates;
-  assert.deepEqual([saved[0], saved.at(-1)], [[-1, -1], [-1, -1]]);
+  assert.deepEqual(
+    [saved[0], saved.at(-1)],
+    [
+      [-1, -1],
+      [-1, -1],
+    ],
+  );
 });
 
 test("a ring has a middle on its last edge too, a line has none there, points have none", () => {
@@ -52,9 +112,42 @@ test("a corner is removed as long as enough are left", () => {
 });
 
 test("what is drawn is a geometry once it has points enough", () => {
-  assert.equal(drawn("Polygon", [[0, 0], [1, 0]]), null);
-  assert.deepEqual(geometryOf(drawn("Polygon", [[0, 0], [1, 0], [1, 1]])).coordinates, [[[0, 0], [1, 0], [1, 1], [0, 0]]]);
-  assert.deepEqual(geometryOf(drawn("LineString", [[0, 0], [1, 0]])).coordinates, [[0, 0], [1, 0]]);
+  assert.equal(
+    drawn("Polygon", [
+      [0, 0],
+      [1, 0],
+    ]),
+    null,
+  );
+  assert.deepEqual(
+    geometryOf(
+      drawn("Polygon", [
+        [0, 0],
+        [1, 0],
+        [1, 1],
+      ]),
+    ).coordinates,
+    [
+      [
+        [0, 0],
+        [1, 0],
+        [1, 1],
+        [0, 0],
+      ],
+    ],
+  );
+  assert.deepEqual(
+    geometryOf(
+      drawn("LineString", [
+        [0, 0],
+        [1, 0],
+      ]),
+    ).coordinates,
+    [
+      [0, 0],
+      [1, 0],
+    ],
+  );
   assert.deepEqual(geometryOf(drawn("Point", [[0, 0]])).coordinates, [0, 0]);
 });
 

@@ -14,13 +14,17 @@ const MINUTE = 60_000;
 function watching(settings = {}) {
   const store = createStore();
   const told = [];
-  const watch = new WatchList({ objects: ["a", "b"].map((key) => ({ stream: "ships", key, title: `Ship ${key}` })), ...settings }, () => {});
+  const watch = new WatchList(
+    { objects: ["a", "b"].map((key) => ({ stream: "ships", key, title: `Ship ${key}` })), ...settings },
+    () => {},
+  );
   const alarms = new WatchAlarms({ store, watch, raise: (text, rising) => told.push([text, rising]) });
   store.apply(hello(SHIPS), NOW);
   store.setLink("open", NOW);
   store.apply({ type: "view.status", views: {}, watched: { ships: WATCHED_VIEW } }, NOW);
   store.apply(status(7), NOW);
-  const live = (nowMs) => store.apply({ type: "engine.status", space: "earth", alive: true, lag_ms: 1, elements_per_s: 1 }, nowMs);
+  const live = (nowMs) =>
+    store.apply({ type: "engine.status", space: "earth", alive: true, lag_ms: 1, elements_per_s: 1 }, nowMs);
   live(NOW);
   return { store, watch, alarms, told, live, take: () => told.splice(0) };
 }
@@ -103,7 +107,11 @@ test("the page asks for all objects of a stream, and for the watched ones, only 
   assert.deepEqual(take(), [["view.unsubscribe", undefined, undefined, undefined]]);
   asked.whole = ["ships", "a stream that is not there"];
   subscriptions.view();
-  assert.deepEqual(take(), [["view.subscribe", ["ships"], ["ships"], undefined]], "also if the map does not show the stream");
+  assert.deepEqual(
+    take(),
+    [["view.subscribe", ["ships"], ["ships"], undefined]],
+    "also if the map does not show the stream",
+  );
   subscriptions.view();
   assert.deepEqual(take(), []);
   Object.assign(asked, { whole: [], watched: { ships: ["a"], gone: ["b"] } });

@@ -4,10 +4,28 @@ import assert from "node:assert/strict";
 import test from "node:test";
 
 import { chooseUnits } from "../../static/js/units.js";
-import { attemptText, borderText, deciding, deliveryText, heading, inUnits, joinedText, lagRows, lineTo, markOf, verdict } from "../../static/js/why/words.js";
+import {
+  attemptText,
+  borderText,
+  deciding,
+  deliveryText,
+  heading,
+  inUnits,
+  joinedText,
+  lagRows,
+  lineTo,
+  markOf,
+  verdict,
+} from "../../static/js/why/words.js";
 
 const border = (distance_m, element, place) => ({ distance_m, element, place });
-const AREA = { asks: "in a circle of 5,000 m", holds: false, found: "22 km outside", border: border(22_300, [25, 60.2], [25, 60]), decides: true };
+const AREA = {
+  asks: "in a circle of 5,000 m",
+  holds: false,
+  found: "22 km outside",
+  border: border(22_300, [25, 60.2], [25, 60]),
+  decides: true,
+};
 const SPEED = { asks: "speed_mps > 5", holds: true, found: "speed_mps is 6" };
 const WHY = { asks: "in the answer", holds: false, found: "", of: "all", parts: [SPEED, AREA] };
 
@@ -17,7 +35,10 @@ test("only the terms that decide are shown first", () => {
 });
 
 test("a term is marked by a sign and by words", () => {
-  assert.deepEqual([true, false, null].map((holds) => markOf({ holds })[1]), ["holds", "does not hold", "not known"]);
+  assert.deepEqual(
+    [true, false, null].map((holds) => markOf({ holds })[1]),
+    ["holds", "does not hold", "not known"],
+  );
   assert.equal(new Set([true, false, null].map((holds) => markOf({ holds })[0])).size, 3);
 });
 
@@ -34,7 +55,10 @@ test("the verdict says whether the object is in the answer, or which event it wa
   assert.equal(verdict({ why: WHY, event: { sign: "-" } }), "Why it left");
   assert.equal(verdict({ why: WHY, event: { sign: "+" }, incident: 7 }), "Why the incident was opened");
   const alarm = { holds: true, found: "since 08:00:11 UTC" };
-  assert.equal(heading({ why: alarm, event: { sign: "+" }, incident: 7 }), "Why the incident was opened. Alarm since 08:00:11 UTC.");
+  assert.equal(
+    heading({ why: alarm, event: { sign: "+" }, incident: 7 }),
+    "Why the incident was opened. Alarm since 08:00:11 UTC.",
+  );
   assert.equal(heading({ why: alarm }), "In the answer, since 08:00:11 UTC");
   assert.equal(heading({ why: { holds: true } }), "In the answer");
 });
@@ -56,14 +80,24 @@ test("the line goes to the border that decides, the short way across the antimer
 });
 
 test("each step on the way tells the time since the one before", () => {
-  const rows = lagRows([{ what: "reported", at: "2026-01-01T00:00:00Z" }, { what: "heard", at: "2026-01-01T00:00:02.5Z" }, { what: "told", at: "2026-01-01T00:00:02.4Z" }]);
-  assert.deepEqual(rows.map(({ after }) => after), ["", "+2.5 s", "100 ms before"]);
+  const rows = lagRows([
+    { what: "reported", at: "2026-01-01T00:00:00Z" },
+    { what: "heard", at: "2026-01-01T00:00:02.5Z" },
+    { what: "told", at: "2026-01-01T00:00:02.4Z" },
+  ]);
+  assert.deepEqual(
+    rows.map(({ after }) => after),
+    ["", "+2.5 s", "100 ms before"],
+  );
   assert.equal(rows[0].text, "Reported");
 });
 
 test("a delivery and its attempts are told in words", () => {
   const delivery = { what: "opened", channel: "hook", kind: "webhook", to: "ann", state: "sent", next: null };
   assert.equal(deliveryText(delivery), "opened to ann by hook (webhook): sent");
-  assert.equal(attemptText({ outcome: "failed", status: 503, took_ms: 12, error: "busy" }), "failed, status 503, 12 ms, busy");
+  assert.equal(
+    attemptText({ outcome: "failed", status: 503, took_ms: 12, error: "busy" }),
+    "failed, status 503, 12 ms, busy",
+  );
   assert.equal(attemptText({ outcome: "interrupted", status: null, took_ms: null, error: "" }), "interrupted");
 });

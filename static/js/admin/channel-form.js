@@ -27,6 +27,8 @@ async function test() {
 }
 
 function told({ errors, error, sent }) {
-  const wrong = Object.values(errors ?? {}).flat().concat(error ?? []);
+  const wrong = Object.values(errors ?? {})
+    .flat()
+    .concat(error ?? []);
   return [...wrong.map((words) => text("p", words, "errornote")), ...(sent ? [text("p", sent, "trial-sent")] : [])];
 }

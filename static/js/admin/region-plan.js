@@ -37,7 +37,12 @@ function placeOf(event) {
 
 function show(drawn, [x, y], [toX, toY]) {
   const { width, height } = plan.viewBox.baseVal;
-  const rectangle = { x: Math.min(x, toX) * width, y: Math.min(y, toY) * height, width: Math.abs(toX - x) * width, height: Math.abs(toY - y) * height };
+  const rectangle = {
+    x: Math.min(x, toX) * width,
+    y: Math.min(y, toY) * height,
+    width: Math.abs(toX - x) * width,
+    height: Math.abs(toY - y) * height,
+  };
   for (const [name, value] of Object.entries(rectangle)) drawn.setAttribute(name, value);
 }
 
@@ -45,7 +50,8 @@ function show(drawn, [x, y], [toX, toY]) {
 function corners(bounds, start, end) {
   const axes = bounds.length / 2;
   const at = (axis, share) => bounds[axis] + share * (bounds[axes + axis] - bounds[axis]);
-  const sides = (axis) => [start, end].map((place) => at(axis, axis === 0 ? place[0] : 1 - place[1])).sort((a, b) => a - b);
+  const sides = (axis) =>
+    [start, end].map((place) => at(axis, axis === 0 ? place[0] : 1 - place[1])).sort((a, b) => a - b);
   const found = Array.from({ length: axes }, (_, axis) => sides(axis));
   return [0, 1].flatMap((side) => found.map((pair) => Number(pair[side].toPrecision(6))));
 }

@@ -27,21 +27,41 @@ async function test() {
 }
 
 function told(trial) {
-  const errors = Object.values(trial.errors ?? {}).flat().concat(trial.error ?? []);
+  const errors = Object.values(trial.errors ?? {})
+    .flat()
+    .concat(trial.error ?? []);
   const malformed = Object.entries(trial.malformed ?? {}).map(([reason, count]) =>
-    text("p", filled(gettext("Malformed: %(reason)s, %(count)s times, the last: %(last)s"), { reason, count, last: trial.last_malformed[reason]?.sample ?? "" }), "trial-malformed"));
+    text(
+      "p",
+      filled(gettext("Malformed: %(reason)s, %(count)s times, the last: %(last)s"), {
+        reason,
+        count,
+        last: trial.last_malformed[reason]?.sample ?? "",
+      }),
+      "trial-malformed",
+    ),
+  );
   const nothing = !trial.errors && !trial.error && !trial.shown.length;
   return [
     ...errors.map((error) => text("p", error, "errornote")),
     ...(trial.hint ? [text("p", trial.hint, "trial-hint")] : []),
-    ...(trial.shown?.length ? [text("p", filled(gettext("%(elements)s elements of %(bytes)s bytes; the first:"), trial)), table(trial.shown)] : []),
-    ...(nothing ? [text("p", filled(gettext("No element came within five seconds (%(bytes)s bytes arrived)."), trial))] : []),
+    ...(trial.shown?.length
+      ? [text("p", filled(gettext("%(elements)s elements of %(bytes)s bytes; the first:"), trial)), table(trial.shown)]
+      : []),
+    ...(nothing
+      ? [text("p", filled(gettext("No element came within five seconds (%(bytes)s bytes arrived)."), trial))]
+      : []),
     ...malformed,
   ];
 }
 
 function table(elements) {
-  const rows = elements.map((element) => [element.key, new Date(element.time_us / 1000).toISOString(), place(element), element.properties]);
+  const rows = elements.map((element) => [
+    element.key,
+    new Date(element.time_us / 1000).toISOString(),
+    place(element),
+    element.properties,
+  ]);
   const head = row([gettext("key"), gettext("time"), gettext("place"), gettext("properties")], "th");
   const result = document.createElement("table");
   result.append(head, ...rows.map((cells) => row(cells, "td")));

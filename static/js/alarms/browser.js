@@ -4,8 +4,10 @@ import { gettext } from "../i18n.js";
 
 /** Return why a browser cannot show notifications of this page, in words; an empty text if it can. */
 export function problemOf({ isSecureContext, navigator, PushManager, Notification }) {
-  if (!isSecureContext) return gettext("Notifications need https, or this machine's own address (127.0.0.1, localhost).");
-  if (!navigator.serviceWorker || !PushManager || !Notification) return gettext("This browser cannot show notifications of pages.");
+  if (!isSecureContext)
+    return gettext("Notifications need https, or this machine's own address (127.0.0.1, localhost).");
+  if (!navigator.serviceWorker || !PushManager || !Notification)
+    return gettext("This browser cannot show notifications of pages.");
   return "";
 }
 

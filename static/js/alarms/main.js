@@ -18,7 +18,9 @@ function say(words, state = "good") {
 async function ask(path, document) {
   const headers = { "Content-Type": "application/json", "X-CSRFToken": csrf };
   const response = await fetch(base + path, { method: "POST", headers, body: JSON.stringify(document) });
-  const answer = await response.json().catch(() => ({ error: filled(gettext("the server answered %(status)s"), { status: response.status }) }));
+  const answer = await response
+    .json()
+    .catch(() => ({ error: filled(gettext("the server answered %(status)s"), { status: response.status }) }));
   if (!response.ok) throw new Error(answer.error);
   return answer;
 }
@@ -29,7 +31,10 @@ function show(severity) {
   if (severity) $("severity").value = severity;
   setText($("on"), severity ? gettext("Change") : gettext("Notify me here"));
   $("off").hidden = $("test").hidden = !severity;
-  const notified = () => filled(gettext("This browser is notified of incidents from severity %(severity)s on."), { severity: severityText(severity) });
+  const notified = () =>
+    filled(gettext("This browser is notified of incidents from severity %(severity)s on."), {
+      severity: severityText(severity),
+    });
   say(severity ? notified() : gettext("This browser is not notified."));
 }
 

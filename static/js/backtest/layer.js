@@ -21,7 +21,9 @@ export class BacktestLayer {
     this.marks = rows.map((row, index) => {
       const place = placeOfRow(row);
       if (!place) return null;
-      return this.L.circleMarker([place[1], place[0]], { pane: "backtest", ...this.#style(false) }).on("click", () => onPick(index)).addTo(this.group);
+      return this.L.circleMarker([place[1], place[0]], { pane: "backtest", ...this.#style(false) })
+        .on("click", () => onPick(index))
+        .addTo(this.group);
     });
   }
 
@@ -29,7 +31,10 @@ export class BacktestLayer {
   choose(index) {
     this.marks[this.chosen]?.setStyle(this.#style(false)).setRadius(RADIUS_PX);
     this.chosen = index;
-    this.marks[index]?.setStyle(this.#style(true)).setRadius(RADIUS_PX * 1.7).bringToFront();
+    this.marks[index]
+      ?.setStyle(this.#style(true))
+      .setRadius(RADIUS_PX * 1.7)
+      .bringToFront();
   }
 
   recolour() {

@@ -24,12 +24,21 @@ export class BacktestPanel {
    * @param {object} form `plan()`, or null if the fields are not complete; `name()`; `aside()` makes room for the map, and `back()` opens the form again
    */
   offer(element, form) {
-    const span = h("select", { "aria-label": gettext("On which time") }, ...SPANS.map(([value, text]) => new Option(text, value)));
+    const span = h(
+      "select",
+      { "aria-label": gettext("On which time") },
+      ...SPANS.map(([value, text]) => new Option(text, value)),
+    );
     const start = h("button", { type: "button", class: "small" }, gettext("Try"));
     const show = h("button", { type: "button", class: "small", hidden: true }, gettext("Show on the map"));
     const told = h("p", { class: "try-told", role: "status", hidden: true });
     const bar = h("progress", { max: "1", value: "0", "aria-label": gettext("Back-test"), hidden: true });
-    element.append(h("span", { class: "label" }, gettext("Try on the past")), h("div", { class: "try-row" }, span, start, show), bar, told);
+    element.append(
+      h("span", { class: "label" }, gettext("Try on the past")),
+      h("div", { class: "try-row" }, span, start, show),
+      bar,
+      told,
+    );
     const control = { ...form, span, start, show, told, bar };
     start.addEventListener("click", () => (this.running === control ? this.#cancel() : this.#start(control)));
     show.addEventListener("click", () => this.#show(control));
@@ -119,12 +128,24 @@ export class BacktestPanel {
     this.rows = spans;
     setText($("backtest-title"), control.name() || gettext("Back-test"));
     setText($("backtest-text"), resultText(control.result, control.ruled, control.spanText));
-    setText($("backtest-more"), truncated ? filled(gettext("The first %(shown)s of %(total)s are shown."), { shown: spans.length, total }) : "");
+    setText(
+      $("backtest-more"),
+      truncated ? filled(gettext("The first %(shown)s of %(total)s are shown."), { shown: spans.length, total }) : "",
+    );
     $("backtest-more").hidden = !truncated;
     this.list.replaceChildren(
       ...spans.map((span, index) => {
         const [who, when] = rowText(span);
-        return h("li", {}, h("button", { type: "button", class: "backtest-row", onclick: () => this.#pick(index) }, h("strong", {}, who), h("span", {}, when)));
+        return h(
+          "li",
+          {},
+          h(
+            "button",
+            { type: "button", class: "backtest-row", onclick: () => this.#pick(index) },
+            h("strong", {}, who),
+            h("span", {}, when),
+          ),
+        );
       }),
     );
     this.layer.show(spans, (index) => this.#pick(index));

@@ -16,16 +16,34 @@ export function questionOf(plan, lastS, nowMs) {
 
 /** How a back-test goes, in words. */
 export function progressText({ share, at_us: atUs, found }, ruled) {
-  const alarms = () => ngettext("%(share)s, up to %(time)s: %(count)s alarm so far", "%(share)s, up to %(time)s: %(count)s alarms so far", found);
-  const entries = () => ngettext("%(share)s, up to %(time)s: %(count)s entry so far", "%(share)s, up to %(time)s: %(count)s entries so far", found);
-  return filled(ruled ? alarms() : entries(), { share: `${Math.floor(100 * share)} %`, time: utcTime(atUs / 1000), count: count(found) });
+  const alarms = () =>
+    ngettext(
+      "%(share)s, up to %(time)s: %(count)s alarm so far",
+      "%(share)s, up to %(time)s: %(count)s alarms so far",
+      found,
+    );
+  const entries = () =>
+    ngettext(
+      "%(share)s, up to %(time)s: %(count)s entry so far",
+      "%(share)s, up to %(time)s: %(count)s entries so far",
+      found,
+    );
+  return filled(ruled ? alarms() : entries(), {
+    share: `${Math.floor(100 * share)} %`,
+    time: utcTime(atUs / 1000),
+    count: count(found),
+  });
 }
 
 /** What a back-test has found, in words. */
 export function resultText({ summary, stopped, at_us: atUs, stored }, ruled, spanText) {
   const { entered, left, total } = summary;
-  const until = stopped ? filled(gettext("It stopped at %(time)s, %(why)s."), { time: utcTime(atUs / 1000), why: stopped }) : "";
-  return [stored ? foundText({ entered, left, total }, ruled, spanText) : nothingText(spanText), until].filter(Boolean).join(" ");
+  const until = stopped
+    ? filled(gettext("It stopped at %(time)s, %(why)s."), { time: utcTime(atUs / 1000), why: stopped })
+    : "";
+  return [stored ? foundText({ entered, left, total }, ruled, spanText) : nothingText(spanText), until]
+    .filter(Boolean)
+    .join(" ");
 }
 
 function nothingText(span) {
@@ -33,7 +51,11 @@ function nothingText(span) {
 }
 
 function foundText({ entered, left, total }, ruled, span) {
-  if (ruled) return filled(ngettext("Would have fired %(count)s time in %(span)s.", "Would have fired %(count)s times in %(span)s.", total), { count: count(total), span });
+  if (ruled)
+    return filled(
+      ngettext("Would have fired %(count)s time in %(span)s.", "Would have fired %(count)s times in %(span)s.", total),
+      { count: count(total), span },
+    );
   const before = total - entered;
   const counts = { span, entered: times(entered), left: times(left), before: count(before) };
   if (!before) return filled(gettext("In %(span)s, objects would have entered %(entered)s and left %(left)s."), counts);
@@ -50,7 +72,10 @@ function foundText({ entered, left, total }, ruled, span) {
 /** One row of the list: what was in the answer, and from when to when. */
 export function rowText({ key, partner, start_us: startUs, end_us: endUs }) {
   const begin = utcTime(startUs / 1000);
-  const end = endUs === null ? gettext("had not ended") : filled(gettext("for %(duration)s"), { duration: minutes(endUs - startUs) });
+  const end =
+    endUs === null
+      ? gettext("had not ended")
+      : filled(gettext("for %(duration)s"), { duration: minutes(endUs - startUs) });
   return [partner ? filled(gettext("%(object)s with %(partner)s"), { object: key, partner }) : key, `${begin}, ${end}`];
 }
 

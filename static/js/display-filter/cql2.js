@@ -10,9 +10,13 @@ const MOST_BRACKETS = 400; // unlike the server's, this parser recurs
 
 export class FilterError extends Error {}
 
-const NO_VALUE = gettext("a value is expected at character %(at)s: a number, a text in single quotes, or the name of a property; got %(got)s");
+const NO_VALUE = gettext(
+  "a value is expected at character %(at)s: a number, a text in single quotes, or the name of a property; got %(got)s",
+);
 const MISPLACED = gettext("an operator such as =, < or AND is expected at character %(at)s; got %(got)s");
-const MISPLACED_NAME = gettext('an operator such as =, < or AND is expected at character %(at)s; got %(got)s (a name with spaces needs "double quotes")');
+const MISPLACED_NAME = gettext(
+  'an operator such as =, < or AND is expected at character %(at)s; got %(got)s (a name with spaces needs "double quotes")',
+);
 const NOT_CLOSED = gettext("the %(sign)s at character %(at)s is not closed");
 const HABITS = { "==": "=", "&&": "AND", "||": "OR", "!": "NOT" };
 const KEYWORDS = /^(and|or|not|like|between|in|is|null|true|false)$/i;
@@ -35,7 +39,10 @@ const ARITHMETIC = [["+", "-"], ["*", "/", "%"], ["^"]];
  */
 export function parseText(text) {
   const length = [...text].length;
-  if (length > MOST_CHARACTERS) throw new FilterError(filled(gettext("where must have at most %(most)s characters; got %(length)s"), { most: MOST_CHARACTERS, length }));
+  if (length > MOST_CHARACTERS)
+    throw new FilterError(
+      filled(gettext("where must have at most %(most)s characters; got %(length)s"), { most: MOST_CHARACTERS, length }),
+    );
   return new Parser(text).parse();
 }
 
@@ -120,7 +127,8 @@ class Parser {
       this.#next();
     }
     let node = this.#atom();
-    for (const sign of signs.reverse()) if (sign === "-") node = typeof node === "number" ? -node : { op: "*", args: [-1, node] };
+    for (const sign of signs.reverse())
+      if (sign === "-") node = typeof node === "number" ? -node : { op: "*", args: [-1, node] };
     return node;
   }
 
@@ -158,7 +166,10 @@ class Parser {
 
   #bracket(value) {
     if (this.token.text !== "(") this.#reject(value);
-    if (this.opened.push(this.token.start) > MOST_BRACKETS) throw new FilterError(filled(gettext("where must not have more than %(most)s open brackets"), { most: MOST_BRACKETS }));
+    if (this.opened.push(this.token.start) > MOST_BRACKETS)
+      throw new FilterError(
+        filled(gettext("where must not have more than %(most)s open brackets"), { most: MOST_BRACKETS }),
+      );
     this.#next();
   }
 
@@ -204,10 +215,18 @@ class Parser {
     if (kind === "end") return this.#unfinished(values);
     const told = { at: at(start), got: this.#word() };
     const misplaced = () => filled(this.#named() ? MISPLACED_NAME : MISPLACED, told);
-    if (["'", '"'].includes(this.text[start])) return values && kind === "odd" ? filled(NOT_CLOSED, { ...told, sign: this.text[start] }) : misplaced();
+    if (["'", '"'].includes(this.text[start]))
+      return values && kind === "odd" ? filled(NOT_CLOSED, { ...told, sign: this.text[start] }) : misplaced();
     const near = Math.max(0, start - 1);
-    const habit = Object.keys(HABITS).find((one) => this.text.startsWith(one, start) || this.text.startsWith(one, near));
-    if (habit) return filled(gettext("write %(sign)s instead of %(habit)s at character %(at)s"), { sign: HABITS[habit], habit, at: at(this.text.indexOf(habit, near)) });
+    const habit = Object.keys(HABITS).find(
+      (one) => this.text.startsWith(one, start) || this.text.startsWith(one, near),
+    );
+    if (habit)
+      return filled(gettext("write %(sign)s instead of %(habit)s at character %(at)s"), {
+        sign: HABITS[habit],
+        habit,
+        at: at(this.text.indexOf(habit, near)),
+      });
     if (text === ")" && !values) return filled(gettext("the ) at character %(at)s closes no bracket"), told);
     return values ? filled(NO_VALUE, told) : misplaced();
   }
@@ -215,14 +234,26 @@ class Parser {
   #unfinished(values) {
     const at = [...this.text].length + 1;
     if (!this.text.trim()) return gettext("a condition is missing");
-    if (values) return filled(gettext("a value is missing at the end, character %(at)s: a number, a text in single quotes, or the name of a property"), { at });
-    if (this.opened.length > 0) return filled(NOT_CLOSED, { sign: "(", at: [...this.text.slice(0, this.opened.at(-1))].length + 1 });
+    if (values)
+      return filled(
+        gettext(
+          "a value is missing at the end, character %(at)s: a number, a text in single quotes, or the name of a property",
+        ),
+        { at },
+      );
+    if (this.opened.length > 0)
+      return filled(NOT_CLOSED, { sign: "(", at: [...this.text.slice(0, this.opened.at(-1))].length + 1 });
     return filled(gettext("something is missing at the end, character %(at)s"), { at });
   }
 
   #named() {
     const { kind, text, start } = this.token;
-    return kind === "name" && !KEYWORDS.test(text) && /[\p{L}\p{N}]$/u.test(this.text.slice(0, start).trimEnd()) && !NEAR_KEYWORDS.some((word) => word.startsWith(text.toUpperCase()));
+    return (
+      kind === "name" &&
+      !KEYWORDS.test(text) &&
+      /[\p{L}\p{N}]$/u.test(this.text.slice(0, start).trimEnd()) &&
+      !NEAR_KEYWORDS.some((word) => word.startsWith(text.toUpperCase()))
+    );
   }
 
   #word() {

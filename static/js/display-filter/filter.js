@@ -15,7 +15,8 @@ const NAMED_NUMBERS = /^([+-]?)(inf|infinity|nan)$/i;
 const LIKE = { "%": ".*", _: "." };
 
 // NaN equals itself and is larger than every other number, as polars orders it.
-const order = (a, b) => (Number.isNaN(a) ? (Number.isNaN(b) ? 0 : 1) : Number.isNaN(b) ? -1 : a < b ? -1 : a > b ? 1 : 0);
+const order = (a, b) =>
+  Number.isNaN(a) ? (Number.isNaN(b) ? 0 : 1) : Number.isNaN(b) ? -1 : a < b ? -1 : a > b ? 1 : 0;
 const COMPARE = {
   "=": (sign) => sign === 0,
   "<>": (sign) => sign !== 0,
@@ -41,10 +42,19 @@ const ARITHMETIC = {
 export function compileFilter(text) {
   const tree = parseText(text);
   const levels = depthOf(tree);
-  if (levels > MOST_LEVELS) throw new FilterError(filled(gettext("where must not nest more than %(most)s levels; got %(levels)s"), { most: MOST_LEVELS, levels }));
+  if (levels > MOST_LEVELS)
+    throw new FilterError(
+      filled(gettext("where must not nest more than %(most)s levels; got %(levels)s"), { most: MOST_LEVELS, levels }),
+    );
   const names = new Set();
   const holds = new Compiler(names).condition(tree);
-  if (names.size > MOST_PROPERTIES) throw new FilterError(filled(gettext("where may name at most %(most)s properties; got %(names)s"), { most: MOST_PROPERTIES, names: names.size }));
+  if (names.size > MOST_PROPERTIES)
+    throw new FilterError(
+      filled(gettext("where may name at most %(most)s properties; got %(names)s"), {
+        most: MOST_PROPERTIES,
+        names: names.size,
+      }),
+    );
   const test = (properties) => holds(properties) === true;
   return Object.assign(test, { names: [...names] });
 }
@@ -86,25 +96,36 @@ class Compiler {
   /** Return a function that returns true, false, or null for unknown. */
   condition(node) {
     if (typeof node === "boolean") return () => node;
-    if (!isNode(node)) throw new FilterError(filled(gettext("where must be a condition; got the value %(got)s"), { got: shown(node) }));
+    if (!isNode(node))
+      throw new FilterError(filled(gettext("where must be a condition; got the value %(got)s"), { got: shown(node) }));
     if ("property" in node) return this.#flag(node);
     const { op, args } = node;
     if (op in COMPARE) return this.#comparison(op, ...args);
-    if (op === "and" || op === "or") return joined(op === "or", args.map((arg) => this.condition(arg)));
+    if (op === "and" || op === "or")
+      return joined(
+        op === "or",
+        args.map((arg) => this.condition(arg)),
+      );
     if (op === "not") return negated(this.condition(args[0]));
     if (op === "in") return this.#member(...args);
-    if (op === "between") return joined(false, [this.#comparison(">=", args[0], args[1]), this.#comparison("<=", args[0], args[2])]);
+    if (op === "between")
+      return joined(false, [this.#comparison(">=", args[0], args[1]), this.#comparison("<=", args[0], args[2])]);
     if (op === "like") return this.#like(...args);
     if (op === "isNull") return this.#missing(args[0]);
-    const operators = [...Object.keys(COMPARE), "and", "between", "in", "isNull", "like", "not", "or"].sort().join(", ");
-    throw new FilterError(filled(gettext("where knows the operators %(operators)s; got '%(got)s'"), { operators, got: op }));
+    const operators = [...Object.keys(COMPARE), "and", "between", "in", "isNull", "like", "not", "or"]
+      .sort()
+      .join(", ");
+    throw new FilterError(
+      filled(gettext("where knows the operators %(operators)s; got '%(got)s'"), { operators, got: op }),
+    );
   }
 
   #comparison(op, left, right) {
     const compare = COMPARE[op];
     const numbers = () => compared(compare, order, this.#number(left), this.#number(right));
     if (isNumeric(left) || isNumeric(right)) return numbers();
-    if (typeof left === "boolean" || typeof right === "boolean") return compared(compare, (a, b) => a - b, this.#flag(left), this.#flag(right));
+    if (typeof left === "boolean" || typeof right === "boolean")
+      return compared(compare, (a, b) => a - b, this.#flag(left), this.#flag(right));
     const texts = compared(compare, textOrder, this.#text(left), this.#text(right));
     if (!isProperty(left) || !isProperty(right)) return texts;
     const asNumbers = numbers();
@@ -116,8 +137,11 @@ class Compiler {
     const isText = (choice) => typeof choice === "string" && textual;
     const numbers = choices.filter((choice) => typeof choice === "number").map(finite);
     const texts = new Set(choices.filter(isText));
-    const found = choices.filter((choice) => typeof choice !== "number" && !isText(choice)).map((choice) => this.#comparison("=", value, choice));
-    if (numbers.length > 0) found.push(within(this.#number(value), (number) => numbers.some((one) => order(one, number) === 0)));
+    const found = choices
+      .filter((choice) => typeof choice !== "number" && !isText(choice))
+      .map((choice) => this.#comparison("=", value, choice));
+    if (numbers.length > 0)
+      found.push(within(this.#number(value), (number) => numbers.some((one) => order(one, number) === 0)));
     if (texts.size > 0) found.push(within(this.#text(value), (text) => texts.has(text)));
     return joined(true, found);
   }
@@ -126,7 +150,9 @@ class Compiler {
     const folded = isNode(pattern) && pattern.op === "casei";
     const literal = folded ? pattern.args[0] : pattern;
     if (typeof literal !== "string") wrong(gettext("LIKE needs a text as its pattern; got %(got)s"), shown(literal));
-    const source = [...literal].map((character) => LIKE[character] ?? character.replace(/[\\^$.*+?()[\]{}|/]/, "\\$&")).join("");
+    const source = [...literal]
+      .map((character) => LIKE[character] ?? character.replace(/[\\^$.*+?()[\]{}|/]/, "\\$&"))
+      .join("");
     const regex = new RegExp(`^(?:${source})$`, folded ? "isu" : "su");
     return within(this.#text(value), (text) => regex.test(text));
   }
@@ -156,7 +182,8 @@ class Compiler {
       const token = this.#token(node);
       return (properties) => textOf(token(properties));
     }
-    if (!isNode(node) || node.op !== "casei" || node.args.length !== 1) wrong(gettext("a text or a property is needed; got %(got)s"), shown(node));
+    if (!isNode(node) || node.op !== "casei" || node.args.length !== 1)
+      wrong(gettext("a text or a property is needed; got %(got)s"), shown(node));
     const inner = this.#text(node.args[0]);
     return (properties) => inner(properties)?.toLowerCase() ?? null;
   }
@@ -169,7 +196,8 @@ class Compiler {
   }
 
   #token({ property }) {
-    if (!NAME.test(property)) wrong(gettext("a property's name must have no quotes, brackets or backslashes; got '%(got)s'"), property);
+    if (!NAME.test(property))
+      wrong(gettext("a property's name must have no quotes, brackets or backslashes; got '%(got)s'"), property);
     this.names.add(property);
     return tokenReader(property);
   }
@@ -244,5 +272,13 @@ function depthOf(tree) {
 
 function shown(node) {
   if (isNode(node)) return node.property ?? `${node.op.toUpperCase()}(...)`;
-  return node === null ? "NULL" : typeof node === "boolean" ? String(node).toUpperCase() : typeof node === "string" ? `'${node}'`.slice(0, 40) : Number.isInteger(node) ? `${node}.0` : String(node);
+  return node === null
+    ? "NULL"
+    : typeof node === "boolean"
+      ? String(node).toUpperCase()
+      : typeof node === "string"
+        ? `'${node}'`.slice(0, 40)
+        : Number.isInteger(node)
+          ? `${node}.0`
+          : String(node);
 }

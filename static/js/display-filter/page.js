@@ -15,8 +15,15 @@ const COUNT_MS = 1000;
  * @returns {object} `toggle()`; `text()`; `set(text)`, which throws a FilterError; `close()`, which returns whether the field was open
  */
 export function createDisplayFilter({ store, filter, shown, onChange }) {
-  const [form, input, error, button, note] = ["display-filter", "display-filter-text", "display-filter-error", "open-filter", "display-filter-note"].map($);
-  const texts = () => [...store.objects.byStream.keys()].filter(shown).flatMap((stream) => store.objects.textsOf(stream));
+  const [form, input, error, button, note] = [
+    "display-filter",
+    "display-filter-text",
+    "display-filter-error",
+    "open-filter",
+    "display-filter-note",
+  ].map($);
+  const texts = () =>
+    [...store.objects.byStream.keys()].filter(shown).flatMap((stream) => store.objects.textsOf(stream));
   const field = new FilterField({
     input,
     list: $("display-filter-choices"),
@@ -38,7 +45,10 @@ export function createDisplayFilter({ store, filter, shown, onChange }) {
     button.setAttribute("aria-pressed", String(filter.active));
     if (!filter.active) return;
     const { shown: some, of } = filter.count(shown);
-    setText($("display-filter-count"), filled(gettext("%(shown)s of %(of)s shown"), { shown: count(some), of: count(of) }));
+    setText(
+      $("display-filter-count"),
+      filled(gettext("%(shown)s of %(of)s shown"), { shown: count(some), of: count(of) }),
+    );
     note.title = filter.text;
   };
   const set = (text) => {

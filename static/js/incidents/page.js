@@ -27,7 +27,8 @@ export function createIncidents({ store, now, ask, trace, onError, ...rest }) {
     ask,
     onError,
     now: () => now() + store.clockOffsetMs,
-    onWay: ({ stream, key, opened }) => trace(stream, key, { from: Date.parse(opened) - MINUTES_MS, to: Date.parse(opened) + MINUTES_MS }),
+    onWay: ({ stream, key, opened }) =>
+      trace(stream, key, { from: Date.parse(opened) - MINUTES_MS, to: Date.parse(opened) + MINUTES_MS }),
     ...rest,
   });
   let counting = false;
@@ -54,7 +55,9 @@ function createMute(sound) {
   const button = $("incident-mute");
   const show = () => {
     button.setAttribute("aria-pressed", String(sound.muted));
-    button.title = sound.muted ? gettext("Sound is off; press to switch it on") : gettext("Sound is on; press to switch it off");
+    button.title = sound.muted
+      ? gettext("Sound is off; press to switch it on")
+      : gettext("Sound is on; press to switch it off");
     button.querySelector("use").setAttribute("href", sound.muted ? "#icon-muted" : "#icon-sound");
   };
   button.addEventListener("click", () => {

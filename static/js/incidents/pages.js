@@ -21,7 +21,10 @@ export class IncidentPages {
     const turn = ++this.turn;
     this.filters = { ...(severity && { severity }), ...(query && { query }), ...(assigned && { mine: true }) };
     this.next = { open: null, closed: null };
-    const states = { open: ["open"], new: ["open"], snoozed: ["open"], closed: ["closed"] }[state] ?? ["open", "closed"];
+    const states = { open: ["open"], new: ["open"], snoozed: ["open"], closed: ["closed"] }[state] ?? [
+      "open",
+      "closed",
+    ];
     const replies = await Promise.all(states.map((one) => this.#page(one, undefined, turn)));
     if (turn !== this.turn || replies.includes(null)) return null;
     return new Set(replies.flatMap((reply) => reply.incidents.map(({ incident }) => incident)));

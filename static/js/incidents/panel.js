@@ -12,7 +12,12 @@ const REFRESH_MS = 250;
 const CLOCK_MS = 10_000; // snoozes end with time alone
 const MOST_ROWS = 500;
 // How long an incident can be silenced, in minutes.
-const SNOOZES = [[15, gettext("15 minutes")], [60, gettext("1 hour")], [480, gettext("8 hours")], [1440, gettext("1 day")]];
+const SNOOZES = [
+  [15, gettext("15 minutes")],
+  [60, gettext("1 hour")],
+  [480, gettext("8 hours")],
+  [1440, gettext("1 day")],
+];
 const SIGNS = { info: "i", warning: "!", critical: "!!" };
 
 export class IncidentPanel {
@@ -63,14 +68,20 @@ export class IncidentPanel {
     const { incidents } = this.store;
     setText($("incident-count"), incidents.total > 0 ? (incidents.total > 999 ? "999+" : String(incidents.total)) : "");
     $("incident-count").dataset.severity = worst(incidents.open) ?? "";
-    $("incident-count").setAttribute("aria-label", incidents.total > 0 ? filled(gettext("%(count)s open"), { count: count(incidents.total) }) : "");
+    $("incident-count").setAttribute(
+      "aria-label",
+      incidents.total > 0 ? filled(gettext("%(count)s open"), { count: count(incidents.total) }) : "",
+    );
     if (!this.open()) return;
     setText($("incident-total"), openText(incidents.open));
     this.#options();
     this.#draw();
     const filtered = Object.values(this.filters).some((filter) => filter !== null);
     $("incidents-empty").hidden = this.list.children.length > 0;
-    setText($("incidents-empty-title"), filtered ? gettext("No incident passes the filters") : gettext("No incidents yet"));
+    setText(
+      $("incidents-empty-title"),
+      filtered ? gettext("No incident passes the filters") : gettext("No incidents yet"),
+    );
     $("incident-more").hidden = !this.pages.more;
   }
 
@@ -128,8 +139,21 @@ export class IncidentPanel {
     const opened = this.chosen === number;
     const row = this.rows.get(number) ?? { element: h("li", {}), main: null, more: null };
     this.rows.set(number, row);
-    const state = incident.closed ? "closed" : snoozed(incident, nowMs) ? "snoozed" : incident.acknowledged ? "seen" : "new";
-    const shown = JSON.stringify([headline(incident), keyBeside(incident), this.#about(incident), standing(incident, nowMs), state, opened]);
+    const state = incident.closed
+      ? "closed"
+      : snoozed(incident, nowMs)
+        ? "snoozed"
+        : incident.acknowledged
+          ? "seen"
+          : "new";
+    const shown = JSON.stringify([
+      headline(incident),
+      keyBeside(incident),
+      this.#about(incident),
+      standing(incident, nowMs),
+      state,
+      opened,
+    ]);
     if (row.shown !== shown) {
       row.shown = shown;
       row.element.className = "incident";
@@ -151,15 +175,28 @@ export class IncidentPanel {
 
   #main(incident, opened, nowMs) {
     const { incident: number, severity, lon, lat, closed } = incident;
-    const state = filled(closed ? gettext("%(severity)s, closed") : gettext("%(severity)s, open"), { severity: severityText(severity) });
+    const state = filled(closed ? gettext("%(severity)s, closed") : gettext("%(severity)s, open"), {
+      severity: severityText(severity),
+    });
     const mark = h("span", { class: "severity", "data-severity": severity, "aria-label": state }, SIGNS[severity]);
     const key = keyBeside(incident);
-    const head = h("span", { class: "event-head" }, h("span", { class: "event-name" }, headline(incident)), key && h("span", { class: "event-key" }, key));
+    const head = h(
+      "span",
+      { class: "event-head" },
+      h("span", { class: "event-name" }, headline(incident)),
+      key && h("span", { class: "event-key" }, key),
+    );
     const stands = standing(incident, nowMs);
     const about = h("span", { class: "event-about" }, [this.#about(incident), stands].filter(Boolean).join(" \u00b7 "));
     const hint = [timesText(incident), lon === null ? "" : place(lon, lat)].filter(Boolean).join("\n");
     const time = h("time", { datetime: incident.opened }, utcClock(Date.parse(incident.opened)));
-    const attributes = { type: "button", class: "event quiet", title: hint, "aria-expanded": String(opened), onclick: () => this.choose(number) };
+    const attributes = {
+      type: "button",
+      class: "event quiet",
+      title: hint,
+      "aria-expanded": String(opened),
+      onclick: () => this.choose(number),
+    };
     return h("button", attributes, mark, h("span", { class: "event-text" }, head, about), time, icon("down"));
   }
 
@@ -192,13 +229,20 @@ export class IncidentPanel {
     if (!this.detail || more.detail === this.detail) return;
     more.detail = this.detail;
     more.people(this.detail.people, incident.assigned_to);
-    const line = ({ at, ...change }) => h("li", {}, h("time", { datetime: at, title: utcTime(Date.parse(at)) }, utcClock(Date.parse(at))), h("span", {}, changeText(change)));
+    const line = ({ at, ...change }) =>
+      h(
+        "li",
+        {},
+        h("time", { datetime: at, title: utcTime(Date.parse(at)) }, utcClock(Date.parse(at))),
+        h("span", {}, changeText(change)),
+      );
     more.log.replaceChildren(...this.detail.changes.map(line));
   }
 
   #more({ incident: number }) {
     const act = (what, fields = {}) => this.#act({ type: `incident.${what}`, incident: number, ...fields });
-    const button = (text, run, name = "") => h("button", { type: "button", class: `small ${name}`, onclick: run }, text);
+    const button = (text, run, name = "") =>
+      h("button", { type: "button", class: `small ${name}`, onclick: run }, text);
     const acknowledge = button(gettext("Acknowledge"), () => act("acknowledge"), "primary");
     const close = button(gettext("Close"), () => act("close"));
     const wake = button(gettext("Wake"), () => act("wake"));
@@ -206,7 +250,12 @@ export class IncidentPanel {
     const why = button(gettext("Why?"), () => this.onWhy(this.store.incidents.known.get(number)));
     const found = h("p", { class: "hint", role: "status" });
 
-    const snooze = h("select", { class: "incident-choice", "aria-label": gettext("Snooze for") }, new Option(gettext("Snooze for…"), ""), ...SNOOZES.map(([minutes, text]) => new Option(text, minutes)));
+    const snooze = h(
+      "select",
+      { class: "incident-choice", "aria-label": gettext("Snooze for") },
+      new Option(gettext("Snooze for…"), ""),
+      ...SNOOZES.map(([minutes, text]) => new Option(text, minutes)),
+    );
     snooze.addEventListener("change", () => {
       const until = new Date(this.now() + Number(snooze.value) * 60_000).toISOString();
       if (snooze.value) act("snooze", { until });
@@ -216,22 +265,45 @@ export class IncidentPanel {
     assign.addEventListener("change", () => act("assign", { to: assign.value || null }));
     const people = (names, chosen) => {
       const all = chosen && !names.includes(chosen) ? [chosen, ...names] : names;
-      const option = (name) => new Option(filled(name === this.store.user ? gettext("For %(name)s (you)") : gettext("For %(name)s"), { name }), name);
+      const option = (name) =>
+        new Option(
+          filled(name === this.store.user ? gettext("For %(name)s (you)") : gettext("For %(name)s"), { name }),
+          name,
+        );
       assign.replaceChildren(new Option(gettext("For nobody"), ""), ...all.map(option));
       assign.value = chosen ?? "";
     };
     people([], null);
 
-    const text = h("input", { type: "text", maxlength: 2000, placeholder: gettext("Comment"), "aria-label": gettext("Comment"), autocomplete: "off" });
-    const comment = h("form", { class: "incident-comment" }, text, h("button", { type: "submit", class: "small" }, gettext("Add")));
+    const text = h("input", {
+      type: "text",
+      maxlength: 2000,
+      placeholder: gettext("Comment"),
+      "aria-label": gettext("Comment"),
+      autocomplete: "off",
+    });
+    const comment = h(
+      "form",
+      { class: "incident-comment" },
+      text,
+      h("button", { type: "submit", class: "small" }, gettext("Add")),
+    );
     comment.addEventListener("submit", async (event) => {
       event.preventDefault();
-      if (text.value.trim() && await act("comment", { text: text.value })) text.value = "";
+      if (text.value.trim() && (await act("comment", { text: text.value }))) text.value = "";
     });
     const times = h("p", { class: "hint" });
     const log = h("ul", { class: "incident-log", "aria-label": gettext("What happened to the incident") });
     const actions = h("div", { class: "incident-actions" }, acknowledge, why, close, wake, snooze, assign);
-    const element = h("div", { class: "incident-detail" }, times, actions, comment, h("div", { class: "incident-way" }, way, found), log);
+    const element = h(
+      "div",
+      { class: "incident-detail" },
+      times,
+      actions,
+      comment,
+      h("div", { class: "incident-way" }, way, found),
+      log,
+    );
     return { element, acknowledge, close, wake, snooze, assign, comment, way, people, times, log, detail: null };
   }
 
@@ -242,7 +314,8 @@ export class IncidentPanel {
       this.store.apply(await this.ask(message), this.now());
       await this.#log(message.incident);
       // What was pressed may be hidden now, and the focus would be lost.
-      if (within && !document.activeElement?.closest(".incident-detail")) this.rows.get(message.incident)?.main.focus({ preventScroll: true });
+      if (within && !document.activeElement?.closest(".incident-detail"))
+        this.rows.get(message.incident)?.main.focus({ preventScroll: true });
       return true;
     } catch (error) {
       this.onError(error.message);
@@ -254,8 +327,15 @@ export class IncidentPanel {
     setText(found, gettext("Searching…"));
     try {
       const reports = await this.onWay(this.store.incidents.known.get(number));
-      const text = ngettext("%(count)s report is on the map, and in History.", "%(count)s reports are on the map, and in History.", reports);
-      setText(found, reports > 0 ? filled(text, { count: count(reports) }) : gettext("Nothing is stored for these ten minutes."));
+      const text = ngettext(
+        "%(count)s report is on the map, and in History.",
+        "%(count)s reports are on the map, and in History.",
+        reports,
+      );
+      setText(
+        found,
+        reports > 0 ? filled(text, { count: count(reports) }) : gettext("Nothing is stored for these ten minutes."),
+      );
     } catch (error) {
       setText(found, error.message);
     }
@@ -270,7 +350,10 @@ export class IncidentPanel {
     const wanted = JSON.stringify([...names].sort(([a], [b]) => a - b));
     if (this.offered === wanted) return;
     this.offered = wanted;
-    query.replaceChildren(new Option(gettext("All queries"), ""), ...JSON.parse(wanted).map(([number, name]) => new Option(name, number)));
+    query.replaceChildren(
+      new Option(gettext("All queries"), ""),
+      ...JSON.parse(wanted).map(([number, name]) => new Option(name, number)),
+    );
     query.value = chosen;
   }
 }

@@ -85,7 +85,9 @@ export class Incidents {
 
   #trim() {
     if (this.known.size <= 2 * KEPT) return;
-    const closed = [...this.known.values()].filter((incident) => incident.closed).sort((a, b) => a.incident - b.incident);
+    const closed = [...this.known.values()]
+      .filter((incident) => incident.closed)
+      .sort((a, b) => a.incident - b.incident);
     for (const { incident } of closed.slice(0, this.known.size - KEPT)) this.known.delete(incident);
   }
 }
@@ -102,10 +104,12 @@ export function snoozed({ closed, snoozed_until: until }, nowMs) {
  *   number) and `assigned` (a user's name); null for all
  */
 export function passes(incident, { severity, state, query, assigned }, nowMs) {
-  return (severity === null || incident.severity === severity)
-    && (query === null || incident.query === query)
-    && (assigned === null || incident.assigned_to === assigned)
-    && (state === null || STATES[state](incident, nowMs));
+  return (
+    (severity === null || incident.severity === severity) &&
+    (query === null || incident.query === query) &&
+    (assigned === null || incident.assigned_to === assigned) &&
+    (state === null || STATES[state](incident, nowMs))
+  );
 }
 
 const STATES = {

@@ -21,7 +21,10 @@ const DETAILS = [
   [/^until (?<time>.+)$/s, gettext("until %(time)s")],
   [/^the query failed$/, gettext("the query failed")],
   [/^the query waits for its layer$/, gettext("the query waits for its layer")],
-  [/^the query was paused, because it took too much of the engine's time$/, gettext("the query was paused, because it took too much of the engine's time")],
+  [
+    /^the query was paused, because it took too much of the engine's time$/,
+    gettext("the query was paused, because it took too much of the engine's time"),
+  ],
   [/^it is no longer in the answer; its exit was lost$/, gettext("it is no longer in the answer; its exit was lost")],
   [/^its entry was lost$/, gettext("its entry was lost")],
 ];
@@ -35,7 +38,8 @@ const DEEDS = [
 
 /** Say what an incident is about: an object, a pair, a threshold that a figure crossed, or the query if it is about a whole answer. */
 export function headline({ key, partner, name, properties }) {
-  if (partner && "value" in properties) return crossingText({ queryName: name, group: key, threshold: partner, sign: 1, value: properties.value });
+  if (partner && "value" in properties)
+    return crossingText({ queryName: name, group: key, threshold: partner, sign: 1, value: properties.value });
   const object = title(key || name, properties);
   if (!partner) return object;
   const distance = Number.isFinite(properties.distance) ? `, ${length(properties.distance)}` : "";
@@ -50,17 +54,22 @@ export function keyBeside({ key, partner, properties }) {
 /** Say how an incident stands: who has taken it, and until when it is silent. */
 export function standing(incident, nowMs) {
   const { closed, closed_by: closer, acknowledged_by: acknowledger, assigned_to: assignee } = incident;
-  const until = snoozed(incident, nowMs) ? filled(gettext("silent for %(duration)s"), { duration: age(Date.parse(incident.snoozed_until) - nowMs) }) : "";
+  const until = snoozed(incident, nowMs)
+    ? filled(gettext("silent for %(duration)s"), { duration: age(Date.parse(incident.snoozed_until) - nowMs) })
+    : "";
   const end = closer ? filled(gettext("closed by %(name)s"), { name: closer }) : gettext("closed");
   const seen = acknowledger && filled(gettext("seen by %(name)s"), { name: acknowledger });
-  return [closed && end, seen, assignee && filled(gettext("for %(name)s"), { name: assignee }), until].filter(Boolean).join(" \u00b7 ");
+  return [closed && end, seen, assignee && filled(gettext("for %(name)s"), { name: assignee }), until]
+    .filter(Boolean)
+    .join(" \u00b7 ");
 }
 
 /** Say a change of the audit log in words: "ann commented: on my way". */
 export function changeText({ user, what, text }) {
   const who = user ?? "Lookout";
   if (what === "commented") return `${who}: ${text}`;
-  const detail = text && (["assigned", "snoozed"].includes(what) || user ? ` ${detailText(text)}` : `: ${detailText(text)}`);
+  const detail =
+    text && (["assigned", "snoozed"].includes(what) || user ? ` ${detailText(text)}` : `: ${detailText(text)}`);
   return filled(CHANGES[what] ?? "%(who)s %(what)s", { who, what }) + detail;
 }
 
@@ -83,8 +92,13 @@ export function pageTitle(open) {
 /** Say how many incidents are open: "3 open incidents: 1 critical, 2 warning". */
 export function openText(open) {
   const total = SEVERITIES.reduce((sum, severity) => sum + open[severity], 0);
-  const parts = [...SEVERITIES].reverse().filter((severity) => open[severity] > 0).map((severity) => severityCount(severity, open[severity], number(open[severity], 0)));
-  return total === 0 ? gettext("No open incidents") : filled(gettext("%(count)s open: %(parts)s"), { count: number(total, 0), parts: parts.join(", ") });
+  const parts = [...SEVERITIES]
+    .reverse()
+    .filter((severity) => open[severity] > 0)
+    .map((severity) => severityCount(severity, open[severity], number(open[severity], 0)));
+  return total === 0
+    ? gettext("No open incidents")
+    : filled(gettext("%(count)s open: %(parts)s"), { count: number(total, 0), parts: parts.join(", ") });
 }
 
 /** Return the most urgent severity with open incidents; null without any. */
@@ -95,5 +109,7 @@ export function worst(open) {
 /** Say when an incident began, and for a closed one also when it ended. */
 export function timesText({ opened, closed }) {
   const from = utcTime(Date.parse(opened));
-  return closed ? filled(gettext("%(from)s to %(to)s"), { from: from.replace(" UTC", ""), to: utcTime(Date.parse(closed)) }) : from;
+  return closed
+    ? filled(gettext("%(from)s to %(to)s"), { from: from.replace(" UTC", ""), to: utcTime(Date.parse(closed)) })
+    : from;
 }

@@ -38,9 +38,15 @@ export function inverse([lon, lat], [toLon, toLat]) {
     if (Math.abs(lambda) > Math.PI) break;
     if (Math.abs(lambda - before) > ENOUGH) continue;
     const [a, b] = series(cos2Alpha);
-    return { lengthM: MINOR_M * a * (sigma - correction(b, middle, sinSigma, cosSigma)), bearingDeg: bearing(Math.atan2(east, north) / DEG) };
+    return {
+      lengthM: MINOR_M * a * (sigma - correction(b, middle, sinSigma, cosSigma)),
+      bearingDeg: bearing(Math.atan2(east, north) / DEG),
+    };
   }
-  return { lengthM: sphericalDistance([lon, lat], [toLon, toLat]), bearingDeg: sphericalBearing([lon, lat], [toLon, toLat]) };
+  return {
+    lengthM: sphericalDistance([lon, lat], [toLon, toLat]),
+    bearingDeg: sphericalBearing([lon, lat], [toLon, toLat]),
+  };
 }
 
 /** Return the place at a bearing and a distance; its longitude may exceed 180. */
@@ -99,7 +105,10 @@ function zone(lat) {
 /** The series A and B of Vincenty. */
 function series(cos2Alpha) {
   const u2 = (cos2Alpha * (AXIS_M ** 2 - MINOR_M ** 2)) / MINOR_M ** 2;
-  return [1 + (u2 / 16384) * (4096 + u2 * (-768 + u2 * (320 - 175 * u2))), (u2 / 1024) * (256 + u2 * (-128 + u2 * (74 - 47 * u2)))];
+  return [
+    1 + (u2 / 16384) * (4096 + u2 * (-768 + u2 * (320 - 175 * u2))),
+    (u2 / 1024) * (256 + u2 * (-128 + u2 * (74 - 47 * u2))),
+  ];
 }
 
 function correction(b, middle, sine, cosine) {
@@ -115,7 +124,8 @@ function along(sinAlpha, cos2Alpha, sigma, sine, cosine, middle) {
 
 function sphericalBearing([lon, lat], [toLon, toLat]) {
   const across = (toLon - lon) * DEG;
-  const north = Math.cos(lat * DEG) * Math.sin(toLat * DEG) - Math.sin(lat * DEG) * Math.cos(toLat * DEG) * Math.cos(across);
+  const north =
+    Math.cos(lat * DEG) * Math.sin(toLat * DEG) - Math.sin(lat * DEG) * Math.cos(toLat * DEG) * Math.cos(across);
   return bearing(Math.atan2(Math.sin(across) * Math.cos(toLat * DEG), north) / DEG);
 }
 

@@ -35,13 +35,20 @@ export class Measurement {
 
   /** Return the edges as `{from, to, lengthM, bearingDeg}`; `pointer`, a place, has an edge to it. */
   edges(pointer = null) {
-    const ends = pointer && !this.closed ? [...this.places, pointer] : this.closed ? [...this.places, this.places[0]] : this.places;
+    const ends =
+      pointer && !this.closed
+        ? [...this.places, pointer]
+        : this.closed
+          ? [...this.places, this.places[0]]
+          : this.places;
     return ends.slice(1).map((to, i) => ({ from: ends[i], to, ...inverse(ends[i], to) }));
   }
 
   /** Return the area in square metres; null unless the ring is closed. */
   area() {
-    return this.closed ? ringArea(this.edges().flatMap(({ from, to }) => path(from, to, AREA_STEPS).slice(0, -1))) : null;
+    return this.closed
+      ? ringArea(this.edges().flatMap(({ from, to }) => path(from, to, AREA_STEPS).slice(0, -1)))
+      : null;
   }
 }
 
@@ -66,8 +73,11 @@ export function measuredText(edges, squareM) {
   if (edges.length === 0) return "";
   const total = edges.reduce((sum, { lengthM }) => sum + lengthM, 0);
   const several = ngettext("%(count)s part, %(length)s", "%(count)s parts, %(length)s", edges.length);
-  const parts = [edges.length > 1 ? filled(several, { count: number(edges.length, 0), length: length(total) }) : length(total)];
-  if (squareM === null) parts.push(filled(gettext("bearing %(bearing)s"), { bearing: bearingText(edges.at(-1).bearingDeg) }));
+  const parts = [
+    edges.length > 1 ? filled(several, { count: number(edges.length, 0), length: length(total) }) : length(total),
+  ];
+  if (squareM === null)
+    parts.push(filled(gettext("bearing %(bearing)s"), { bearing: bearingText(edges.at(-1).bearingDeg) }));
   else parts.push(filled(gettext("area %(area)s"), { area: square(squareM) }));
   return parts.join(" \u00b7 ");
 }

@@ -81,17 +81,22 @@ export class MeasureTool {
     const ahead = this.#ahead();
     const { L } = this;
     const style = { color: this.colour(), weight: 2.5, interactive: false, smoothFactor: 0, pane: "measure" };
-    if (this.made.closed) L.polygon(this.#unwound(edges), { ...style, stroke: false, fillOpacity: 0.12 }).addTo(this.layers);
+    if (this.made.closed)
+      L.polygon(this.#unwound(edges), { ...style, stroke: false, fillOpacity: 0.12 }).addTo(this.layers);
     for (const edge of edges) this.#edge(edge, style);
     if (ahead) this.#edge(ahead, { ...style, dashArray: "5 5" });
-    if (this.state !== "off") for (const [lon, lat] of this.made.places) L.circleMarker([lat, lon], { ...style, radius: 4, fillOpacity: 1 }).addTo(this.layers);
+    if (this.state !== "off")
+      for (const [lon, lat] of this.made.places)
+        L.circleMarker([lat, lon], { ...style, radius: 4, fillOpacity: 1 }).addTo(this.layers);
     this.#say(ahead ? [...edges, ahead] : edges);
   }
 
   /** Return the edge from the last place to the pointer; undefined while there is none. */
   #ahead() {
     if (!this.active || !this.pointer) return undefined;
-    const [from, to] = [this.made.places.at(-1), this.pointer].map(([lon, lat]) => this.map.latLngToLayerPoint([lat, lon]));
+    const [from, to] = [this.made.places.at(-1), this.pointer].map(([lon, lat]) =>
+      this.map.latLngToLayerPoint([lat, lon]),
+    );
     return from.distanceTo(to) < REST_PX ? undefined : this.made.edges(this.pointer).at(-1);
   }
 
@@ -149,9 +154,14 @@ export class MeasureTool {
     this.L.polyline(places, style).addTo(this.layers);
     const [from, to] = [places[0], places.at(-1)].map((place) => this.map.latLngToLayerPoint(place));
     if (from.distanceTo(to) < LABEL_FROM_PX) return;
-    const middle = places.length > 2 ? places[Math.floor(places.length / 2)] : this.map.layerPointToLatLng(from.add(to).divideBy(2));
+    const middle =
+      places.length > 2 ? places[Math.floor(places.length / 2)] : this.map.layerPointToLatLng(from.add(to).divideBy(2));
     const html = h("span", {}, edgeText(edge));
-    this.L.marker(middle, { icon: this.L.divIcon({ className: "measure-label", iconSize: [0, 0], html }), keyboard: false, interactive: false }).addTo(this.layers);
+    this.L.marker(middle, {
+      icon: this.L.divIcon({ className: "measure-label", iconSize: [0, 0], html }),
+      keyboard: false,
+      interactive: false,
+    }).addTo(this.layers);
   }
 
   /** Return the ring of all edges, each place in the copy of the world nearest to the one before. */

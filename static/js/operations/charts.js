@@ -33,22 +33,107 @@ export function chartsOf(space) {
       title: gettext("Elements"),
       words: gettext("read by the engine, per second"),
       unit: "/s",
-      series: [[gettext("elements"), (past) => rates(past, of((told) => told.elements))]],
+      series: [
+        [
+          gettext("elements"),
+          (past) =>
+            rates(
+              past,
+              of((told) => told.elements),
+            ),
+        ],
+      ],
     },
     {
       title: gettext("Lag"),
       words: gettext("longest time from arrival to result, and age of the oldest block that nobody has read"),
       unit: "s",
       series: [
-        [gettext("to result"), (past) => values(past, of((told) => told.lag_s))],
-        [gettext("waiting"), (past) => values(past, of((told) => told.oldest_waiting_s))],
+        [
+          gettext("to result"),
+          (past) =>
+            values(
+              past,
+              of((told) => told.lag_s),
+            ),
+        ],
+        [
+          gettext("waiting"),
+          (past) =>
+            values(
+              past,
+              of((told) => told.oldest_waiting_s),
+            ),
+        ],
       ],
     },
-    { title: gettext("Blocks waiting"), words: gettext("in the longest partition"), unit: "", series: [[gettext("blocks"), (past) => values(past, of((told) => told.waiting_blocks))]] },
-    { title: gettext("Batch, by stage"), words: gettext("mean time of a task"), unit: "s", sum: true, series: Object.entries(STAGES).map(([name, words]) => [words, stage(name)]) },
-    { title: gettext("Longest batch"), words: gettext("of the last 15 to 30 seconds"), unit: "s", series: [[gettext("longest"), (past) => values(past, of((told) => told.longest_s))]] },
-    { title: gettext("State"), words: gettext("size of the newest durable state"), unit: "B", series: [[gettext("state"), (past) => values(past, of((told) => told.state_bytes))]] },
-    { title: gettext("State written"), words: gettext("per second"), unit: "B/s", series: [[gettext("written"), (past) => rates(past, of((told) => told.written_bytes))]] },
+    {
+      title: gettext("Blocks waiting"),
+      words: gettext("in the longest partition"),
+      unit: "",
+      series: [
+        [
+          gettext("blocks"),
+          (past) =>
+            values(
+              past,
+              of((told) => told.waiting_blocks),
+            ),
+        ],
+      ],
+    },
+    {
+      title: gettext("Batch, by stage"),
+      words: gettext("mean time of a task"),
+      unit: "s",
+      sum: true,
+      series: Object.entries(STAGES).map(([name, words]) => [words, stage(name)]),
+    },
+    {
+      title: gettext("Longest batch"),
+      words: gettext("of the last 15 to 30 seconds"),
+      unit: "s",
+      series: [
+        [
+          gettext("longest"),
+          (past) =>
+            values(
+              past,
+              of((told) => told.longest_s),
+            ),
+        ],
+      ],
+    },
+    {
+      title: gettext("State"),
+      words: gettext("size of the newest durable state"),
+      unit: "B",
+      series: [
+        [
+          gettext("state"),
+          (past) =>
+            values(
+              past,
+              of((told) => told.state_bytes),
+            ),
+        ],
+      ],
+    },
+    {
+      title: gettext("State written"),
+      words: gettext("per second"),
+      unit: "B/s",
+      series: [
+        [
+          gettext("written"),
+          (past) =>
+            rates(
+              past,
+              of((told) => told.written_bytes),
+            ),
+        ],
+      ],
+    },
     {
       title: gettext("Left out"),
       words: gettext("elements per second, of all streams of the space; each stream is in the table below"),
@@ -61,11 +146,63 @@ export function chartsOf(space) {
         [gettext("malformed"), (past) => rates(past, sumOf(space, 5))],
       ],
     },
-    { title: gettext("Clients"), words: gettext("connections to the websocket"), unit: "", series: [[gettext("connections"), (past) => values(past, of((told) => told.clients.clients))]] },
-    { title: gettext("Client lag"), words: gettext("age of the oldest frame that a client has not taken"), unit: "s", series: [[gettext("lag"), (past) => values(past, of((told) => told.clients.lag_s))]] },
-    { title: gettext("Frames"), words: gettext("with answers, per second"), unit: "/s", series: [[gettext("frames"), (past) => rates(past, of((told) => told.clients.frames))]] },
-    { title: gettext("Redis"), words: gettext("share of its memory; feeds wait above 60 %"), unit: "%", series: [[gettext("used"), (past) => values(past, (entry) => (entry.redis == null ? null : 100 * entry.redis))]] },
-    { title: gettext("Disk"), words: gettext("free space of the fullest disk"), unit: "B", series: [[gettext("free"), (past) => values(past, (entry) => entry.disk)]] },
+    {
+      title: gettext("Clients"),
+      words: gettext("connections to the websocket"),
+      unit: "",
+      series: [
+        [
+          gettext("connections"),
+          (past) =>
+            values(
+              past,
+              of((told) => told.clients.clients),
+            ),
+        ],
+      ],
+    },
+    {
+      title: gettext("Client lag"),
+      words: gettext("age of the oldest frame that a client has not taken"),
+      unit: "s",
+      series: [
+        [
+          gettext("lag"),
+          (past) =>
+            values(
+              past,
+              of((told) => told.clients.lag_s),
+            ),
+        ],
+      ],
+    },
+    {
+      title: gettext("Frames"),
+      words: gettext("with answers, per second"),
+      unit: "/s",
+      series: [
+        [
+          gettext("frames"),
+          (past) =>
+            rates(
+              past,
+              of((told) => told.clients.frames),
+            ),
+        ],
+      ],
+    },
+    {
+      title: gettext("Redis"),
+      words: gettext("share of its memory; feeds wait above 60 %"),
+      unit: "%",
+      series: [[gettext("used"), (past) => values(past, (entry) => (entry.redis == null ? null : 100 * entry.redis))]],
+    },
+    {
+      title: gettext("Disk"),
+      words: gettext("free space of the fullest disk"),
+      unit: "B",
+      series: [[gettext("free"), (past) => values(past, (entry) => entry.disk)]],
+    },
   ];
 }
 
@@ -81,10 +218,24 @@ export function createCharts(place, charts) {
 
 function createChart({ title, words, unit, series, sum = false }) {
   const now = h("output", { "aria-label": filled(gettext("%(title)s now"), { title }) });
-  const canvas = h("div", { role: "img", "aria-label": filled(gettext("%(title)s: %(words)s, over the last hour"), { title, words }) });
-  const element = h("figure", { class: "chart ops-card" }, h("figcaption", {}, h("span", {}, title), now), h("p", { class: "hint" }, words), canvas);
+  const canvas = h("div", {
+    role: "img",
+    "aria-label": filled(gettext("%(title)s: %(words)s, over the last hour"), { title, words }),
+  });
+  const element = h(
+    "figure",
+    { class: "chart ops-card" },
+    h("figcaption", {}, h("span", {}, title), now),
+    h("p", { class: "hint" }, words),
+    canvas,
+  );
   const [text, line] = [colour("text-2"), colour("line")];
-  const axis = { stroke: text, grid: { stroke: line, width: 1 }, ticks: { stroke: line, width: 1 }, font: "11px system-ui, sans-serif" };
+  const axis = {
+    stroke: text,
+    grid: { stroke: line, width: 1 },
+    ticks: { stroke: line, width: 1 },
+    font: "11px system-ui, sans-serif",
+  };
   const options = {
     width: 300,
     height: HEIGHT,
@@ -95,7 +246,16 @@ function createChart({ title, words, unit, series, sum = false }) {
       { ...axis, space: 64, size: 30, values: (_, ticks, __, ___, step) => ticks.map((at) => clock(at, step < 60)) },
       { ...axis, size: 62, values: (_, ticks) => ticks.map((value) => figure(value, unit)) },
     ],
-    series: [{ label: "UTC", value: (_, at) => (at == null ? "\u2013" : clock(at, true)) }, ...series.map(([label], i) => ({ label, stroke: colour(`s${i}`), width: 1.6, value: (_, value) => figure(value, unit), points: { show: false } }))],
+    series: [
+      { label: "UTC", value: (_, at) => (at == null ? "\u2013" : clock(at, true)) },
+      ...series.map(([label], i) => ({
+        label,
+        stroke: colour(`s${i}`),
+        width: 1.6,
+        value: (_, value) => figure(value, unit),
+        points: { show: false },
+      })),
+    ],
   };
   let plot = null;
   const fit = () => plot?.setSize({ width: Math.max(200, canvas.clientWidth), height: HEIGHT });
@@ -110,7 +270,10 @@ function createChart({ title, words, unit, series, sum = false }) {
     }
     const newest = series.map(([label], i) => [label, made[i].at(-1)]);
     const shown = sum ? [[gettext("in all"), total(newest.map(([, value]) => value))]] : newest;
-    setText(now, shown.map(([label, value]) => (series.length > 1 ? `${label} ` : "") + figure(value, unit)).join(" · "));
+    setText(
+      now,
+      shown.map(([label, value]) => (series.length > 1 ? `${label} ` : "") + figure(value, unit)).join(" · "),
+    );
   };
   const remove = () => {
     watch.disconnect();

@@ -17,7 +17,8 @@ let drawn = null;
 const chosen = () => new URLSearchParams(location.hash.slice(1)).get("space") ?? "earth";
 
 function draw() {
-  const space = chosen() in told.now.spaces || !Object.keys(told.now.spaces).length ? chosen() : Object.keys(told.now.spaces)[0];
+  const space =
+    chosen() in told.now.spaces || !Object.keys(told.now.spaces).length ? chosen() : Object.keys(told.now.spaces)[0];
   const spaces = Object.keys(told.now.spaces);
   $("space").parentElement.hidden = spaces.length < 2;
   offer($("space"), [["", spaces.map((name) => [name, name])]], space);
@@ -47,7 +48,10 @@ async function look() {
     told = await response.json();
     past = extended(past, told.past);
     draw();
-    fresh("good", filled(gettext("as of %(time)s UTC"), { time: new Date(told.now.at_us / 1000).toISOString().slice(11, 19) }));
+    fresh(
+      "good",
+      filled(gettext("as of %(time)s UTC"), { time: new Date(told.now.at_us / 1000).toISOString().slice(11, 19) }),
+    );
   } catch (error) {
     fresh("bad", filled(gettext("The web server does not answer (%(error)s); trying again"), { error: error.message }));
   }

@@ -55,7 +55,11 @@ export function extended(past, later) {
 }
 
 const UNITS = { B: 1e9, "B/s": 1e9 };
-const PREFIXES = [[1e9, "G"], [1e6, "M"], [1e3, "k"]];
+const PREFIXES = [
+  [1e9, "G"],
+  [1e6, "M"],
+  [1e3, "k"],
+];
 
 /** Write a figure with its unit, short enough for an axis: 12.5 k, 3.1 MB, 250 ms. */
 export function figure(value, unit = "") {

@@ -5,7 +5,12 @@ import { filled, gettext } from "../i18n.js";
 import { figure } from "./series.js";
 
 const NONE = "\u2013";
-const PROGRAMS = { database: gettext("database"), disk: gettext("disk"), engine: gettext("engine"), gateway: gettext("gateway") };
+const PROGRAMS = {
+  database: gettext("database"),
+  disk: gettext("disk"),
+  engine: gettext("engine"),
+  gateway: gettext("gateway"),
+};
 const STATES = {
   connecting: gettext("connecting"),
   running: gettext("running"),
@@ -18,8 +23,17 @@ const STATES = {
 /** Show whether each program works. */
 export function showParts(list, { programs, reasons, spaces }, space) {
   const standby = spaces[space]?.standby;
-  const items = programs.map((part) => item(PROGRAMS[part] ?? part, reasons[part] ? "down" : "up", reasons[part] ?? gettext("works")));
-  if (spaces[space]) items.push(item(gettext("second engine"), standby ? "up" : "none", standby ? gettext("stands by") : gettext("none stands by")));
+  const items = programs.map((part) =>
+    item(PROGRAMS[part] ?? part, reasons[part] ? "down" : "up", reasons[part] ?? gettext("works")),
+  );
+  if (spaces[space])
+    items.push(
+      item(
+        gettext("second engine"),
+        standby ? "up" : "none",
+        standby ? gettext("stands by") : gettext("none stands by"),
+      ),
+    );
   list.replaceChildren(...items);
 }
 
@@ -30,26 +44,63 @@ export function showTroubles(list, troubles) {
   const told = JSON.stringify(troubles);
   if (list.dataset.told === told) return;
   list.dataset.told = told;
-  const items = troubles.map(({ level, where, words }) => h("li", { "data-level": level }, h("strong", {}, where), `: ${words}`));
-  list.replaceChildren(...(items.length ? items : [h("li", { "data-level": "good" }, gettext("Nothing: everything works."))]));
+  const items = troubles.map(({ level, where, words }) =>
+    h("li", { "data-level": level }, h("strong", {}, where), `: ${words}`),
+  );
+  list.replaceChildren(
+    ...(items.length ? items : [h("li", { "data-level": "good" }, gettext("Nothing: everything works."))]),
+  );
 }
 
 export function showQueries(table, { queries = [] }, names) {
-  const rows = queries.map(({ query, seconds, tuples }) => [query === 0 ? gettext("all views") : `${query}: ${names[query] ?? gettext("deleted")}`, figure(seconds, "s"), figure(tuples)]);
-  show(table, [gettext("Query"), gettext("Time"), gettext("Result tuples")], rows, gettext("No query has cost or changed anything in this interval."));
+  const rows = queries.map(({ query, seconds, tuples }) => [
+    query === 0 ? gettext("all views") : `${query}: ${names[query] ?? gettext("deleted")}`,
+    figure(seconds, "s"),
+    figure(tuples),
+  ]);
+  show(
+    table,
+    [gettext("Query"), gettext("Time"), gettext("Result tuples")],
+    rows,
+    gettext("No query has cost or changed anything in this interval."),
+  );
 }
 
 export function showRegions(table, { regions = [] }) {
-  const rows = regions.map(({ region, task, elements, cpu_s, objects }) => [`${region}`, filled(gettext("task %(task)s"), { task }), figure(objects), figure(elements), figure(cpu_s, "s")]);
-  const heads = [gettext("Region"), gettext("Runs in"), gettext("Objects"), gettext("Elements"), gettext("Processor time")];
+  const rows = regions.map(({ region, task, elements, cpu_s, objects }) => [
+    `${region}`,
+    filled(gettext("task %(task)s"), { task }),
+    figure(objects),
+    figure(elements),
+    figure(cpu_s, "s"),
+  ]);
+  const heads = [
+    gettext("Region"),
+    gettext("Runs in"),
+    gettext("Objects"),
+    gettext("Elements"),
+    gettext("Processor time"),
+  ];
   show(table, heads, rows, gettext("The engine has not reported regions yet."), 2);
 }
 
 export function showStreams(table, streams, space) {
   const rows = Object.entries(streams)
     .filter(([, told]) => told.space === space)
-    .map(([name, told]) => [name, STATES[told.state] ?? told.state, ...["elements", "merged", "stale", "lost", "malformed"].map((count) => figure(told[count])), figure(told.bytes, "B")]);
-  const counted = [gettext("Elements"), gettext("Merged"), gettext("Stale"), gettext("Lost"), gettext("Malformed"), gettext("Received")];
+    .map(([name, told]) => [
+      name,
+      STATES[told.state] ?? told.state,
+      ...["elements", "merged", "stale", "lost", "malformed"].map((count) => figure(told[count])),
+      figure(told.bytes, "B"),
+    ]);
+  const counted = [
+    gettext("Elements"),
+    gettext("Merged"),
+    gettext("Stale"),
+    gettext("Lost"),
+    gettext("Malformed"),
+    gettext("Received"),
+  ];
   show(table, [gettext("Stream"), gettext("State"), ...counted], rows, gettext("No stream runs in this space."), 2);
 }
 
@@ -57,7 +108,13 @@ export function showStreams(table, streams, space) {
 function show(table, heads, rows, empty, words = 1) {
   const kind = (i) => (i < words ? {} : { class: "figure" });
   const head = h("thead", {}, h("tr", {}, ...heads.map((text, i) => h("th", { scope: "col", ...kind(i) }, text))));
-  const lines = rows.map((cells) => h("tr", {}, ...cells.map((text, i) => (i === 0 ? h("th", { scope: "row" }, text) : h("td", kind(i), text ?? NONE)))));
+  const lines = rows.map((cells) =>
+    h(
+      "tr",
+      {},
+      ...cells.map((text, i) => (i === 0 ? h("th", { scope: "row" }, text) : h("td", kind(i), text ?? NONE))),
+    ),
+  );
   const none = h("tr", {}, h("td", { class: "empty", colspan: heads.length }, empty));
   table.replaceChildren(head, h("tbody", {}, ...(lines.length ? lines : [none])));
 }

@@ -113,7 +113,12 @@ export class AnswerTrack {
     try {
       const page = await this.ask(this.wanted, { fromMs, toMs }, signal);
       if (signal.aborted) return;
-      this.#pages.push({ fromMs: page.fromMs, untilMs: page.untilMs, rows: page.rows.length, messages: messagesOf(page) });
+      this.#pages.push({
+        fromMs: page.fromMs,
+        untilMs: page.untilMs,
+        rows: page.rows.length,
+        messages: messagesOf(page),
+      });
       this.onRefused(page.refused ?? {});
     } catch (error) {
       if (signal.aborted) return;
@@ -129,7 +134,12 @@ export class AnswerTrack {
 /** Return what a page of answers says as messages, each with its time: a snapshot of each query if it begins, then changes. */
 export function messagesOf({ begins, fromMs, queries, rows }) {
   const messages = [];
-  const begin = new Map((begins ? queries : []).map((query) => [query, { type: "answer.snapshot", query, resync: false, rows: cut(rows, 0, 0) }]));
+  const begin = new Map(
+    (begins ? queries : []).map((query) => [
+      query,
+      { type: "answer.snapshot", query, resync: false, rows: cut(rows, 0, 0) },
+    ]),
+  );
   for (let start = 0, end = 1; end <= rows.length; end++) {
     const alike = end < rows.length && rows.queries[end] === rows.queries[start] && rows.atMs[end] === rows.atMs[start];
     if (alike) continue;

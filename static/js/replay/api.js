@@ -18,14 +18,27 @@ export class ReplayApi {
 
   /** Return a promise of a page of a stream's elements in an area `{west, south, east, north}`, thinned out to one of each object in a step. */
   async elements(stream, { west, south, east, north }, span, { scene, stepMs }, signal) {
-    const parameters = { bbox: [west, south, east, north].join(","), ...inUs(span), ...(scene && { scene: "1" }), ...(stepMs > 0 && { step_us: 1000 * stepMs }) };
-    const response = await answered(`elements/${encodeURIComponent(stream)}?${new URLSearchParams(parameters)}`, signal);
+    const parameters = {
+      bbox: [west, south, east, north].join(","),
+      ...inUs(span),
+      ...(scene && { scene: "1" }),
+      ...(stepMs > 0 && { step_us: 1000 * stepMs }),
+    };
+    const response = await answered(
+      `elements/${encodeURIComponent(stream)}?${new URLSearchParams(parameters)}`,
+      signal,
+    );
     return readPage(this.Arrow, await response.arrayBuffer());
   }
 
   /** Return a promise of a page of the answers of some queries; `refused` has the errors of those that cannot be played. */
   async answers(queries, span, endMs, signal) {
-    const parameters = new URLSearchParams({ queries: queries.join(","), ...inUs(span), end_us: Math.round(endMs * 1000), session: this.session });
+    const parameters = new URLSearchParams({
+      queries: queries.join(","),
+      ...inUs(span),
+      end_us: Math.round(endMs * 1000),
+      session: this.session,
+    });
     const response = await answered(`answers?${parameters}`, signal);
     return readPage(this.Arrow, await response.arrayBuffer());
   }
@@ -47,7 +60,9 @@ async function answered(path, signal) {
   }
   if (response.ok) return response;
   const told = await response.json().catch(() => ({}));
-  throw new Error(told.error ?? filled(gettext("The server answered with status %(status)s."), { status: response.status }));
+  throw new Error(
+    told.error ?? filled(gettext("The server answered with status %(status)s."), { status: response.status }),
+  );
 }
 
 function inUs({ fromMs, toMs }) {

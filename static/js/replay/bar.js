@@ -56,7 +56,13 @@ export class ReplayBar {
     const { atMs, playing } = clock;
     setText($("replay-time"), localTime(atMs));
     setText($("replay-badge-time"), localClock(atMs));
-    const state = waiting ? gettext("Loading…") : playing ? `${clock.speed}×` : atMs >= clock.toMs ? gettext("Ended") : gettext("Paused");
+    const state = waiting
+      ? gettext("Loading…")
+      : playing
+        ? `${clock.speed}×`
+        : atMs >= clock.toMs
+          ? gettext("Ended")
+          : gettext("Paused");
     setText($("replay-badge-state"), state);
     this.element.dataset.waiting = String(waiting);
     const play = $("replay-play");
@@ -67,12 +73,19 @@ export class ReplayBar {
     }
     $("replay-speed").value = String(clock.speed);
     if (Number(this.slider.min) !== clock.fromMs || Number(this.slider.max) !== clock.toMs) {
-      Object.assign(this.slider, { min: String(Math.floor(clock.fromMs)), max: String(Math.ceil(clock.toMs)), step: "1" });
+      Object.assign(this.slider, {
+        min: String(Math.floor(clock.fromMs)),
+        max: String(Math.ceil(clock.toMs)),
+        step: "1",
+      });
       this.drawTicks();
     }
     this.slider.value = String(atMs);
     this.slider.setAttribute("aria-valuetext", localTime(atMs));
-    this.slider.style.setProperty("--done", `${(100 * (atMs - clock.fromMs)) / Math.max(1, clock.toMs - clock.fromMs)}%`);
+    this.slider.style.setProperty(
+      "--done",
+      `${(100 * (atMs - clock.fromMs)) / Math.max(1, clock.toMs - clock.fromMs)}%`,
+    );
   }
 
   /** Show a note below the slider; "" for none. */
@@ -93,7 +106,8 @@ export class ReplayBar {
     const { height } = { height: canvas.clientHeight };
     const { queries } = this.palette();
     context.fillStyle = getComputedStyle(this.element).getPropertyValue("--accent-soft");
-    for (const [from, to] of storedParts(this.stored, clock)) context.fillRect(from * width, height - 4, Math.max(1, (to - from) * width), 4);
+    for (const [from, to] of storedParts(this.stored, clock))
+      context.fillRect(from * width, height - 4, Math.max(1, (to - from) * width), 4);
     for (const { x, colour, entered } of ticksOf(this.events, clock, width)) {
       context.fillStyle = queries[colour];
       context.fillRect(x - 1, entered ? 0 : height / 2 - 2, 2, height / 2 - 2);
@@ -112,8 +126,13 @@ export class ReplayBar {
     this.canvas.style.cursor = found ? "pointer" : "";
     if (!found) return;
     const name = title(found.key, {});
-    const happened = found.partner ? filled(gettext("%(object)s with %(partner)s"), { object: name, partner: found.partner }) : name;
-    tip.replaceChildren(h("strong", {}, `${SIGNS[found.sign]} ${happened}`), ` ${this.queryOf(found.query)?.name ?? ""}, ${localClock(found.timeMs)}`);
+    const happened = found.partner
+      ? filled(gettext("%(object)s with %(partner)s"), { object: name, partner: found.partner })
+      : name;
+    tip.replaceChildren(
+      h("strong", {}, `${SIGNS[found.sign]} ${happened}`),
+      ` ${this.queryOf(found.query)?.name ?? ""}, ${localClock(found.timeMs)}`,
+    );
     const [left, half] = [placeOf(found.timeMs, this.clock, this.canvas.clientWidth), tip.offsetWidth / 2];
     tip.style.left = `${Math.max(half, Math.min(left, this.canvas.clientWidth - half))}px`;
   }
@@ -147,7 +166,9 @@ export class ReplayBar {
   #pressed(event) {
     if (!this.open || event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) return;
     const { target } = event;
-    const used = target.matches?.(TEXT_FIELDS) || target.closest?.("#table, [role=tablist], [role=listbox], .leaflet-container, .replay-bar input");
+    const used =
+      target.matches?.(TEXT_FIELDS) ||
+      target.closest?.("#table, [role=tablist], [role=listbox], .leaflet-container, .replay-bar input");
     if (used && !(event.key === " " && target.closest?.(".leaflet-container"))) return;
     if (event.key === " " && target.matches?.("button, summary, a, input")) return; // it presses them
     if (this.#key(event)) event.preventDefault();
@@ -155,7 +176,8 @@ export class ReplayBar {
 
   /** Do what a key means, and return whether it means something: space plays, arrows go a step, with shift a longer one. */
   #key({ key, shiftKey }) {
-    const step = (shiftKey ? 6 : 1) * Math.max(10_000, Math.round((this.clock.toMs - this.clock.fromMs) / 360 / 10_000) * 10_000);
+    const step =
+      (shiftKey ? 6 : 1) * Math.max(10_000, Math.round((this.clock.toMs - this.clock.fromMs) / 360 / 10_000) * 10_000);
     const to = { ArrowLeft: -step, ArrowRight: step, PageDown: -10 * MINUTE_MS, PageUp: 10 * MINUTE_MS }[key];
     if (key === " ") this.onPlay(!this.clock.playing);
     else if (key === "ArrowUp" || key === "ArrowDown") this.onSpeed(null, key === "ArrowUp" ? 1 : -1);

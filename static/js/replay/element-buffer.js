@@ -59,7 +59,10 @@ export class ElementBuffer {
       const known = new Map(this.#beginning.map((ref) => [keyOf(ref), ref]));
       for (let row = first; row < gone.length; row++) put(known, { rows: gone, row });
       const kept = [...known.values()].filter(({ rows: { atMs }, row }) => untilMs - atMs[row] <= this.lifeMs);
-      const copied = gather(kept, kept.map(() => 1)); // so that the rest of the page can be freed
+      const copied = gather(
+        kept,
+        kept.map(() => 1),
+      ); // so that the rest of the page can be freed
       this.#beginning = kept.map((_, row) => ({ rows: copied, row }));
       this.fromMs = untilMs;
       this.#at.page--;
@@ -67,7 +70,11 @@ export class ElementBuffer {
   }
 
   #apply(ms, told) {
-    for (; this.#at.page < this.#pages.length; this.#at = { page: this.#at.page + 1, row: this.#pages[this.#at.page + 1]?.first ?? 0 }) {
+    for (
+      ;
+      this.#at.page < this.#pages.length;
+      this.#at = { page: this.#at.page + 1, row: this.#pages[this.#at.page + 1]?.first ?? 0 }
+    ) {
       const { rows } = this.#pages[this.#at.page];
       const end = firstAfter(rows.atMs, ms, this.#at.row);
       for (let { row } = this.#at; row < end; row++) {
@@ -89,7 +96,10 @@ export class ElementBuffer {
   }
 
   #rows(refs) {
-    return gather(refs, refs.map((ref) => (this.#alive.has(keyOf(ref)) ? 1 : -1)));
+    return gather(
+      refs,
+      refs.map((ref) => (this.#alive.has(keyOf(ref)) ? 1 : -1)),
+    );
   }
 }
 

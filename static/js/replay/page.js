@@ -74,7 +74,10 @@ export function createReplay({ store, map, palette, now, shown, Arrow, onStage, 
     write();
   }, AIM_MS);
   $("open-replay").addEventListener("click", () => toggle());
-  map.leaflet.on("moveend", debounced(() => player?.moved(), MOVED_MS));
+  map.leaflet.on(
+    "moveend",
+    debounced(() => player?.moved(), MOVED_MS),
+  );
   const follow = coalesced(() => {
     player?.follow();
     if (player) note();
@@ -83,7 +86,11 @@ export function createReplay({ store, map, palette, now, shown, Arrow, onStage, 
 
   const streams = () => stored.map(({ name }) => name).filter((name) => store.streams.has(name) && shown(name));
   const lifeMs = (name) => 1000 * (stored.find((one) => one.name === name)?.life_s ?? 0);
-  const replayed = () => store.listed().filter((query) => query.shown && query.status !== "failed").slice(0, MOST_QUERIES);
+  const replayed = () =>
+    store
+      .listed()
+      .filter((query) => query.shown && query.status !== "failed")
+      .slice(0, MOST_QUERIES);
 
   async function enter({ atMs, speed = 1, playing = false }) {
     turning = { atMs };
@@ -97,14 +104,22 @@ export function createReplay({ store, map, palette, now, shown, Arrow, onStage, 
     if (turning !== asked) return;
     turning = null;
     if (stored.length === 0) {
-      onError(gettext("No stream stores its elements, so there is nothing to replay. An administrator can switch that on."));
+      onError(
+        gettext("No stream stores its elements, so there is nothing to replay. An administrator can switch that on."),
+      );
       return;
     }
     const nowMs = now() + store.clockOffsetMs;
     const spanMs = Object.values(SPANS_MS).find((length) => atMs === undefined || atMs >= nowMs - length);
-    Object.assign(clock, { fromMs: spanMs ? nowMs - spanMs : atMs - HOUR_MS / 2, toMs: spanMs ? nowMs : atMs + HOUR_MS / 2, speed });
+    Object.assign(clock, {
+      fromMs: spanMs ? nowMs - spanMs : atMs - HOUR_MS / 2,
+      toMs: spanMs ? nowMs : atMs + HOUR_MS / 2,
+      speed,
+    });
     $("replay-span").value = Object.keys(SPANS_MS).find((name) => SPANS_MS[name] === spanMs) ?? "own";
-    clock.seek(atMs ?? Math.max(nowMs - BEGIN_MS, Math.min(...stored.map(({ first_us: first }) => (first ?? 0) / 1000))));
+    clock.seek(
+      atMs ?? Math.max(nowMs - BEGIN_MS, Math.min(...stored.map(({ first_us: first }) => (first ?? 0) / 1000))),
+    );
     refused = {};
     const answers = new AnswerTrack({
       clock,
@@ -120,7 +135,19 @@ export function createReplay({ store, map, palette, now, shown, Arrow, onStage, 
     });
     answers.on = $("replay-answers").checked;
     stage.enter();
-    player = new Player({ store, stage, clock, api, answers, bounds: () => map.bounds(), streams, lifeMs, now, onError, onJump });
+    player = new Player({
+      store,
+      stage,
+      clock,
+      api,
+      answers,
+      bounds: () => map.bounds(),
+      streams,
+      lifeMs,
+      now,
+      onError,
+      onJump,
+    });
     bar.stored = stored;
     bar.show(true);
     onStage();
@@ -179,7 +206,12 @@ export function createReplay({ store, map, palette, now, shown, Arrow, onStage, 
     try {
       const told = await api.events(span);
       if (span.fromMs !== clock.fromMs || span.toMs !== clock.toMs) return;
-      const known = told.events.map((event) => ({ ...event, sign: event.sign === "+" ? 1 : -1, timeMs: event.time_us / 1000, colour: store.queries.get(event.query)?.colour }));
+      const known = told.events.map((event) => ({
+        ...event,
+        sign: event.sign === "+" ? 1 : -1,
+        timeMs: event.time_us / 1000,
+        colour: store.queries.get(event.query)?.colour,
+      }));
       bar.events = known.filter(({ colour }) => colour !== undefined);
       bar.drawTicks();
     } catch (error) {
@@ -189,10 +221,18 @@ export function createReplay({ store, map, palette, now, shown, Arrow, onStage, 
 
   /** Say what the replay does not show. */
   function note() {
-    const missing = [...store.streams.values()].filter(({ name, enabled }) => enabled !== false && shown(name) && !stored.some((one) => one.name === name));
+    const missing = [...store.streams.values()].filter(
+      ({ name, enabled }) => enabled !== false && shown(name) && !stored.some((one) => one.name === name),
+    );
     const titles = missing.map(({ title, name }) => title || name).join(", ");
-    const names = Object.keys(refused).map((number) => store.queries.get(Number(number))?.name).filter(Boolean).join(", ");
-    const parts = [titles && filled(gettext("Not stored: %(streams)s."), { streams: titles }), names && filled(gettext("Without answers: %(queries)s."), { queries: names })];
+    const names = Object.keys(refused)
+      .map((number) => store.queries.get(Number(number))?.name)
+      .filter(Boolean)
+      .join(", ");
+    const parts = [
+      titles && filled(gettext("Not stored: %(streams)s."), { streams: titles }),
+      names && filled(gettext("Without answers: %(queries)s."), { queries: names }),
+    ];
     bar.note(parts.filter(Boolean).join(" "));
   }
 

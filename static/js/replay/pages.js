@@ -12,8 +12,16 @@ export function readPage(Arrow, buffer) {
   const ends = { fromMs: head.from_us / 1000, untilMs: head.until_us / 1000 };
   const [batch] = table.batches.filter(({ numRows }) => numRows > 0); // the server writes one batch
   if (!batch) return { ...head, ...ends, rows: { ...columnsOf([]), atMs: new Float64Array(0), queries: [] } };
-  const numbers = (name, unit) => Float64Array.from(batch.getChild(name)?.data[0].values.subarray(0, batch.numRows) ?? [], (value) => Number(value) / unit);
-  return { ...head, ...ends, rows: { ...batchColumns(batch), atMs: numbers("at_us", 1000), queries: numbers("query", 1) } };
+  const numbers = (name, unit) =>
+    Float64Array.from(
+      batch.getChild(name)?.data[0].values.subarray(0, batch.numRows) ?? [],
+      (value) => Number(value) / unit,
+    );
+  return {
+    ...head,
+    ...ends,
+    rows: { ...batchColumns(batch), atMs: numbers("at_us", 1000), queries: numbers("query", 1) },
+  };
 }
 
 /** Return some rows, given as `{rows, row}`, as columns of their own; their signs are those given. */

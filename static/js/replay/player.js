@@ -40,7 +40,8 @@ export class Player {
   moved() {
     const { west, south, east, north } = this.bounds();
     const { around } = this;
-    const inside = around && west >= around.west && east <= around.east && south >= around.south && north <= around.north;
+    const inside =
+      around && west >= around.west && east <= around.east && south >= around.south && north <= around.north;
     if (inside && (east - west) * 8 > around.east - around.west) return;
     this.#restart();
   }
@@ -82,7 +83,9 @@ export class Player {
   /** Let the clock go on, and show its time as far as it is known. */
   tick() {
     if (this.aiming) return;
-    const known = Math.min(...this.#all().map((track) => (track.knows(this.clock.atMs) ? track.untilMs : this.clock.atMs)));
+    const known = Math.min(
+      ...this.#all().map((track) => (track.knows(this.clock.atMs) ? track.untilMs : this.clock.atMs)),
+    );
     const { playing } = this.clock;
     const atMs = this.clock.advance(this.now(), known);
     if (playing && !this.clock.playing) this.pace(); // the end
@@ -143,7 +146,10 @@ export class Player {
       if (track.asking || track.failed) continue;
       if (track.buffer && !track.buffer.knows(atMs)) track.buffer = null;
       const { buffer } = track;
-      const short = buffer && buffer.untilMs < Math.min(wantedMs, this.clock.toMs) && (buffer.length < MOST_ROWS || buffer.untilMs <= atMs);
+      const short =
+        buffer &&
+        buffer.untilMs < Math.min(wantedMs, this.clock.toMs) &&
+        (buffer.length < MOST_ROWS || buffer.untilMs <= atMs);
       if (!buffer || short) this.#ask(track, wantedMs);
       track.buffer?.forget(atMs - KEPT_MS);
     }
@@ -158,8 +164,15 @@ export class Player {
     track.asking = true;
     try {
       const span = { fromMs, toMs: Math.max(fromMs + 1, Math.min(wantedMs, this.clock.toMs)) };
-      const page = await this.api.elements(track.name, this.area, span, { scene: !buffer, stepMs: track.stepMs }, signal);
-      if (buffer) buffer.add(page); // which may have been given up meanwhile
+      const page = await this.api.elements(
+        track.name,
+        this.area,
+        span,
+        { scene: !buffer, stepMs: track.stepMs },
+        signal,
+      );
+      if (buffer)
+        buffer.add(page); // which may have been given up meanwhile
       else track.buffer ??= new ElementBuffer(page);
     } catch (error) {
       if (error.name === "AbortError") return;
@@ -175,7 +188,8 @@ export class Player {
     this.stage.clear();
     const tracks = this.#ready();
     this.store.views = new Map(tracks.map(({ view, name }) => [view, name]));
-    for (const { view, buffer } of tracks) this.#apply({ type: "answer.snapshot", query: view, rows: buffer.seek(atMs) });
+    for (const { view, buffer } of tracks)
+      this.#apply({ type: "answer.snapshot", query: view, rows: buffer.seek(atMs) });
     for (const message of answered ? this.answers.seek(atMs) : []) this.#apply(message);
     this.shownMs = atMs;
     this.store.emit("objects", "queries", "pairs", "places", "figures", "events", "selection");

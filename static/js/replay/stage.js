@@ -8,8 +8,21 @@ import { recolour } from "../store-colours.js";
 
 // What the store knows from answers, besides its objects.
 const ANSWERED = [
-  "views", "answers", "figures", "sketched", "held", "going", "places", "told", "encounters",
-  "events", "eventsSeen", "unread", "dataMs", "lagMs", "resyncMs",
+  "views",
+  "answers",
+  "figures",
+  "sketched",
+  "held",
+  "going",
+  "places",
+  "told",
+  "encounters",
+  "events",
+  "eventsSeen",
+  "unread",
+  "dataMs",
+  "lagMs",
+  "resyncMs",
 ];
 // Messages about how things stand, not about what is where; both stores take them.
 const OF_BOTH = ["hello", "stream.list", "query.status", "query.listed"];
@@ -35,7 +48,13 @@ export class Stage {
   enter() {
     const { store } = this;
     const behind = createStore();
-    Object.assign(behind, { user: store.user, space: store.space, dimensions: store.dimensions, mapped: store.mapped, clockOffsetMs: store.clockOffsetMs });
+    Object.assign(behind, {
+      user: store.user,
+      space: store.space,
+      dimensions: store.dimensions,
+      mapped: store.mapped,
+      clockOffsetMs: store.clockOffsetMs,
+    });
     behind.queries = new Map([...store.queries].map(([number, query]) => [number, { ...query }]));
     behind.streams = new Map([...store.streams].map(([name, stream]) => [name, { ...stream }]));
     swap(store, behind);
@@ -54,7 +73,9 @@ export class Stage {
       if (store.streams.has(name)) Object.assign(store.streams.get(name), { newestMs, heardMs });
     }
     const known = (number) => store.queries.has(number) || store.views.has(number);
-    store.dropAnswers([...store.answers.keys(), ...store.figures.keys(), ...store.sketched.keys()].filter((number) => !known(number)));
+    store.dropAnswers(
+      [...store.answers.keys(), ...store.figures.keys(), ...store.sketched.keys()].filter((number) => !known(number)),
+    );
     for (let slot = 0; slot < store.objects.size; slot++) if (store.objects.alive[slot]) recolour(store, slot);
     store.emit(...TOPICS);
   }
@@ -86,5 +107,6 @@ export class Stage {
 function swap(one, other) {
   for (const name of ANSWERED) [one[name], other[name]] = [other[name], one[name]];
   // Other modules hold the objects themselves, so their content is exchanged.
-  for (const name of Object.keys(one.objects)) [one.objects[name], other.objects[name]] = [other.objects[name], one.objects[name]];
+  for (const name of Object.keys(one.objects))
+    [one.objects[name], other.objects[name]] = [other.objects[name], one.objects[name]];
 }

@@ -18,6 +18,9 @@ export async function ask(stream, parameters) {
     throw new Error(gettext("The server cannot be reached. Try again in a moment."));
   }
   const answer = await response.json().catch(() => ({}));
-  if (!response.ok) throw new Error(answer.error ?? filled(gettext("The server answered with status %(status)s."), { status: response.status }));
+  if (!response.ok)
+    throw new Error(
+      answer.error ?? filled(gettext("The server answered with status %(status)s."), { status: response.status }),
+    );
   return answer;
 }

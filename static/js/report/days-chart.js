@@ -26,11 +26,18 @@ export function daysChart(days, measure) {
   const each = Math.ceil(days.length / MOST_LABELS);
   const marks = [
     ...valueAxis(whole.map((value) => [y(value), measured(measure, value).replace(" 0 min", "")])),
-    ...values.map((value, i) => s("rect", { class: "chart-bar", x: places[i] - bar / 2, width: bar, y: y(value), height: BARS - y(value) })),
-    ...baseAxis(places.flatMap((x, i) => (i % each === 0 ? [[x, days[i].day.slice(5)]] : [])), BARS),
+    ...values.map((value, i) =>
+      s("rect", { class: "chart-bar", x: places[i] - bar / 2, width: bar, y: y(value), height: BARS - y(value) }),
+    ),
+    ...baseAxis(
+      places.flatMap((x, i) => (i % each === 0 ? [[x, days[i].day.slice(5)]] : [])),
+      BARS,
+    ),
   ];
   const words = (i) => `${days[i].day}: ${measured(measure, values[i])}`;
   const first = values.indexOf(top);
-  const title = filled(gettext("%(measure)s by day; the arrow keys go through the days"), { measure: MEASURES[measure] });
+  const title = filled(gettext("%(measure)s by day; the arrow keys go through the days"), {
+    measure: MEASURES[measure],
+  });
   return createChart({ title, height: BARS + AXIS, marks, places, words, first });
 }

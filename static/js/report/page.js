@@ -13,8 +13,26 @@ export function createReports({ L, map, store, editor, palette, layer, now, onOp
   const colour = () => palette().accent;
   const polygons = new FeatureEditor(L, map.leaflet, { colour, onChange: () => areas.follow() });
   const view = () => map.bounds();
-  const areas = new SketchAreas(L, map.leaflet, { store, editor, polygons, view, colour, clip: (box) => box, onChange: () => panel.showAreas() });
-  const panel = new ReportPanel({ store, areas, layer, now, ask, address, onOpen, onDraw, onBox: (box) => map.fitBox(box) });
+  const areas = new SketchAreas(L, map.leaflet, {
+    store,
+    editor,
+    polygons,
+    view,
+    colour,
+    clip: (box) => box,
+    onChange: () => panel.showAreas(),
+  });
+  const panel = new ReportPanel({
+    store,
+    areas,
+    layer,
+    now,
+    ask,
+    address,
+    onOpen,
+    onDraw,
+    onBox: (box) => map.fitBox(box),
+  });
   return {
     panel,
     /** Whether the user draws a polygon. */

@@ -6,7 +6,17 @@ import { boxAround, formTime, SPANS, spanOf } from "../history.js";
 import { filled, gettext, ngettext } from "../i18n.js";
 import { placeText } from "../sketch/places.js";
 import { daysChart } from "./days-chart.js";
-import { areaOf, drawnRows, faultsOf, MEASURES, omissions, parametersOf, REPORTS, summary, wayOf } from "./questions.js";
+import {
+  areaOf,
+  drawnRows,
+  faultsOf,
+  MEASURES,
+  omissions,
+  parametersOf,
+  REPORTS,
+  summary,
+  wayOf,
+} from "./questions.js";
 import { ReportTable } from "./table.js";
 
 const FIELDS = ["stream", "where", "span", "terms", "form"];
@@ -34,13 +44,18 @@ export class ReportPanel {
       onPick: (row) => this.#showWay(row),
       onDrawn: (shown, all) => {
         $("report-more").hidden = shown === all;
-        const words = gettext("The table shows the first %(shown)s of %(total)s rows. Sort it by another column to see others.");
+        const words = gettext(
+          "The table shows the first %(shown)s of %(total)s rows. Sort it by another column to see others.",
+        );
         setText($("report-more"), filled(words, { shown: count(shown), total: count(all) }));
       },
     });
     const { elements } = this.form;
     elements.report.replaceChildren(...Object.entries(REPORTS).map(([name, [words]]) => new Option(words, name)));
-    elements.span.replaceChildren(...Object.entries(SPANS).map(([name, [, words]]) => new Option(words, name)), new Option(gettext("From … to …"), "custom"));
+    elements.span.replaceChildren(
+      ...Object.entries(SPANS).map(([name, [, words]]) => new Option(words, name)),
+      new Option(gettext("From … to …"), "custom"),
+    );
     elements.span.value = "day";
     $("report-measure").replaceChildren(...Object.entries(MEASURES).map(([name, words]) => new Option(words, name)));
     this.form.addEventListener("submit", (event) => {
@@ -51,9 +66,13 @@ export class ReportPanel {
     $("report-draw").addEventListener("click", () => this.areas.draw(DRAWN[elements.where.value], true));
     $("report-clear").addEventListener("click", () => this.clear());
     $("report-measure").addEventListener("change", () => this.#chart());
-    for (const input of document.querySelectorAll("[name=history-kind]")) input.addEventListener("change", () => this.#show(input.value));
+    for (const input of document.querySelectorAll("[name=history-kind]"))
+      input.addEventListener("change", () => this.#show(input.value));
     this.zone = elements.zone.value;
-    this.store.on("streams queries layers", coalesced(() => this.#offer(), OFFER_MS));
+    this.store.on(
+      "streams queries layers",
+      coalesced(() => this.#offer(), OFFER_MS),
+    );
     this.store.on("selection", () => this.#take(this.store.selectedFeature));
     this.#offer();
     this.#changed();
@@ -121,7 +140,14 @@ export class ReportPanel {
     this.#clearWay();
     const { terms, report, rows } = answer;
     setText($("report-summary"), summary(answer));
-    setText($("report-span"), filled(gettext("%(from)s to %(to)s. Days in %(zone)s."), { from: bothTimes(terms.from_us / 1000), to: bothTimes(terms.to_us / 1000), zone: terms.zone }));
+    setText(
+      $("report-span"),
+      filled(gettext("%(from)s to %(to)s. Days in %(zone)s."), {
+        from: bothTimes(terms.from_us / 1000),
+        to: bothTimes(terms.to_us / 1000),
+        zone: terms.zone,
+      }),
+    );
     const left = omissions(answer);
     $("report-omissions").hidden = !left;
     setText($("report-omissions"), left);
@@ -152,7 +178,10 @@ export class ReportPanel {
       const drawn = drawnRows(rows);
       this.layer.show(drawn);
       this.drawn = true;
-      const found = filled(ngettext("%(name)s: %(count)s fix on the map.", "%(name)s: %(count)s fixes on the map.", total), { name: this.#nameOf(row.key), count: count(total) });
+      const found = filled(
+        ngettext("%(name)s: %(count)s fix on the map.", "%(name)s: %(count)s fixes on the map.", total),
+        { name: this.#nameOf(row.key), count: count(total) },
+      );
       const cut = truncated ? filled(gettext("The map shows the first %(count)s."), { count: count(rows.length) }) : "";
       setText($("report-way"), [found, cut].filter(Boolean).join(" "));
       const [west, south, east, north] = this.answer.terms.bounds ?? [];
@@ -246,10 +275,19 @@ export class ReportPanel {
   /** Offer the streams that are stored and the queries that have an area, and keep what was chosen. */
   #offer() {
     const { elements } = this.form;
-    const streams = [...this.store.streams.values()].filter(({ stored }) => stored).map(({ name, title: text }) => [name, text ?? name]);
+    const streams = [...this.store.streams.values()]
+      .filter(({ stored }) => stored)
+      .map(({ name, title: text }) => [name, text ?? name]);
     $("report-none").hidden = streams.length > 0;
-    offer(elements.stream, [["", streams]], streams.some(([name]) => name === elements.stream.value) ? elements.stream.value : (streams[0]?.[0] ?? ""));
-    const queries = this.store.listed().filter(({ query }) => this.areas.place("query", query)).map(({ query, name }) => [String(query), name]);
+    offer(
+      elements.stream,
+      [["", streams]],
+      streams.some(([name]) => name === elements.stream.value) ? elements.stream.value : (streams[0]?.[0] ?? ""),
+    );
+    const queries = this.store
+      .listed()
+      .filter(({ query }) => this.areas.place("query", query))
+      .map(({ query, name }) => [String(query), name]);
     offer(elements.query, [["", queries]]);
     this.#spanText();
   }
@@ -272,14 +310,21 @@ export class ReportPanel {
     if (DRAWN[where]) setText($("report-drawn"), placeText(this.areas.place(where)));
     const { feature } = this;
     const layer = this.store.layers.get(feature?.layer)?.title ?? feature?.layer;
-    const taken = () => filled(gettext("%(feature)s, of %(layer)s. Select another one on the map to take it."), { feature: title(feature.key, feature.properties ?? {}), layer });
+    const taken = () =>
+      filled(gettext("%(feature)s, of %(layer)s. Select another one on the map to take it."), {
+        feature: title(feature.key, feature.properties ?? {}),
+        layer,
+      });
     setText($("report-feature"), feature ? taken() : gettext("Select a polygon of a layer on the map."));
     this.#spanText();
   }
 
   #spanText() {
     const { span, from, to, zone, stream } = this.form.elements;
-    const ends = spanOf({ span: span.value, from: from.value, to: to.value, zone: zone.value }, this.#nowOf(stream.value));
+    const ends = spanOf(
+      { span: span.value, from: from.value, to: to.value, zone: zone.value },
+      this.#nowOf(stream.value),
+    );
     setText($("report-span-text"), endsText(ends?.from && bothTimes(ends.from), ends?.to && bothTimes(ends.to)));
   }
 
@@ -287,7 +332,11 @@ export class ReportPanel {
   #otherZone() {
     const { elements } = this.form;
     for (const field of [elements.from, elements.to]) {
-      if (field.value) field.value = formTime(new Date(this.zone === "utc" ? `${field.value}Z` : field.value).getTime(), elements.zone.value);
+      if (field.value)
+        field.value = formTime(
+          new Date(this.zone === "utc" ? `${field.value}Z` : field.value).getTime(),
+          elements.zone.value,
+        );
     }
   }
 

@@ -9,12 +9,14 @@ export const REPORTS = {
   objects: [
     gettext("Objects"),
     (n) => ngettext("%(count)s object", "%(count)s objects", n),
-    (n) => ngettext("%(count)s object came, but there is no object.", "%(count)s objects came, but there is no object.", n),
+    (n) =>
+      ngettext("%(count)s object came, but there is no object.", "%(count)s objects came, but there is no object.", n),
   ],
   visits: [
     gettext("Visits"),
     (n) => ngettext("%(count)s visit", "%(count)s visits", n),
-    (n) => ngettext("%(count)s object came, but there is no visit.", "%(count)s objects came, but there is no visit.", n),
+    (n) =>
+      ngettext("%(count)s object came, but there is no visit.", "%(count)s objects came, but there is no visit.", n),
   ],
   days: [
     gettext("Objects by day"),
@@ -38,7 +40,13 @@ export const MEASURES = {
 };
 /** The columns of the tables, in their order: title, and how a value reads. */
 const WHEN = (text) => utcTime(Date.parse(text)).replace(" UTC", "");
-const ENDS = { entry: gettext("entry"), exit: gettext("exit"), first: gettext("first"), last: gettext("last"), gap: gettext("gap") };
+const ENDS = {
+  entry: gettext("entry"),
+  exit: gettext("exit"),
+  first: gettext("first"),
+  last: gettext("last"),
+  gap: gettext("gap"),
+};
 const endText = (end) => ENDS[end] ?? String(end);
 const COLUMN = {
   key: [gettext("Object"), String],
@@ -61,12 +69,28 @@ const COLUMN = {
   lon: [gettext("Place"), (lon, { lat }) => place(lon, lat)],
 };
 const COLUMNS = {
-  objects: ["key", "dwell_s", "visits", "entries", "exits", "distance_m", "stops", "stopped_s", "first", "last", "fixes", "jumps"],
+  objects: [
+    "key",
+    "dwell_s",
+    "visits",
+    "entries",
+    "exits",
+    "distance_m",
+    "stops",
+    "stopped_s",
+    "first",
+    "last",
+    "fixes",
+    "jumps",
+  ],
   visits: ["key", "begin", "end", "dwell_s", "distance_m", "began", "ended", "fixes", "jumps"],
   days: ["day", "key", "dwell_s", "visits", "entries", "exits", "distance_m", "stops", "stopped_s", "jumps"],
   stops: ["key", "begin", "end", "stopped_s", "lon", "fixes"],
 };
-const NO_AREA = { feature: gettext("Select a polygon of a layer on the map."), query: gettext("Choose a query with an area.") };
+const NO_AREA = {
+  feature: gettext("Select a polygon of a layer on the map."),
+  query: gettext("Choose a query with an area."),
+};
 const AROUND_MS = 600_000; // so much of the way before and after a visit or a stop is drawn, too
 
 /** Return the columns of a report as `[name, title, words]`, with `words(value, row)`. */
@@ -96,16 +120,24 @@ export function faultsOf({ stream, where, area, span, from, to, zone, terms }) {
   if (!stream) faults.stream = gettext("Choose a stored stream.");
   if (!area) faults.where = NO_AREA[where] ?? gettext("Draw the area on the map.");
   if (span === "custom" && !(from && to)) faults.span = gettext("Type a beginning and an end.");
-  else if (span === "custom" && instantOf(from, zone) > instantOf(to, zone)) faults.span = filled(gettext("The beginning must not be later than the end; got %(from)s > %(to)s."), { from, to });
+  else if (span === "custom" && instantOf(from, zone) > instantOf(to, zone))
+    faults.span = filled(gettext("The beginning must not be later than the end; got %(from)s > %(to)s."), { from, to });
   const wrong = Object.values(terms).find((value) => value !== null && !(value > 0));
-  if (wrong !== undefined) faults.terms = filled(gettext("Each term must be a number above 0; got %(got)s."), { got: wrong });
+  if (wrong !== undefined)
+    faults.terms = filled(gettext("Each term must be a number above 0; got %(got)s."), { got: wrong });
   return faults;
 }
 
 /** Return the parameters of `GET /reports/<stream>`, given fields without faults; `nowMs` is the stream's own time. */
 export function parametersOf({ report, area, zone, zoneName, terms, ...fields }, nowMs) {
   const { from, to } = spanOf({ ...fields, zone }, nowMs);
-  const given = { report, from: new Date(from).toISOString(), to: new Date(to ?? nowMs).toISOString(), zone: zone === "utc" ? "UTC" : zoneName, ...area };
+  const given = {
+    report,
+    from: new Date(from).toISOString(),
+    to: new Date(to ?? nowMs).toISOString(),
+    zone: zone === "utc" ? "UTC" : zoneName,
+    ...area,
+  };
   for (const [name, value] of Object.entries(terms)) if (value !== null) given[name] = String(value);
   return given;
 }
@@ -127,7 +159,10 @@ export function wayOf(parameters, row) {
 
 /** Return rows in the order of a column; equal ones keep their order. */
 export function sorted(rows, column, descending) {
-  const compare = ([a], [b]) => (typeof a === "number" && typeof b === "number" ? a - b : String(a).localeCompare(String(b), LOCALE, { numeric: true }));
+  const compare = ([a], [b]) =>
+    typeof a === "number" && typeof b === "number"
+      ? a - b
+      : String(a).localeCompare(String(b), LOCALE, { numeric: true });
   const pairs = rows.map((row) => [row[column], row]).sort((a, b) => (descending ? compare(b, a) : compare(a, b)));
   return pairs.map(([, row]) => row);
 }
@@ -136,11 +171,15 @@ export function sorted(rows, column, descending) {
 export function summary({ report, total, counts }) {
   const counted = (words, n) => filled(words(n), { count: count(n) });
   const [, rowsOf, none] = REPORTS[report];
-  if (total === 0) return counts.objects > 0 ? counted(none, counts.objects) : gettext("Nothing was there in this time.");
+  if (total === 0)
+    return counts.objects > 0 ? counted(none, counts.objects) : gettext("Nothing was there in this time.");
   const rows = counted(rowsOf, total);
   const objects = counted(REPORTS.objects[1], counts.objects);
   const fixes = counted((n) => ngettext("%(count)s fix", "%(count)s fixes", n), counts.elements);
-  return filled(report === "objects" ? gettext("%(rows)s, from %(fixes)s") : gettext("%(rows)s of %(objects)s, from %(fixes)s"), { rows, objects, fixes });
+  return filled(
+    report === "objects" ? gettext("%(rows)s, from %(fixes)s") : gettext("%(rows)s of %(objects)s, from %(fixes)s"),
+    { rows, objects, fixes },
+  );
 }
 
 /** Say what an answer leaves out, in sentences; empty if it leaves out nothing. */
@@ -148,14 +187,46 @@ export function omissions({ counts, rows, total, truncated }) {
   const { jumps, repeated, unplaced } = counts;
   const said = [];
   const say = (words, n) => said.push(filled(words, { count: count(n), sent: count(rows.length) }));
-  if (truncated) say(gettext("There are %(count)s rows, of which the first %(sent)s were sent; the CSV file has all."), total);
-  if (jumps) say(ngettext("%(count)s jump is too fast to be counted as distance.", "%(count)s jumps are too fast to be counted as distance.", jumps), jumps);
-  if (repeated) say(ngettext("%(count)s element repeats a time and is left out.", "%(count)s elements repeat a time and are left out.", repeated), repeated);
-  if (unplaced) say(ngettext("%(count)s element has no place and is left out.", "%(count)s elements have no place and are left out.", unplaced), unplaced);
+  if (truncated)
+    say(gettext("There are %(count)s rows, of which the first %(sent)s were sent; the CSV file has all."), total);
+  if (jumps)
+    say(
+      ngettext(
+        "%(count)s jump is too fast to be counted as distance.",
+        "%(count)s jumps are too fast to be counted as distance.",
+        jumps,
+      ),
+      jumps,
+    );
+  if (repeated)
+    say(
+      ngettext(
+        "%(count)s element repeats a time and is left out.",
+        "%(count)s elements repeat a time and are left out.",
+        repeated,
+      ),
+      repeated,
+    );
+  if (unplaced)
+    say(
+      ngettext(
+        "%(count)s element has no place and is left out.",
+        "%(count)s elements have no place and are left out.",
+        unplaced,
+      ),
+      unplaced,
+    );
   return said.join(" ");
 }
 
 /** Return the rows of a way as `HistoryLayer` draws them. */
 export function drawnRows(rows) {
-  return rows.map(({ key, time, lon, lat, inside }) => ({ key, time, lo: [lon, lat], hi: [lon, lat], geometry: null, properties: { inside } }));
+  return rows.map(({ key, time, lon, lat, inside }) => ({
+    key,
+    time,
+    lo: [lon, lat],
+    hi: [lon, lat],
+    geometry: null,
+    properties: { inside },
+  }));
 }

@@ -30,9 +30,17 @@ export class ReportTable {
     if (!this.report) return;
     const columns = columnsOf(this.report);
     const shown = this.rows.slice(0, MOST_ROWS);
-    const heads = columns.map(([name, title]) => h("th", { scope: "col", "aria-sort": this.column === name ? (this.descending ? "descending" : "ascending") : null },
-      h("button", { type: "button", class: "quiet", "data-column": name }, title)));
-    this.element.replaceChildren(h("thead", {}, h("tr", {}, ...heads)), h("tbody", {}, ...shown.map((row, i) => this.#row(columns, row, i))));
+    const heads = columns.map(([name, title]) =>
+      h(
+        "th",
+        { scope: "col", "aria-sort": this.column === name ? (this.descending ? "descending" : "ascending") : null },
+        h("button", { type: "button", class: "quiet", "data-column": name }, title),
+      ),
+    );
+    this.element.replaceChildren(
+      h("thead", {}, h("tr", {}, ...heads)),
+      h("tbody", {}, ...shown.map((row, i) => this.#row(columns, row, i))),
+    );
     this.onDrawn(shown.length, this.rows.length);
   }
 
@@ -41,7 +49,15 @@ export class ReportTable {
       const text = words(row[name], row);
       if (name !== "key") return h("td", TEXTS.includes(name) ? {} : { class: "number" }, text);
       const title = this.nameOf(row.key);
-      return h("td", {}, h("button", { type: "button", class: "quiet", title: gettext("Show the way on the map") }, title === text ? text : `${title} (${text})`));
+      return h(
+        "td",
+        {},
+        h(
+          "button",
+          { type: "button", class: "quiet", title: gettext("Show the way on the map") },
+          title === text ? text : `${title} (${text})`,
+        ),
+      );
     });
     return h("tr", { "data-row": i, "aria-selected": String(row === this.picked) }, ...cells);
   }

@@ -59,7 +59,8 @@ function limitOfFields({ valued, side, bound, limit, objects }) {
 
 function timesOf(fields) {
   const times = { rearm_s: secondsOf(fields.rearmMin || 0) };
-  if (fields.scheduled) times.schedule = { days: fields.days, from: fields.from, to: fields.to, time_zone: fields.timeZone };
+  if (fields.scheduled)
+    times.schedule = { days: fields.days, from: fields.from, to: fields.to, time_zone: fields.timeZone };
   return times;
 }
 
@@ -71,7 +72,11 @@ export function fieldsOfRule(plan) {
   const parts = term ? [{ query: term.query }] : (plan.when.all ?? [plan.when]);
   const wanted = parts.filter((part) => part.query).map((part) => part.query);
   const unwanted = parts.filter((part) => part.not?.query).map((part) => part.not.query);
-  const shown = wanted.length + unwanted.length === parts.length && wanted.length >= 1 && wanted.length <= 2 && unwanted.length <= 1;
+  const shown =
+    wanted.length + unwanted.length === parts.length &&
+    wanted.length >= 1 &&
+    wanted.length <= 2 &&
+    unwanted.length <= 1;
   if (!shown || (plan.until && !term && !plan.until.query)) return null;
   return {
     stream: plan.stream,
@@ -112,7 +117,8 @@ function backOf({ when, until }) {
   const [[kind, term]] = Object.entries(when);
   const other = until[kind];
   const side = Number.isFinite(term.above) ? "above" : "below";
-  const same = other && other.query === term.query && (other.group ?? "") === (term.group ?? "") && Number.isFinite(other[side]);
+  const same =
+    other && other.query === term.query && (other.group ?? "") === (term.group ?? "") && Number.isFinite(other[side]);
   return same ? other[side] : null;
 }
 
@@ -120,19 +126,25 @@ function backOf({ when, until }) {
 export function errorsOfRule(name, fields) {
   const errors = {};
   if (!name) errors.name = gettext("Type a name for the rule.");
-  if (fields.whole && fields.limit !== "none" && !(Number.isInteger(fields.objects) && fields.objects >= 0)) errors.objects = gettext("The number of objects must be a whole number of at least 0.");
+  if (fields.whole && fields.limit !== "none" && !(Number.isInteger(fields.objects) && fields.objects >= 0))
+    errors.objects = gettext("The number of objects must be a whole number of at least 0.");
   if (fields.valued && !Number.isFinite(fields.bound)) errors.bound = gettext("Type the value that must be passed.");
-  if (fields.valued && fields.grouped && !fields.group) errors.bound = gettext("Type the group whose value is watched.");
+  if (fields.valued && fields.grouped && !fields.group)
+    errors.bound = gettext("Type the group whose value is watched.");
   if (isOfNumber(fields) && !fields.often && !errors.bound && !errors.objects && Number.isFinite(fields.back)) {
     const [[side, limit]] = Object.entries(limitOfFields(fields));
-    if (side === "below" && !(fields.back >= limit)) errors.back = gettext("The alarm must end at a number that is not below the first one.");
-    if (side === "above" && !(fields.back <= limit)) errors.back = gettext("The alarm must end at a number that is not above the first one.");
+    if (side === "below" && !(fields.back >= limit))
+      errors.back = gettext("The alarm must end at a number that is not below the first one.");
+    if (side === "above" && !(fields.back <= limit))
+      errors.back = gettext("The alarm must end at a number that is not above the first one.");
   }
-  if (fields.often && !(Number.isInteger(fields.moreThan) && fields.moreThan >= 1)) errors.moreThan = gettext("More than must be a whole number of at least 1.");
+  if (fields.often && !(Number.isInteger(fields.moreThan) && fields.moreThan >= 1))
+    errors.moreThan = gettext("More than must be a whole number of at least 1.");
   if (fields.often && !(fields.withinMin > 0)) errors.moreThan = gettext("The time must be longer than 0 minutes.");
   if (!fields.often && !(fields.forMin >= 0)) errors.forMin = gettext("For must be 0 or more minutes.");
   if (!(fields.rearmMin >= 0)) errors.rearmMin = gettext("Not again must be 0 or more minutes.");
   if (fields.scheduled && fields.days.length === 0) errors.days = gettext("Choose at least one day.");
-  if (fields.scheduled && !(fields.from && fields.to && fields.from !== fields.to)) errors.days = gettext("From and to must be two different times of day.");
+  if (fields.scheduled && !(fields.from && fields.to && fields.from !== fields.to))
+    errors.days = gettext("From and to must be two different times of day.");
   return errors;
 }

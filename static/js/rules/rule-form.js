@@ -39,7 +39,11 @@ export class RuleForm {
   start(query) {
     const when = query.plan.aggregate ? { value: { query: query.query, below: NaN } } : { query: query.query };
     const fields = fieldsOfRule({ stream: query.plan.stream, when });
-    this.#open(null, filled(gettext("%(query)s, alarm"), { query: query.name }), { ...fields, forMin: 5, rearmMin: 10 });
+    this.#open(null, filled(gettext("%(query)s, alarm"), { query: query.name }), {
+      ...fields,
+      forMin: 5,
+      rearmMin: 10,
+    });
   }
 
   /** Open the form for a rule; return false if it cannot show it. */
@@ -82,9 +86,16 @@ export class RuleForm {
   }
 
   #offer(fields) {
-    const others = [...this.store.queries.values()].filter((query) => query.plan?.stream === this.stream && canBeWatched(query) && !query.plan.aggregate && query.query !== this.watched);
+    const others = [...this.store.queries.values()].filter(
+      (query) =>
+        query.plan?.stream === this.stream &&
+        canBeWatched(query) &&
+        !query.plan.aggregate &&
+        query.query !== this.watched,
+    );
     const choices = others.map(({ query, name }) => [String(query), name]);
-    for (const field of ["also", "unless"]) offer(this.form.elements[field], [["", [["", gettext("no other query")], ...choices]]], String(fields[field]));
+    for (const field of ["also", "unless"])
+      offer(this.form.elements[field], [["", [["", gettext("no other query")], ...choices]]], String(fields[field]));
     const left = choices.map(([number, query]) => [number, filled(gettext("it has also left %(query)s"), { query })]);
     offer(this.form.elements.until, [["", [["", gettext("that is no longer so")], ...left]]], String(fields.until));
   }
@@ -133,11 +144,17 @@ export class RuleForm {
     $("rule-others").hidden = ofNumber;
     $("rule-until").hidden = fields.often || ofNumber;
     $("rule-back").hidden = fields.often || !ofNumber;
-    setText($("rule-times"), ofNumber ? gettext("It began to be so more than, times") : gettext("It entered more than, times"));
+    setText(
+      $("rule-times"),
+      ofNumber ? gettext("It began to be so more than, times") : gettext("It entered more than, times"),
+    );
     $("rule-often").hidden = !fields.often;
     $("rule-schedule").hidden = !fields.scheduled;
     const errors = errorsOfRule("named", fields);
-    setText($("rule-sentence"), Object.values(errors)[0] ?? ruleSentences(planOfRule(fields), (number) => this.#nameOf(number)));
+    setText(
+      $("rule-sentence"),
+      Object.values(errors)[0] ?? ruleSentences(planOfRule(fields), (number) => this.#nameOf(number)),
+    );
   }
 
   /** Whether the watched aggregate has groups. */
@@ -162,7 +179,12 @@ export class RuleForm {
     if (Object.keys(errors).length > 0) return;
     $("rule-save").disabled = true;
     try {
-      const saved = await this.save(this.rule, { name, plan: planOfRule(fields), ...chosenTeam(this.form), severity: elements.severity.value });
+      const saved = await this.save(this.rule, {
+        name,
+        plan: planOfRule(fields),
+        ...chosenTeam(this.form),
+        severity: elements.severity.value,
+      });
       this.dialog.close();
       this.onSaved(saved);
     } catch (error) {

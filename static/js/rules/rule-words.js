@@ -24,9 +24,12 @@ export function conditionText(condition, nameOf) {
   if (operator === "query") return filled(gettext("in %(query)s"), { query: nameOf(value) });
   if (operator === "count") return countText(value, nameOf(value.query));
   if (operator === "value") return valueText(value, nameOf(value.query));
-  if (operator === "not" && "query" in value) return filled(gettext("not in %(query)s"), { query: nameOf(value.query) });
+  if (operator === "not" && "query" in value)
+    return filled(gettext("not in %(query)s"), { query: nameOf(value.query) });
   if (operator === "not") return filled(gettext("not (%(condition)s)"), { condition: conditionText(value, nameOf) });
-  const parts = value.map((part) => ("all" in part || "any" in part ? `(${conditionText(part, nameOf)})` : conditionText(part, nameOf)));
+  const parts = value.map((part) =>
+    "all" in part || "any" in part ? `(${conditionText(part, nameOf)})` : conditionText(part, nameOf),
+  );
   const joined = operator === "all" ? gettext("%(one)s and %(other)s") : gettext("%(one)s or %(other)s");
   return parts.reduce((one, other) => filled(joined, { one, other }));
 }
@@ -59,14 +62,21 @@ function isValued(condition) {
  * Without the plan, or for a condition of several numbers, only the numbers are told; the text is empty if there are none.
  */
 export function alarmText(plan, figures, nameOf) {
-  const numbers = Object.entries(figures ?? {}).filter(([name, value]) => /^(count|value)( of \d+)?( \(.*\))?$/.test(name) && Number.isFinite(value));
+  const numbers = Object.entries(figures ?? {}).filter(
+    ([name, value]) => /^(count|value)( of \d+)?( \(.*\))?$/.test(name) && Number.isFinite(value),
+  );
   const [[operator, term] = []] = Object.entries(plan?.when ?? {});
   const known = numbers.find(([name]) => name === operator);
   if (!known) return numbers.map(([name, value]) => namedText(name, value, nameOf)).join(", ");
   const side = Number.isFinite(term.below) ? gettext("below %(limit)s") : gettext("above %(limit)s");
   const limit = filled(side, { limit: number(term.below ?? term.above, 6) });
-  const now = operator === "count" ? filled(gettext("%(query)s: %(number)s objects"), { query: nameOf(term.query), number: number(known[1], 0) }) : figure(term, known[1], nameOf);
-  const long = plan.for_s ? filled(gettext("%(what)s for %(duration)s"), { what: limit, duration: duration(plan.for_s) }) : limit;
+  const now =
+    operator === "count"
+      ? filled(gettext("%(query)s: %(number)s objects"), { query: nameOf(term.query), number: number(known[1], 0) })
+      : figure(term, known[1], nameOf);
+  const long = plan.for_s
+    ? filled(gettext("%(what)s for %(duration)s"), { what: limit, duration: duration(plan.for_s) })
+    : limit;
   return `${now}, ${long}`;
 }
 
@@ -91,16 +101,27 @@ export function isWhole(condition) {
 export function ruleText(plan, nameOf) {
   const { rate } = plan;
   const what = conditionText(plan.when, nameOf);
-  if (rate) return filled(gettext("alarm if %(what)s, more than %(count)s times in %(duration)s"), { what, count: rate.more_than, duration: duration(rate.within_s) });
-  return plan.for_s ? filled(gettext("alarm if %(what)s for %(duration)s"), { what, duration: duration(plan.for_s) }) : filled(gettext("alarm if %(what)s"), { what });
+  if (rate)
+    return filled(gettext("alarm if %(what)s, more than %(count)s times in %(duration)s"), {
+      what,
+      count: rate.more_than,
+      duration: duration(rate.within_s),
+    });
+  return plan.for_s
+    ? filled(gettext("alarm if %(what)s for %(duration)s"), { what, duration: duration(plan.for_s) })
+    : filled(gettext("alarm if %(what)s"), { what });
 }
 
 /** Return the whole rule as sentences, as the form shows it before it is saved. */
 export function ruleSentences(plan, nameOf) {
   const { schedule, rearm_s: rearmS } = plan;
-  const rest = isWhole(plan.when) ? gettext("Then there is no other alarm for %(duration)s.") : gettext("Then the same object has no other alarm for %(duration)s.");
+  const rest = isWhole(plan.when)
+    ? gettext("Then there is no other alarm for %(duration)s.")
+    : gettext("Then the same object has no other alarm for %(duration)s.");
   const again = rearmS ? filled(rest, { duration: duration(rearmS) }) : "";
-  return [beginText(plan, nameOf), endText(plan, nameOf), again, schedule ? scheduleText(schedule) : ""].filter(Boolean).join(" ");
+  return [beginText(plan, nameOf), endText(plan, nameOf), again, schedule ? scheduleText(schedule) : ""]
+    .filter(Boolean)
+    .join(" ");
 }
 
 function beginText({ when, rate, for_s: forS }, nameOf) {
@@ -108,39 +129,55 @@ function beginText({ when, rate, for_s: forS }, nameOf) {
   if (isValued(when)) return valuedText({ what, rate, forS });
   if (isWhole(when)) return wholeText({ what, rate, forS });
   if (rate) {
-    const words = gettext("An alarm begins when an object has come to be %(what)s more than %(count)s times within %(duration)s.");
+    const words = gettext(
+      "An alarm begins when an object has come to be %(what)s more than %(count)s times within %(duration)s.",
+    );
     return filled(words, { what, count: rate.more_than, duration: duration(rate.within_s) });
   }
   const long = gettext("An alarm begins when an object has been %(what)s for %(duration)s without a break.");
-  return forS ? filled(long, { what, duration: duration(forS) }) : filled(gettext("An alarm begins as soon as an object is %(what)s."), { what });
+  return forS
+    ? filled(long, { what, duration: duration(forS) })
+    : filled(gettext("An alarm begins as soon as an object is %(what)s."), { what });
 }
 
 function wholeText({ what, rate, forS }) {
   if (rate) {
-    const words = gettext("An alarm begins when it has come to be so more than %(count)s times within %(duration)s: %(what)s.");
+    const words = gettext(
+      "An alarm begins when it has come to be so more than %(count)s times within %(duration)s: %(what)s.",
+    );
     return filled(words, { what, count: rate.more_than, duration: duration(rate.within_s) });
   }
   const long = gettext("An alarm begins when there has been %(what)s for %(duration)s without a break.");
-  return forS ? filled(long, { what, duration: duration(forS) }) : filled(gettext("An alarm begins as soon as there is %(what)s."), { what });
+  return forS
+    ? filled(long, { what, duration: duration(forS) })
+    : filled(gettext("An alarm begins as soon as there is %(what)s."), { what });
 }
 
 function valuedText({ what, rate, forS }) {
   if (rate) return wholeText({ what, rate });
   const long = gettext("An alarm begins when it has been so for %(duration)s without a break: %(what)s.");
-  return forS ? filled(long, { what, duration: duration(forS) }) : filled(gettext("An alarm begins as soon as it is so: %(what)s."), { what });
+  return forS
+    ? filled(long, { what, duration: duration(forS) })
+    : filled(gettext("An alarm begins as soon as it is so: %(what)s."), { what });
 }
 
 function endText({ when, rate, until }, nameOf) {
   if (rate) return gettext("It lasts until that was less often.");
-  if (until && isValued(until)) return filled(gettext("It lasts until it is no longer so: %(what)s."), { what: conditionText(until, nameOf) });
-  if (isWhole(when)) return until ? filled(gettext("It lasts until there is no longer %(what)s."), { what: conditionText(until, nameOf) }) : gettext("It lasts until that is no longer so.");
+  if (until && isValued(until))
+    return filled(gettext("It lasts until it is no longer so: %(what)s."), { what: conditionText(until, nameOf) });
+  if (isWhole(when))
+    return until
+      ? filled(gettext("It lasts until there is no longer %(what)s."), { what: conditionText(until, nameOf) })
+      : gettext("It lasts until that is no longer so.");
   if (!until) return gettext("It lasts until the object is no longer so.");
   return filled(gettext("It lasts until the object is no longer %(what)s."), { what: conditionText(until, nameOf) });
 }
 
 function scheduleText({ days, from, to, time_zone: zone }) {
   const daily = !days || days.length === 7;
-  const sameDay = daily ? gettext("The rule counts every day from %(from)s to %(to)s (%(zone)s).") : gettext("The rule counts on %(days)s from %(from)s to %(to)s (%(zone)s).");
+  const sameDay = daily
+    ? gettext("The rule counts every day from %(from)s to %(to)s (%(zone)s).")
+    : gettext("The rule counts on %(days)s from %(from)s to %(to)s (%(zone)s).");
   const nextDay = daily
     ? gettext("The rule counts every day from %(from)s to %(to)s of the next day (%(zone)s).")
     : gettext("The rule counts on %(days)s from %(from)s to %(to)s of the next day (%(zone)s).");

@@ -18,7 +18,10 @@ import { parseHash } from "../url-state.js";
 const { L, Arrow } = window;
 const SHOW_MS = 100;
 const RESTALE_MS = 5000;
-const ENDED = { 4410: gettext("This link has ended. Ask whoever sent it to you for a new one."), 4413: gettext("Too many people use this link now. Try again later.") };
+const ENDED = {
+  4410: gettext("This link has ended. Ask whoever sent it to you for a new one."),
+  4413: gettext("Too many people use this link now. Try again later."),
+};
 
 recallUnits();
 const page = JSON.parse($("page").textContent);
@@ -56,7 +59,13 @@ const socket = new Socket(page.websocket, {
     subscriptions.follow(message);
   },
 });
-const subscriptions = new Subscriptions({ store, socket, bounds: () => map.bounds(), shown: () => true, wanted: () => true });
+const subscriptions = new Subscriptions({
+  store,
+  socket,
+  bounds: () => map.bounds(),
+  shown: () => true,
+  wanted: () => true,
+});
 subscriptions.view = () => {}; // a guest sees the answers, not all objects in view
 
 const fitted = { done: Boolean(page.address) };
@@ -79,17 +88,29 @@ createTheme($("theme"), () => {
   map.recolour();
 });
 map.setBase(map.firstBase(undefined));
-setText($("shared-ends"), filled(gettext("Ends %(time)s UTC"), { time: new Date(page.expires).toISOString().slice(0, 16).replace("T", " ") }));
+setText(
+  $("shared-ends"),
+  filled(gettext("Ends %(time)s UTC"), { time: new Date(page.expires).toISOString().slice(0, 16).replace("T", " ") }),
+);
 socket.connect();
 
 function row(query) {
-  const element = h("li", {}, h("span", { class: "dot", "aria-hidden": "true" }), h("span", { class: "name" }, query.name), h("output", {}, store.answered(query.query) ? count(store.count(query.query)) : "\u2013"));
+  const element = h(
+    "li",
+    {},
+    h("span", { class: "dot", "aria-hidden": "true" }),
+    h("span", { class: "name" }, query.name),
+    h("output", {}, store.answered(query.query) ? count(store.count(query.query)) : "\u2013"),
+  );
   element.style.setProperty("--colour", `var(--q${query.colour})`);
   return element;
 }
 
 function showState() {
-  setText($("shared-state"), ["live", "slow"].includes(store.connection(now())) ? gettext("Live") : gettext("Connecting…"));
+  setText(
+    $("shared-state"),
+    ["live", "slow"].includes(store.connection(now())) ? gettext("Live") : gettext("Connecting…"),
+  );
 }
 
 function end(text) {

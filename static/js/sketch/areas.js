@@ -14,10 +14,15 @@ export class SketchAreas {
     Object.assign(this, { L, map, clip: inWorld }, parts);
     this.rectangles = { here: null, other: null };
     this.ring = null; // the polygon, without the repeated first vertex
-    this.editors = Object.fromEntries(["here", "other"].map((name) => [name, this.editor.sharedBy((rectangle) => {
-      this.rectangles[name] = rectangle;
-      this.onChange();
-    })]));
+    this.editors = Object.fromEntries(
+      ["here", "other"].map((name) => [
+        name,
+        this.editor.sharedBy((rectangle) => {
+          this.rectangles[name] = rectangle;
+          this.onChange();
+        }),
+      ]),
+    );
     this.outlines = L.layerGroup().addTo(map);
   }
 
@@ -29,7 +34,8 @@ export class SketchAreas {
   draw(name, anew = false) {
     this.stop();
     if (name === "polygon") {
-      if (anew || !this.ring || !this.polygons.edit({ type: "Polygon", coordinates: [closed(this.ring)] })) this.polygons.draw("Polygon");
+      if (anew || !this.ring || !this.polygons.edit({ type: "Polygon", coordinates: [closed(this.ring)] }))
+        this.polygons.draw("Polygon");
     } else if (anew || !this.rectangles[name]) this.editors[name].draw();
     else this.editors[name].edit(this.rectangles[name]);
   }
@@ -65,12 +71,18 @@ export class SketchAreas {
   show(plan) {
     this.outlines.clearLayers();
     this.shown = plan;
-    for (const [place, dashes] of [[plan, null], [plan?.other, "6 5"]]) {
+    for (const [place, dashes] of [
+      [plan, null],
+      [plan?.other, "6 5"],
+    ]) {
       const ring = place?.polygon ?? (place?.area && cornersOf(place.area));
       if (!ring) continue;
       const turn = turnTowards(ring[0][0], this.map.getCenter().lng);
       const style = { color: this.colour(), weight: 2, fill: false, dashArray: dashes, interactive: false };
-      this.L.polygon(ring.map(([lon, lat]) => [lat, lon + turn]), style).addTo(this.outlines);
+      this.L.polygon(
+        ring.map(([lon, lat]) => [lat, lon + turn]),
+        style,
+      ).addTo(this.outlines);
     }
   }
 
@@ -94,7 +106,12 @@ function inWorld({ lo, hi }) {
 
 function cornersOf(area) {
   const { west, south, east, north } = rectangleOf(area, 0);
-  return [[west, south], [east, south], [east, north], [west, north]];
+  return [
+    [west, south],
+    [east, south],
+    [east, north],
+    [west, north],
+  ];
 }
 
 function closed(ring) {

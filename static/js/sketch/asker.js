@@ -16,7 +16,16 @@ export class SketchAsker {
    * @param {object} parts `pulse(stream)`, which changes when the stream has new elements; `visible()`, whether anybody can see the
    *   page; `now()`, in milliseconds; `later(run, ms)`, returning what `cancel` takes
    */
-  constructor(socket, { pulse, visible = () => true, now = () => performance.now(), later = (task, ms) => setTimeout(task, ms), cancel = (timer) => clearTimeout(timer) }) {
+  constructor(
+    socket,
+    {
+      pulse,
+      visible = () => true,
+      now = () => performance.now(),
+      later = (task, ms) => setTimeout(task, ms),
+      cancel = (timer) => clearTimeout(timer),
+    },
+  ) {
     Object.assign(this, { socket, pulse, visible, now, later, cancel });
     this.open = new Set(); // questions that have not ended
     this.byNumber = new Map(); // those that wait for an answer, and have a number

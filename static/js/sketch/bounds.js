@@ -61,14 +61,20 @@ function lastDigit(text) {
 
 /** Return whether a set has a value, as text: a Bloom filter may say yes wrongly, and never no. */
 export function membership({ present, false_positive: wrong }) {
-  return present ? filled(gettext("yes, wrong with a probability of %(probability)s"), { probability: significant(wrong) }) : gettext("no");
+  return present
+    ? filled(gettext("yes, wrong with a probability of %(probability)s"), { probability: significant(wrong) })
+    : gettext("no");
 }
 
 /** Return how an answer is based: "420,768 elements in 1,204 leaves, 2013-03-01 to 2017-02-28, 95 % sure". */
 export function basisText({ elements, leaves, cut, first_us: firstUs, last_us: lastUs }, confidence) {
   if (!elements) return gettext("Nothing was sketched there.");
   const all = filled(ngettext("%(count)s element", "%(count)s elements", elements), { count: count(elements) });
-  const within = ngettext("%(elements)s in %(count)s leaf of the sketch", "%(elements)s in %(count)s leaves of the sketch", leaves ?? 0);
+  const within = ngettext(
+    "%(elements)s in %(count)s leaf of the sketch",
+    "%(elements)s in %(count)s leaves of the sketch",
+    leaves ?? 0,
+  );
   const parts = [leaves === undefined ? all : filled(within, { elements: all, count: count(leaves) })]; // sets have no leaves
   if (cut > 0) parts.push(filled(gettext("%(count)s of them estimated at an edge"), { count: count(cut) }));
   if (Number.isFinite(firstUs) && Number.isFinite(lastUs)) parts.push(spanText(firstUs / 1000, lastUs / 1000));
@@ -85,7 +91,10 @@ export function spanText(fromMs, toMs) {
 
 /** Return what an answer is about: "Mean of temp", or "Elements" for a count of everything. */
 export function titleOf(statistic, of) {
-  const names = [of].flat().filter(Boolean).map((name) => inSentence(label(name)));
+  const names = [of]
+    .flat()
+    .filter(Boolean)
+    .map((name) => inSentence(label(name)));
   if (names.length === 0) return statistic === "count" ? gettext("Elements") : statisticTitle(statistic);
   return ofFeatures(statisticTitle(statistic), joinedNames(names));
 }
@@ -103,7 +112,11 @@ export function headline(document) {
   const { question } = document;
   if (document.error) return { text: "", title: document.error };
   const { answers = [] } = document;
-  if (question === "histogram") return { text: filled(gettext("%(count)s bins"), { count: count(answers.length) }), title: titleOf(question, document.features) };
+  if (question === "histogram")
+    return {
+      text: filled(gettext("%(count)s bins"), { count: count(answers.length) }),
+      title: titleOf(question, document.features),
+    };
   const first = answers.find(({ statistic, part }) => statistic === "mean" || part === 0.5) ?? answers[0];
   if (first && ["value", "low", "high"].every((key) => key in first)) {
     const statistic = first.statistic ?? (question === "contrast" ? "contrast" : question);
@@ -111,9 +124,18 @@ export function headline(document) {
     const title = first.part === 0.5 ? titleOf("median", first.of) : titleOf(statistic, first.of);
     return { text: bounded(statistic === "deciles" ? "mean" : statistic, feature ?? "", first), title };
   }
-  if (first && "present" in first) return { text: first.present ? gettext("yes") : gettext("no"), title: titleOf(question, first.of) };
+  if (first && "present" in first)
+    return { text: first.present ? gettext("yes") : gettext("no"), title: titleOf(question, first.of) };
   if (document.coefficients) return { text: significant(document.r2), title: gettext("Explained share") };
-  if (document.cells) return { text: filled(gettext("%(count)s cells"), { count: count(document.cells.cell.length) }), title: gettext("Cells with elements") };
-  if (document.from_us) return { text: filled(gettext("%(count)s steps"), { count: count(document.from_us.length) }), title: gettext("Steps of time") };
+  if (document.cells)
+    return {
+      text: filled(gettext("%(count)s cells"), { count: count(document.cells.cell.length) }),
+      title: gettext("Cells with elements"),
+    };
+  if (document.from_us)
+    return {
+      text: filled(gettext("%(count)s steps"), { count: count(document.from_us.length) }),
+      title: gettext("Steps of time"),
+    };
   return { text: "", title: question };
 }

@@ -14,7 +14,10 @@ export function createSketched(store, number) {
     element.hidden = !documents || status !== "running";
     if (element.hidden || documents === shown) return;
     shown = documents;
-    const rows = documents.filter(Boolean).map(headline).filter(({ text }) => text);
+    const rows = documents
+      .filter(Boolean)
+      .map(headline)
+      .filter(({ text }) => text);
     list.replaceChildren(...rows.map(({ text, title }) => h("li", {}, `${title}: `, h("b", {}, text))));
     const based = documents.find((document) => document?.basis);
     setText(basis, based ? basisText(based.basis, based.confidence) : "");

@@ -17,7 +17,9 @@ export function cellPx(level, zoom) {
 
 /** Return how many bits to ask for: cells of at least 8 pixels, as fine as the sketch has them, not too many for the view. */
 export function levelFor(zoom, { west, south, east, north }, finest) {
-  const many = (level) => ((Math.min(east - west, 360) / 360) * 2 ** Math.ceil(level / 2) + 1) * (((north - south) / 180) * 2 ** Math.floor(level / 2) + 1);
+  const many = (level) =>
+    ((Math.min(east - west, 360) / 360) * 2 ** Math.ceil(level / 2) + 1) *
+    (((north - south) / 180) * 2 ** Math.floor(level / 2) + 1);
   let level = finest;
   while (level > 1 && (cellPx(level, zoom) < SMALLEST_PX || many(level) > MOST_CELLS)) level--;
   return level;

@@ -27,7 +27,11 @@ export function linesAt({ columns, rows, values }, level) {
     return edge;
   };
   const link = (one, other) => {
-    for (const [from, to] of [[one, other], [other, one]]) links.set(from, [...(links.get(from) ?? []), to]);
+    for (const [from, to] of [
+      [one, other],
+      [other, one],
+    ])
+      links.set(from, [...(links.get(from) ?? []), to]);
   };
   for (let row = 0; row + 1 < rows; row++) {
     for (let column = 0; column + 1 < columns; column++) {
@@ -35,14 +39,28 @@ export function linesAt({ columns, rows, values }, level) {
       const corners = [a, a + 1, a + columns + 1, a + columns];
       if (corners.some((corner) => Number.isNaN(values[corner]))) continue;
       const above = corners.map((corner) => values[corner] >= level);
-      const edges = [[a, a + 1, true], [a + 1, a + columns + 1, false], [a + columns, a + columns + 1, true], [a, a + columns, false]];
+      const edges = [
+        [a, a + 1, true],
+        [a + 1, a + columns + 1, false],
+        [a + columns, a + columns + 1, true],
+        [a, a + columns, false],
+      ];
       const crossed = edges.flatMap((edge, i) => (above[i] === above[(i + 1) % 4] ? [] : [cross(...edge)]));
       if (crossed.length === 2) link(...crossed);
       if (crossed.length < 4) continue;
       // A saddle: the mean of the corners says which of them belong together.
       const high = corners.reduce((sum, corner) => sum + values[corner], 0) / 4 >= level;
       const [south, east, north, west] = crossed;
-      const apart = high === above[0] ? [[south, east], [north, west]] : [[south, west], [north, east]];
+      const apart =
+        high === above[0]
+          ? [
+              [south, east],
+              [north, west],
+            ]
+          : [
+              [south, west],
+              [north, east],
+            ];
       for (const pair of apart) link(...pair);
     }
   }
@@ -56,7 +74,7 @@ function joined(links) {
   const follow = (start) => {
     const line = [start];
     seen.add(start);
-    for (let at = start; ; ) {
+    for (let at = start; ;) {
       const next = links.get(at).find((edge) => !seen.has(edge));
       if (next === undefined) {
         if (line.length > 2 && links.get(at).includes(start)) line.push(start);

@@ -35,7 +35,12 @@ const METHODS = {
   },
 
   getEvents() {
-    return { zoomanim: ({ center, zoom }) => this.transform(center, zoom), moveend: this.draw, viewreset: this.draw, resize: this.draw };
+    return {
+      zoomanim: ({ center, zoom }) => this.transform(center, zoom),
+      moveend: this.draw,
+      viewreset: this.draw,
+      resize: this.draw,
+    };
   },
 
   show(shown) {
@@ -56,7 +61,10 @@ const METHODS = {
     if (!this.center) return;
     const map = this._map;
     const scale = map.getZoomScale(zoom, this.zoom);
-    const offset = this.half.multiplyBy(-scale).add(map.project(this.center, zoom)).subtract(map._getNewPixelOrigin(center, zoom));
+    const offset = this.half
+      .multiplyBy(-scale)
+      .add(map.project(this.center, zoom))
+      .subtract(map._getNewPixelOrigin(center, zoom));
     this.L.DomUtil.setTransform(this.canvas, offset, scale);
   },
 
@@ -152,7 +160,14 @@ const METHODS = {
     taken.push([x, y]);
     const { context } = this;
     const { fontFamily } = getComputedStyle(this._map.getContainer());
-    Object.assign(context, { font: `600 11px ${fontFamily}`, textAlign: "center", textBaseline: "middle", lineWidth: 4, strokeStyle: halo, fillStyle: text });
+    Object.assign(context, {
+      font: `600 11px ${fontFamily}`,
+      textAlign: "center",
+      textBaseline: "middle",
+      lineWidth: 4,
+      strokeStyle: halo,
+      fillStyle: text,
+    });
     context.strokeText(words, x, y);
     context.fillText(words, x, y);
   },
@@ -161,7 +176,9 @@ const METHODS = {
 function contoursOf(cells) {
   const grid = gridOf(cells);
   const place = ([column, row]) => [between(grid.lon, column), between(grid.lat, row)];
-  return levelsOf(grid.values).flatMap((level) => linesAt(grid, level).map((line) => ({ level, places: line.map(place) })));
+  return levelsOf(grid.values).flatMap((level) =>
+    linesAt(grid, level).map((line) => ({ level, places: line.map(place) })),
+  );
 }
 
 function between(places, at) {

@@ -9,11 +9,22 @@ import { gradient } from "./colours.js";
 import { ofFeatures } from "./statistics.js";
 import { stepText } from "./steps.js";
 
-const STATISTICS = [["mean", gettext("Mean")], ["min", gettext("Least")], ["max", gettext("Largest")], ["std", gettext("Spread")]];
+const STATISTICS = [
+  ["mean", gettext("Mean")],
+  ["min", gettext("Least")],
+  ["max", gettext("Largest")],
+  ["std", gettext("Spread")],
+];
 
 /** @param {object} on `onOf(of)`, with "count" or "mean:temp"; `onContours(on)`; `onStep(at)`, -1 for all times; `onPlay()`; `onClose()` */
 export function createDensityLegend(on) {
-  const [box, of, contours, slider, play] = ["density", "density-of", "density-contours", "density-time", "density-play"].map($);
+  const [box, of, contours, slider, play] = [
+    "density",
+    "density-of",
+    "density-contours",
+    "density-time",
+    "density-play",
+  ].map($);
   of.addEventListener("change", () => on.onOf(of.value));
   contours.addEventListener("change", () => on.onContours(contours.checked));
   slider.addEventListener("input", () => on.onStep(Number(slider.value) - 1));
@@ -28,7 +39,10 @@ export function createDensityLegend(on) {
       box.hidden = !stream;
       if (!stream) return;
       setText($("density-title"), stream.title ?? stream.name);
-      const features = stream.sketch.features.map((name) => [label(name), STATISTICS.map(([key, words]) => [`${key}:${name}`, ofFeatures(words, inSentence(label(name)))])]);
+      const features = stream.sketch.features.map((name) => [
+        label(name),
+        STATISTICS.map(([key, words]) => [`${key}:${name}`, ofFeatures(words, inSentence(label(name)))]),
+      ]);
       offer(of, [["", [["count", gettext("Count of elements")]]], ...features], chosen.of);
       contours.checked = chosen.contours;
     },
@@ -43,7 +57,10 @@ export function createDensityLegend(on) {
         return mark;
       });
       $("density-ticks").replaceChildren(...marks);
-      const faint = strength > 0 ? gettext("The objects are faint at this zoom; zoom in for the objects alone.") : gettext("At this zoom the map shows the objects.");
+      const faint =
+        strength > 0
+          ? gettext("The objects are faint at this zoom; zoom in for the objects alone.")
+          : gettext("At this zoom the map shows the objects.");
       this.say([basisText(answer.basis, answer.confidence), strength < 1 ? faint : ""].filter(Boolean).join(" "));
     },
     say(words, wrong = false) {

@@ -33,7 +33,10 @@ export class Density {
     this.question = this.answered = null; // the newest question, and the newest that has an answer
     this.at = -1; // which step of the slider is shown; -1 for all times
     this.steps = [];
-    map.on("moveend", debounced(() => this.#ask(), MOVE_MS));
+    map.on(
+      "moveend",
+      debounced(() => this.#ask(), MOVE_MS),
+    );
     map.on("zoomend", () => this.#show());
     this.store.on("streams", () => this.#follow());
     this.#follow();
@@ -76,10 +79,21 @@ export class Density {
     const exact = cells.low[i] === cells.high[i];
     const rows = [
       [this.legend.nameOf(this.chosen.of), text(cells.value[i])],
-      ...(exact ? [] : [[gettext("Between"), filled(gettext("%(low)s and %(high)s"), { low: text(cells.low[i]), high: text(cells.high[i]) })]]),
+      ...(exact
+        ? []
+        : [
+            [
+              gettext("Between"),
+              filled(gettext("%(low)s and %(high)s"), { low: text(cells.low[i]), high: text(cells.high[i]) }),
+            ],
+          ]),
       [gettext("Elements"), figure("count", "", cells.n[i])],
     ];
-    return { title: this.stream?.title ?? this.chosen.stream, about: filled(gettext("a cell of %(level)s bits, %(when)s"), { level, when: this.#when() }), rows };
+    return {
+      title: this.stream?.title ?? this.chosen.stream,
+      about: filled(gettext("a cell of %(level)s bits, %(when)s"), { level, when: this.#when() }),
+      rows,
+    };
   }
 
   recolour() {
@@ -115,16 +129,19 @@ export class Density {
   #askForTimes() {
     const plan = { stream: this.stream.name, kind: "sketch", ask: [{ question: "count" }], once: true };
     this.times?.end();
-    this.times = this.asker.ask({ plan }, {
-      answers: ([{ basis }]) => {
-        if (basis.first_us === null) return;
-        const [first, last] = [basis.first_us / 1000, basis.last_us / 1000];
-        this.step = stepFor(first, last, (this.stream?.sketch.time_bin_us ?? 3.6e9) / 1000);
-        this.steps = stepsBetween(first, last, this.step);
-        this.#showSlider();
+    this.times = this.asker.ask(
+      { plan },
+      {
+        answers: ([{ basis }]) => {
+          if (basis.first_us === null) return;
+          const [first, last] = [basis.first_us / 1000, basis.last_us / 1000];
+          this.step = stepFor(first, last, (this.stream?.sketch.time_bin_us ?? 3.6e9) / 1000);
+          this.steps = stepsBetween(first, last, this.step);
+          this.#showSlider();
+        },
+        error: () => {}, // the question for the cells says what is wrong
       },
-      error: () => {}, // the question for the cells says what is wrong
-    });
+    );
   }
 
   /** Ask for the cells in view; the question before ends once they are there, so that the map is never bare meanwhile. */
@@ -133,21 +150,24 @@ export class Density {
     if (!stream) return;
     if (this.question !== this.answered) this.question.end();
     this.legend.say(gettext("Asking…"));
-    const question = this.asker.ask({ plan: this.#plan(stream) }, {
-      answers: ([answer]) => {
-        if (question !== this.question) return;
-        if (question !== this.answered) this.answered?.end();
-        this.answered = question;
-        this.answer = answer;
-        this.#show();
-        this.onAnswered?.();
+    const question = this.asker.ask(
+      { plan: this.#plan(stream) },
+      {
+        answers: ([answer]) => {
+          if (question !== this.question) return;
+          if (question !== this.answered) this.answered?.end();
+          this.answered = question;
+          this.answer = answer;
+          this.#show();
+          this.onAnswered?.();
+        },
+        error: (message) => {
+          if (question !== this.question) return;
+          this.#pause();
+          this.legend.say(message, true);
+        },
       },
-      error: (message) => {
-        if (question !== this.question) return;
-        this.#pause();
-        this.legend.say(message, true);
-      },
-    });
+    );
     this.question = question;
   }
 
@@ -163,7 +183,13 @@ export class Density {
     const ask = { question: "cells", level, statistic, ...(feature && { features: [feature] }) };
     const step = this.steps[this.at];
     const [from, to] = (step ?? []).map((ms) => new Date(ms).toISOString());
-    return { stream: stream.name, kind: "sketch", ask: [ask], area: box, ...(step && { time: { ranges: [{ from, to }] } }) };
+    return {
+      stream: stream.name,
+      kind: "sketch",
+      ask: [ask],
+      area: box,
+      ...(step && { time: { ranges: [{ from, to }] } }),
+    };
   }
 
   /** Of the past there are no objects on the map, so its cells are drawn at every zoom. */

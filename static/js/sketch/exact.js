@@ -8,7 +8,9 @@ export const MOST_ROWS = 10_000;
 
 /** Return the question to the history about the place and the times of a plan. Hours of the day and polygons are left to `chosenRows`. */
 export function questionFor(plan, nowMs) {
-  const box = plan.polygon ? boxOf(plan.polygon) : plan.area && { lo: plan.area.lo.slice(0, 2), hi: plan.area.hi.slice(0, 2) };
+  const box = plan.polygon
+    ? boxOf(plan.polygon)
+    : plan.area && { lo: plan.area.lo.slice(0, 2), hi: plan.area.hi.slice(0, 2) };
   const span = spanOf(plan.time ?? {}, nowMs);
   return {
     type: "table.query",

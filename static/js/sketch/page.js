@@ -32,8 +32,24 @@ export function createSketches({ L, map, store, socket, editor, palette, isDark,
     onVeil: () => map.objects.invalidate(),
   });
   const polygons = new FeatureEditor(L, map.leaflet, { colour, onChange: () => areas.follow() });
-  const areas = new SketchAreas(L, map.leaflet, { store, editor, polygons, view, colour, onChange: () => panel.showAreas() });
-  const panel = new SketchPanel({ store, asker, areas, isDark, now, ask: (message) => socket.request(message), onOpen, onSaved });
+  const areas = new SketchAreas(L, map.leaflet, {
+    store,
+    editor,
+    polygons,
+    view,
+    colour,
+    onChange: () => panel.showAreas(),
+  });
+  const panel = new SketchPanel({
+    store,
+    asker,
+    areas,
+    isDark,
+    now,
+    ask: (message) => socket.request(message),
+    onOpen,
+    onSaved,
+  });
   return {
     asker,
     density,

@@ -29,15 +29,32 @@ export class SketchPanel {
     this.picked = new Set(); // fields that the user changed
     const { elements } = this.form;
     const spans = Object.entries(LAST).map(([name, [, words]]) => new Option(words, name));
-    elements.span.replaceChildren(new Option(gettext("All times"), "all"), ...spans, new Option(gettext("From … to …"), "custom"));
-    const shows = SHOWS.map(([name, words]) => h("li", {}, h("label", { class: "choice" }, h("input", { type: "checkbox", name: "shows", value: name, checked: name !== "forecast" }), h("span", {}, words))));
+    elements.span.replaceChildren(
+      new Option(gettext("All times"), "all"),
+      ...spans,
+      new Option(gettext("From … to …"), "custom"),
+    );
+    const shows = SHOWS.map(([name, words]) =>
+      h(
+        "li",
+        {},
+        h(
+          "label",
+          { class: "choice" },
+          h("input", { type: "checkbox", name: "shows", value: name, checked: name !== "forecast" }),
+          h("span", {}, words),
+        ),
+      ),
+    );
     $("sketch-shows").replaceChildren(...shows);
     this.form.addEventListener("submit", (event) => {
       event.preventDefault();
       this.run();
     });
     this.form.addEventListener("change", ({ target }) => this.#changed(target.name));
-    $("sketch-draw").addEventListener("click", () => this.areas.draw(elements.where.value === "polygon" ? "polygon" : "here", true));
+    $("sketch-draw").addEventListener("click", () =>
+      this.areas.draw(elements.where.value === "polygon" ? "polygon" : "here", true),
+    );
     $("sketch-other-draw").addEventListener("click", () => this.areas.draw("other", true));
     $("sketch-clear").addEventListener("click", () => this.clear());
     $("sketch-text").addEventListener("keydown", (event) => {
@@ -52,7 +69,10 @@ export class SketchPanel {
       event.preventDefault();
       this.#save();
     });
-    this.store.on("streams queries", coalesced(() => this.#offer(), OFFER_MS));
+    this.store.on(
+      "streams queries",
+      coalesced(() => this.#offer(), OFFER_MS),
+    );
     this.#offer();
     this.#changed();
   }
@@ -81,13 +101,16 @@ export class SketchPanel {
     this.#busy(true);
     const plan = { stream: stream.value, kind: "sketch", ask: [{ question: "count" }], once: true };
     return new Promise((resolve) => {
-      this.asker.ask({ plan }, {
-        answers: ([{ basis }]) => {
-          if (basis.first_us !== null) every.value = everyFor((basis.last_us - basis.first_us) / 1000);
-          resolve();
+      this.asker.ask(
+        { plan },
+        {
+          answers: ([{ basis }]) => {
+            if (basis.first_us !== null) every.value = everyFor((basis.last_us - basis.first_us) / 1000);
+            resolve();
+          },
+          error: resolve, // the question itself will say what is wrong
         },
-        error: resolve, // the question itself will say what is wrong
-      });
+      );
     });
   }
 
@@ -197,10 +220,19 @@ export class SketchPanel {
   /** Offer the streams that are sketched and the queries that have an area, and keep what was chosen. */
   #offer() {
     const { elements } = this.form;
-    const streams = [...this.store.streams.values()].filter(({ sketch }) => sketch).map(({ name, title }) => [name, title ?? name]);
+    const streams = [...this.store.streams.values()]
+      .filter(({ sketch }) => sketch)
+      .map(({ name, title }) => [name, title ?? name]);
     $("sketch-none").hidden = streams.length > 0;
-    offer(elements.stream, [["", streams]], streams.some(([name]) => name === elements.stream.value) ? elements.stream.value : (streams[0]?.[0] ?? ""));
-    const areas = this.store.listed().filter(({ query }) => this.areas.place("query", query)).map(({ query, name }) => [String(query), name]);
+    offer(
+      elements.stream,
+      [["", streams]],
+      streams.some(([name]) => name === elements.stream.value) ? elements.stream.value : (streams[0]?.[0] ?? ""),
+    );
+    const areas = this.store
+      .listed()
+      .filter(({ query }) => this.areas.place("query", query))
+      .map(({ query, name }) => [String(query), name]);
     offer(elements.query, [["", areas]]);
     this.#features();
   }
@@ -209,7 +241,11 @@ export class SketchPanel {
     const sketch = this.#sketch();
     const names = (sketch?.features ?? []).map((name) => [name, label(name)]);
     const { feature } = this.form.elements;
-    offer(feature, [["", names]], names.some(([name]) => name === feature.value) ? feature.value : (names[0]?.[0] ?? ""));
+    offer(
+      feature,
+      [["", names]],
+      names.some(([name]) => name === feature.value) ? feature.value : (names[0]?.[0] ?? ""),
+    );
     const correlation = this.form.querySelector("[name=shows][value=correlation]");
     correlation.disabled = (sketch?.comoments ?? []).length < 2;
     correlation.title = correlation.disabled ? gettext("The sketch of this stream keeps no co-moments.") : "";
@@ -252,7 +288,11 @@ export class SketchPanel {
   #otherZone() {
     const { elements } = this.form;
     for (const field of ["from", "to", "otherFrom", "otherTo"].map((one) => elements[one])) {
-      if (field.value) field.value = formTime(new Date(this.zone === "utc" ? `${field.value}Z` : field.value).getTime(), elements.zone.value);
+      if (field.value)
+        field.value = formTime(
+          new Date(this.zone === "utc" ? `${field.value}Z` : field.value).getTime(),
+          elements.zone.value,
+        );
     }
   }
 
@@ -265,7 +305,9 @@ export class SketchPanel {
     const ms = this.store.streamTimeMs(plan.stream, this.now());
     const nowMs = Number.isFinite(ms) ? ms : this.now() + this.store.clockOffsetMs;
     const parts = { asker: this.asker, ask: this.ask, stored: Boolean(stream?.stored), nowMs };
-    const made = feature ? await compared(plan, feature, parts) : [h("p", { class: "notice" }, gettext("Only figures of a feature can be compared."))];
+    const made = feature
+      ? await compared(plan, feature, parts)
+      : [h("p", { class: "notice" }, gettext("Only figures of a feature can be compared."))];
     if (plan === this.plan) place.replaceChildren(...made);
   }
 
@@ -274,7 +316,10 @@ export class SketchPanel {
     if (open && this.query) return void this.#save();
     $("sketch-name-form").hidden = !open;
     const field = $("sketch-name");
-    if (open && !field.value) field.value = filled(gettext("%(stream)s: statistics"), { stream: this.store.streams.get(this.plan.stream)?.title ?? this.plan.stream });
+    if (open && !field.value)
+      field.value = filled(gettext("%(stream)s: statistics"), {
+        stream: this.store.streams.get(this.plan.stream)?.title ?? this.plan.stream,
+      });
     (open ? field : $("sketch-save")).focus();
     if (open) field.select();
   }
@@ -309,4 +354,3 @@ export class SketchPanel {
     $(`sketch-error-${field}`).hidden = !text;
   }
 }
-

@@ -41,10 +41,18 @@ export function asksOf({ feature, features, comoments, shows, every, binS, other
   const of = { features: [feature] };
   const asks = [{ question: "select", ...of }];
   if (shows.includes("series")) asks.push({ question: "series", ...of, every });
-  if (shows.includes("histogram")) asks.push({ question: "histogram", ...of, bins: BINS }, { question: "deciles", ...of });
-  if (shows.includes("correlation") && comoments.length > 1) asks.push({ question: "correlation", features: comoments.slice(0, MOST_FEATURES) });
-  if (shows.includes("forecast")) asks.push({ question: "forecast", ...of, horizon_s: Math.min(HORIZONS[every], MOST_AHEAD * binS) });
-  if (other) asks.push({ question: "contrast", features: [feature, ...features.filter((name) => name !== feature)].slice(0, MOST_FEATURES), statistic: "mean" });
+  if (shows.includes("histogram"))
+    asks.push({ question: "histogram", ...of, bins: BINS }, { question: "deciles", ...of });
+  if (shows.includes("correlation") && comoments.length > 1)
+    asks.push({ question: "correlation", features: comoments.slice(0, MOST_FEATURES) });
+  if (shows.includes("forecast"))
+    asks.push({ question: "forecast", ...of, horizon_s: Math.min(HORIZONS[every], MOST_AHEAD * binS) });
+  if (other)
+    asks.push({
+      question: "contrast",
+      features: [feature, ...features.filter((name) => name !== feature)].slice(0, MOST_FEATURES),
+      statistic: "mean",
+    });
   return asks;
 }
 
@@ -62,7 +70,9 @@ export function timeFrom({ span, from, to, zone, dailyFrom, dailyTo, zoneName })
 
 /** Return a range of times of a form's texts, with open ends where one is empty; null if both are. */
 export function rangeFrom(from, to, zone) {
-  const ends = Object.entries({ from: instantOf(from, zone), to: instantOf(to, zone) }).filter(([, ms]) => Number.isFinite(ms));
+  const ends = Object.entries({ from: instantOf(from, zone), to: instantOf(to, zone) }).filter(([, ms]) =>
+    Number.isFinite(ms),
+  );
   return ends.length > 0 ? Object.fromEntries(ends.map(([end, ms]) => [end, new Date(ms).toISOString()])) : null;
 }
 
@@ -71,11 +81,20 @@ export function faultsOf({ stream, feature, where, place, span, from, to, zone, 
   const faults = {};
   if (!stream) faults.stream = gettext("Choose a stream that is sketched.");
   else if (!feature) faults.feature = gettext("Choose a feature.");
-  if (!place) faults.where = where === "query" ? gettext("Choose a query with an area.") : gettext("Draw the area on the map, or choose another one.");
+  if (!place)
+    faults.where =
+      where === "query"
+        ? gettext("Choose a query with an area.")
+        : gettext("Draw the area on the map, or choose another one.");
   if (span === "custom" && !rangeFrom(from, to, zone)) faults.span = gettext("Type a beginning, an end, or both.");
-  if (span === "custom" && instantOf(from, zone) >= instantOf(to, zone)) faults.span = filled(gettext("The beginning must be before the end; got %(from)s and %(to)s."), { from, to });
+  if (span === "custom" && instantOf(from, zone) >= instantOf(to, zone))
+    faults.span = filled(gettext("The beginning must be before the end; got %(from)s and %(to)s."), { from, to });
   if (Boolean(dailyFrom) !== Boolean(dailyTo)) faults.daily = gettext("Type both hours, or none.");
-  if (against !== "nothing" && !other) faults.against = against === "place" ? gettext("Draw the other area on the map.") : gettext("Type the beginning and the end of the other time.");
+  if (against !== "nothing" && !other)
+    faults.against =
+      against === "place"
+        ? gettext("Draw the other area on the map.")
+        : gettext("Type the beginning and the end of the other time.");
   return faults;
 }
 

@@ -30,12 +30,20 @@ export class Results {
   show(documents, plan) {
     const order = plan.ask.flatMap((ask, i) => {
       const document = documents[i];
-      const deciles = ask.question === "histogram" ? documents.find((other) => other?.question === "deciles" && other.features[0] === ask.features[0]) : undefined;
-      const beside = ask.question === "deciles" && plan.ask.some((other) => other.question === "histogram" && other.features[0] === ask.features[0]);
+      const deciles =
+        ask.question === "histogram"
+          ? documents.find((other) => other?.question === "deciles" && other.features[0] === ask.features[0])
+          : undefined;
+      const beside =
+        ask.question === "deciles" &&
+        plan.ask.some((other) => other.question === "histogram" && other.features[0] === ask.features[0]);
       return document && !beside ? [this.#part(i, [document, deciles], ask, plan)] : [];
     });
-    const focused = this.place.contains(document.activeElement) ? document.activeElement.closest("[data-answer]")?.dataset.answer : undefined;
-    if (order.length !== this.place.children.length || order.some((element, i) => this.place.children[i] !== element)) this.place.replaceChildren(...order);
+    const focused = this.place.contains(document.activeElement)
+      ? document.activeElement.closest("[data-answer]")?.dataset.answer
+      : undefined;
+    if (order.length !== this.place.children.length || order.some((element, i) => this.place.children[i] !== element))
+      this.place.replaceChildren(...order);
     if (focused !== undefined) this.place.querySelector(`[data-answer="${focused}"] .chart-plot`)?.focus();
   }
 
@@ -61,37 +69,108 @@ export class Results {
     const { question } = answer;
     const of = (text) => filled(text, { feature: inSentence(name) });
     if (question === "series") return this.#series(answer, name, ask, plan);
-    if (question === "histogram") return [head(of(gettext("Histogram of %(feature)s"))), histogramChart(answer, feature, deciles), hint(deciles ? gettext("Dotted lines are the deciles, the full one is the median.") : "")];
+    if (question === "histogram")
+      return [
+        head(of(gettext("Histogram of %(feature)s"))),
+        histogramChart(answer, feature, deciles),
+        hint(deciles ? gettext("Dotted lines are the deciles, the full one is the median.") : ""),
+      ];
     if (question === "correlation" && answer.features.length > 2) return this.#matrix(answer);
-    if (question === "forecast") return [head(of(gettext("Trend and forecast of %(feature)s"))), forecastChart(answer, feature, stepNames(plan, everyOf(answer.every_s))), hint(trendText(answer.trend, feature))];
+    if (question === "forecast")
+      return [
+        head(of(gettext("Trend and forecast of %(feature)s"))),
+        forecastChart(answer, feature, stepNames(plan, everyOf(answer.every_s))),
+        hint(trendText(answer.trend, feature)),
+      ];
     if (question === "contrast") return contrastOf(answer, ask);
-    if (question === "regression") return [head(filled(gettext("%(feature)s by %(others)s"), { feature: name, others: ask.by.map((other) => inSentence(label(other))).join(", ") })), regressionTable(answer)];
-    if (question === "cells") return [head(gettext("Cells")), hint(filled(gettext("%(count)s cells have elements. Density, under Layers, draws them."), { count: answer.cells.cell.length }))];
-    return [head(question === "select" ? name || gettext("All features") : question === "count" ? gettext("Count") : statisticTitle(question)), figuresTable(answer)];
+    if (question === "regression")
+      return [
+        head(
+          filled(gettext("%(feature)s by %(others)s"), {
+            feature: name,
+            others: ask.by.map((other) => inSentence(label(other))).join(", "),
+          }),
+        ),
+        regressionTable(answer),
+      ];
+    if (question === "cells")
+      return [
+        head(gettext("Cells")),
+        hint(
+          filled(gettext("%(count)s cells have elements. Density, under Layers, draws them."), {
+            count: answer.cells.cell.length,
+          }),
+        ),
+      ];
+    return [
+      head(
+        question === "select"
+          ? name || gettext("All features")
+          : question === "count"
+            ? gettext("Count")
+            : statisticTitle(question),
+      ),
+      figuresTable(answer),
+    ];
   }
 
   /** A chart for each feature of a series; a choice says what its bars are. */
   #series(answer, name, ask, plan) {
-    const bars = h("select", { "aria-label": gettext("Bars") }, new Option(gettext("Bars: values"), "count"), new Option(gettext("Bars: sums"), "sum"));
+    const bars = h(
+      "select",
+      { "aria-label": gettext("Bars") },
+      new Option(gettext("Bars: values"), "count"),
+      new Option(gettext("Bars: sums"), "sum"),
+    );
     const place = h("div");
     const several = answer.features.length > 1;
-    const chart = (feature) => [...(several ? [h("p", { class: "chart-name" }, label(feature))] : []), seriesChart(answer, feature, bars.value, stepNames(plan, ask.every))];
+    const chart = (feature) => [
+      ...(several ? [h("p", { class: "chart-name" }, label(feature))] : []),
+      seriesChart(answer, feature, bars.value, stepNames(plan, ask.every)),
+    ];
     const draw = () => place.replaceChildren(...answer.features.flatMap(chart));
     bars.addEventListener("change", draw);
     draw();
-    return [h("header", {}, h("h2", {}, several ? gettext("Climate") : filled(gettext("Climate of %(feature)s"), { feature: inSentence(name) })), bars), place, hint(gettext("Line: mean; band: least to largest; bars below."))];
+    return [
+      h(
+        "header",
+        {},
+        h(
+          "h2",
+          {},
+          several ? gettext("Climate") : filled(gettext("Climate of %(feature)s"), { feature: inSentence(name) }),
+        ),
+        bars,
+      ),
+      place,
+      hint(gettext("Line: mean; band: least to largest; bars below.")),
+    ];
   }
 
   #matrix(answer) {
     const told = h("p", { class: "chart-told", role: "status" });
     const matrix = correlationMatrix(answer, this.isDark(), (words) => (told.textContent = words));
-    return [head(gettext("Correlations")), h("div", { class: "sketch-matrix-scroll", role: "region", tabindex: "0", "aria-label": gettext("Correlations") }, matrix), told];
+    return [
+      head(gettext("Correlations")),
+      h(
+        "div",
+        { class: "sketch-matrix-scroll", role: "region", tabindex: "0", "aria-label": gettext("Correlations") },
+        matrix,
+      ),
+      told,
+    ];
   }
 }
 
 function contrastOf(answer, { statistic }) {
-  const other = filled(gettext("The other: %(basis)s. A bold difference is sure."), { basis: basisText(answer.basis_of_other) });
-  return [head(filled(gettext("Contrast of the %(what)s"), { what: statisticText(statistic) })), contrastTable(answer, statistic), hint(other)];
+  const other = filled(gettext("The other: %(basis)s. A bold difference is sure."), {
+    basis: basisText(answer.basis_of_other),
+  });
+  return [
+    head(filled(gettext("Contrast of the %(what)s"), { what: statisticText(statistic) })),
+    contrastTable(answer, statistic),
+    hint(other),
+  ];
 }
 
 function head(text) {
@@ -108,7 +187,9 @@ function empty({ answers, from_us: fromUs, cells }) {
 
 function trendText(trend, feature) {
   if (!trend) return gettext("Too few steps for a trend.");
-  return filled(gettext("Trend: %(change)s a year"), { change: bounded("contrast", feature, { value: trend.per_year, low: trend.low, high: trend.high }) });
+  return filled(gettext("Trend: %(change)s a year"), {
+    change: bounded("contrast", feature, { value: trend.per_year, low: trend.low, high: trend.high }),
+  });
 }
 
 /** Return what steps of a length are called. */

@@ -56,4 +56,5 @@ export const statisticText = (name) => WORDS[name] ?? name;
 export const ofFeatures = (what, features) => filled(gettext("%(what)s of %(features)s"), { what, features });
 
 /** Join names: "temp and wind". */
-export const joinedNames = (names) => names.reduce((one, other) => filled(gettext("%(one)s and %(other)s"), { one, other }));
+export const joinedNames = (names) =>
+  names.reduce((one, other) => filled(gettext("%(one)s and %(other)s"), { one, other }));

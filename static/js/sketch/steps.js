@@ -6,7 +6,13 @@ const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 const MONDAY_MS = -3 * DAY_MS; // 1970 began on a Thursday
 const MOST = 240;
-const LENGTHS = [["hour", HOUR_MS], ["day", DAY_MS], ["week", 7 * DAY_MS], ["month", 30.4 * DAY_MS], ["year", 365.25 * DAY_MS]];
+const LENGTHS = [
+  ["hour", HOUR_MS],
+  ["day", DAY_MS],
+  ["week", 7 * DAY_MS],
+  ["month", 30.4 * DAY_MS],
+  ["year", 365.25 * DAY_MS],
+];
 
 /** The lengths of steps, from short to long. */
 export const STEPS = LENGTHS.map(([name]) => name);
@@ -21,7 +27,7 @@ export function stepFor(firstMs, lastMs, binMs) {
 export function stepsBetween(firstMs, lastMs, step) {
   const steps = [];
   if (!(lastMs >= firstMs)) return steps;
-  for (let from = startOf(step, firstMs); from <= lastMs; ) {
+  for (let from = startOf(step, firstMs); from <= lastMs;) {
     const to = endOf(step, from);
     steps.push([from, to]);
     from = to;
@@ -36,7 +42,10 @@ export function stepText([fromMs, toMs], step) {
   if (step === "month") return text.slice(0, 7);
   if (step === "day") return text.slice(0, 10);
   if (step === "week") return filled(gettext("week of %(day)s"), { day: text.slice(0, 10) });
-  return filled(gettext("%(from)s to %(to)s"), { from: `${text.slice(0, 10)} ${text.slice(11, 16)}`, to: new Date(toMs).toISOString().slice(11, 16) });
+  return filled(gettext("%(from)s to %(to)s"), {
+    from: `${text.slice(0, 10)} ${text.slice(11, 16)}`,
+    to: new Date(toMs).toISOString().slice(11, 16),
+  });
 }
 
 function startOf(step, ms) {

@@ -13,7 +13,8 @@ const MOST_POINTS = 700; // more of them cannot be told apart
 /** Make an SVG element; `null` attributes are left out. */
 export function s(tag, attributes = {}, ...children) {
   const element = document.createElementNS(SVG, tag);
-  for (const [name, value] of Object.entries(attributes)) if (value !== null && value !== undefined) element.setAttribute(name, value);
+  for (const [name, value] of Object.entries(attributes))
+    if (value !== null && value !== undefined) element.setAttribute(name, value);
   element.append(...children);
   return element;
 }
@@ -26,7 +27,11 @@ export function drawnOf(many) {
 
 /** Return the path through points `[[x, y], ...]`; a point with a missing y breaks the line. */
 export function pathOf(points) {
-  return points.map(([x, y], i) => (Number.isFinite(y) ? `${i > 0 && Number.isFinite(points[i - 1][1]) ? "L" : "M"}${round(x)} ${round(y)}` : "")).join("");
+  return points
+    .map(([x, y], i) =>
+      Number.isFinite(y) ? `${i > 0 && Number.isFinite(points[i - 1][1]) ? "L" : "M"}${round(x)} ${round(y)}` : "",
+    )
+    .join("");
 }
 
 /** Return the path around a band `[[x, low, high], ...]`; a missing end breaks it. */
@@ -36,8 +41,12 @@ export function bandOf(points) {
     if (point.every(Number.isFinite)) parts.at(-1).push(point);
     else parts.push([]);
   }
-  const around = (part) => `${pathOf(part.map(([x, , high]) => [x, high]))}L${pathOf(part.map(([x, low]) => [x, low]).reverse()).slice(1)}Z`;
-  return parts.filter((part) => part.length > 0).map(around).join("");
+  const around = (part) =>
+    `${pathOf(part.map(([x, , high]) => [x, high]))}L${pathOf(part.map(([x, low]) => [x, low]).reverse()).slice(1)}Z`;
+  return parts
+    .filter((part) => part.length > 0)
+    .map(around)
+    .join("");
 }
 
 /** Return the lines and labels of values at the left, `ticks` being `[[y, text], ...]`. */
@@ -51,7 +60,9 @@ export function valueAxis(ticks) {
 /** Return the labels below a chart, `ticks` being `[[x, text], ...]`. */
 export function baseAxis(ticks, y) {
   const place = (x) => Math.min(Math.max(x, LEFT + 12), WIDTH - 16);
-  return ticks.map(([x, text]) => s("text", { class: "chart-label", x: place(x), y: y + 14, "text-anchor": "middle" }, text));
+  return ticks.map(([x, text]) =>
+    s("text", { class: "chart-label", x: place(x), y: y + 14, "text-anchor": "middle" }, text),
+  );
 }
 
 /**
@@ -62,9 +73,25 @@ export function baseAxis(ticks, y) {
  */
 export function createChart({ title, height, marks, places, words, first = places.length - 1 }) {
   const cursor = s("line", { class: "chart-cursor", y1: 0, y2: height - AXIS });
-  const svg = s("svg", { class: "chart-svg", viewBox: `0 0 ${WIDTH} ${height}`, "aria-hidden": "true" }, ...marks, cursor);
+  const svg = s(
+    "svg",
+    { class: "chart-svg", viewBox: `0 0 ${WIDTH} ${height}`, "aria-hidden": "true" },
+    ...marks,
+    cursor,
+  );
   const told = h("p", { class: "chart-told" });
-  const plot = h("div", { class: "chart-plot", tabindex: "0", role: "slider", "aria-label": title, "aria-valuemin": "0", "aria-valuemax": Math.max(places.length - 1, 0) }, svg);
+  const plot = h(
+    "div",
+    {
+      class: "chart-plot",
+      tabindex: "0",
+      role: "slider",
+      "aria-label": title,
+      "aria-valuemin": "0",
+      "aria-valuemax": Math.max(places.length - 1, 0),
+    },
+    svg,
+  );
   let at = -1;
   const tell = (point) => {
     const next = Math.min(Math.max(point, 0), places.length - 1);
@@ -84,7 +111,14 @@ export function createChart({ title, height, marks, places, words, first = place
   plot.addEventListener("pointermove", point);
   plot.addEventListener("pointerdown", point);
   plot.addEventListener("keydown", (event) => {
-    const target = { ArrowRight: at + 1, ArrowUp: at + 1, ArrowLeft: at - 1, ArrowDown: at - 1, Home: 0, End: places.length - 1 }[event.key];
+    const target = {
+      ArrowRight: at + 1,
+      ArrowUp: at + 1,
+      ArrowLeft: at - 1,
+      ArrowDown: at - 1,
+      Home: 0,
+      End: places.length - 1,
+    }[event.key];
     if (target === undefined) return;
     event.preventDefault();
     tell(target);

@@ -24,7 +24,9 @@ export function bordersOf(values, { equal = false, unit: [size, zero] = [1, 0] }
   const [low, high] = [at(TAIL), at(1 - TAIL)];
   if (!(high > low)) return [];
   const shares = Array.from({ length: MOST_RANGES - 1 }, (_, i) => at((i + 1) / MOST_RANGES));
-  const borders = equal ? shares.map((value) => rounded(value, high - low)) : roundSteps(low, high, MOST_RANGES - 1).slice(0, MOST_RANGES - 1);
+  const borders = equal
+    ? shares.map((value) => rounded(value, high - low))
+    : roundSteps(low, high, MOST_RANGES - 1).slice(0, MOST_RANGES - 1);
   return [...new Set(borders)].filter((border) => border > sorted[0]).map((border) => border * size + zero);
 }
 

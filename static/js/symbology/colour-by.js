@@ -21,7 +21,12 @@ const BUILT_IN = {
   kind: gettext("Kind"),
   age: gettext("Time since last report"),
 };
-const KIND_WORDS = { ship: gettext("ship"), aircraft: gettext("aircraft"), bus: gettext("bus"), other: gettext("other") };
+const KIND_WORDS = {
+  ship: gettext("ship"),
+  aircraft: gettext("aircraft"),
+  bus: gettext("bus"),
+  other: gettext("other"),
+};
 const NAMES = { speed: "speed_mps", altitude: "altitude_m" };
 
 /** Return the name of the property that a choice is about; null if it is about something else. */
@@ -36,9 +41,16 @@ export function isChoice(by) {
 
 /** Return what can be chosen, as `offer` of dom.js takes it: the built-in choices, and the properties that objects have. */
 export function choicesOf(objects) {
-  const { names } = vocabularyOf([...objects.byStream.keys()].flatMap((stream) => objects.textsOf(stream).slice(0, OF_A_STREAM)));
-  const properties = [...names.keys()].filter((name) => !Object.values(NAMES).includes(name)).map((name) => [PROPERTY + name, label(name)]);
-  return [["", Object.entries(BUILT_IN)], [gettext("Properties"), properties.sort(([, a], [, b]) => a.localeCompare(b, LOCALE))]];
+  const { names } = vocabularyOf(
+    [...objects.byStream.keys()].flatMap((stream) => objects.textsOf(stream).slice(0, OF_A_STREAM)),
+  );
+  const properties = [...names.keys()]
+    .filter((name) => !Object.values(NAMES).includes(name))
+    .map((name) => [PROPERTY + name, label(name)]);
+  return [
+    ["", Object.entries(BUILT_IN)],
+    [gettext("Properties"), properties.sort(([, a], [, b]) => a.localeCompare(b, LOCALE))],
+  ];
 }
 
 export class ColourBy {
@@ -72,7 +84,11 @@ export class ColourBy {
     this.read = property && reader(property);
     this.fitted = objects.live;
     if (this.by === "age") this.borders = AGES_MS;
-    else if (NAMES[this.by]) this.#fitNumbers(this.#sample((slot) => objects[this.by][slot]), NAMES[this.by]);
+    else if (NAMES[this.by])
+      this.#fitNumbers(
+        this.#sample((slot) => objects[this.by][slot]),
+        NAMES[this.by],
+      );
     else if (property) this.#fitProperty(property);
     objects.chosen = property ? (slot) => this.#chosen(slot) : null;
   }
@@ -87,7 +103,10 @@ export class ColourBy {
   /** Prepare for `classOf` at a time. */
   begin(nowMs) {
     this.numbers = NAMES[this.by] ? this.store.objects[this.by] : null;
-    this.nowMs = this.by === "age" ? new Map([...this.store.streams.keys()].map((name) => [name, this.store.streamTimeMs(name, nowMs)])) : null;
+    this.nowMs =
+      this.by === "age"
+        ? new Map([...this.store.streams.keys()].map((name) => [name, this.store.streamTimeMs(name, nowMs)]))
+        : null;
   }
 
   /** Return the class of an object. */
@@ -127,17 +146,35 @@ export class ColourBy {
     const title = BUILT_IN[this.by] ?? label(property);
     const unknown = [UNKNOWN, gettext("unknown")];
     if (this.by === "kind") return { title, unit: "", rows: KINDS.map((kind, i) => [i, KIND_WORDS[kind]]) };
-    if (this.by === "age") return { title, unit: "", rows: [...rangeTexts(this.borders.map((ms) => age(ms))), unknown] };
+    if (this.by === "age")
+      return { title, unit: "", rows: [...rangeTexts(this.borders.map((ms) => age(ms))), unknown] };
     if (this.borders) {
-      const { symbol, unit: [size, zero] } = this.#unit();
-      return { title, unit: symbol, rows: [...rangeTexts(this.borders.map((value) => number((value - zero) / size, 6))), unknown] };
+      const {
+        symbol,
+        unit: [size, zero],
+      } = this.#unit();
+      return {
+        title,
+        unit: symbol,
+        rows: [...rangeTexts(this.borders.map((value) => number((value - zero) / size, 6))), unknown],
+      };
     }
     const rows = [...this.categories].map(([text, i]) => [i, text]);
     return { title, unit: "", rows: [...rows, ...(this.others ? [[OTHER, gettext("other")]] : []), unknown] };
   }
 
   #forget() {
-    Object.assign(this, { read: null, borders: null, numbers: null, categories: new Map(), others: false, texts: [], classes: [], typical: 0, fitted: 0 });
+    Object.assign(this, {
+      read: null,
+      borders: null,
+      numbers: null,
+      categories: new Map(),
+      others: false,
+      texts: [],
+      classes: [],
+      typical: 0,
+      fitted: 0,
+    });
   }
 
   #unit() {
@@ -151,7 +188,9 @@ export class ColourBy {
   }
 
   #fitProperty(name) {
-    const values = this.#sample((slot) => this.read(this.store.objects.texts[slot])).filter((value) => value !== undefined);
+    const values = this.#sample((slot) => this.read(this.store.objects.texts[slot])).filter(
+      (value) => value !== undefined,
+    );
     const numbers = values.filter((value) => typeof value === "number");
     if (numbers.length > values.length / 2) return this.#fitNumbers(numbers, name);
     const counts = new Map();
@@ -187,6 +226,12 @@ export class ColourBy {
 /** Return the legend's rows of ranges between borders, given their texts. */
 function rangeTexts(texts) {
   if (texts.length === 0) return [[0, gettext("all")]];
-  const between = texts.slice(1).map((text, i) => [i + 1, filled(gettext("%(from)s to %(to)s"), { from: texts[i], to: text })]);
-  return [[0, filled(gettext("below %(value)s"), { value: texts[0] })], ...between, [texts.length, filled(gettext("%(value)s and more"), { value: texts.at(-1) })]];
+  const between = texts
+    .slice(1)
+    .map((text, i) => [i + 1, filled(gettext("%(from)s to %(to)s"), { from: texts[i], to: text })]);
+  return [
+    [0, filled(gettext("below %(value)s"), { value: texts[0] })],
+    ...between,
+    [texts.length, filled(gettext("%(value)s and more"), { value: texts.at(-1) })],
+  ];
 }

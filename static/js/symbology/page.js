@@ -36,12 +36,14 @@ export function createSymbology({ store, isDark, layer, onTrails, onChange }) {
     $("colour-legend-equal").setAttribute("aria-pressed", String(colourBy.equal));
     if (box.dataset.drawn === wanted) return;
     box.dataset.drawn = wanted;
-    $("colour-legend-rows").replaceChildren(...rows.map(([one, text]) => {
-      const swatch = h("span", { class: "class-swatch", "aria-hidden": "true" });
-      swatch.style.background = fills[one];
-      swatch.style.borderColor = edge;
-      return h("li", {}, swatch, h("span", {}, text));
-    }));
+    $("colour-legend-rows").replaceChildren(
+      ...rows.map(([one, text]) => {
+        const swatch = h("span", { class: "class-swatch", "aria-hidden": "true" });
+        swatch.style.background = fills[one];
+        swatch.style.borderColor = edge;
+        return h("li", {}, swatch, h("span", {}, text));
+      }),
+    );
   };
   const painted = () => (paint ??= paintOf(colourBy.ranges, isDark()));
   const redraw = () => {
@@ -70,7 +72,8 @@ export function createSymbology({ store, isDark, layer, onTrails, onChange }) {
     onChange();
   };
   const start = () => {
-    const minutes = (choices, none) => choices.map((min) => new Option(min === 0 ? none : `${number(min, 0)} min`, min));
+    const minutes = (choices, none) =>
+      choices.map((min) => new Option(min === 0 ? none : `${number(min, 0)} min`, min));
     selects.trail.append(...minutes(LENGTHS_MIN, gettext("Off")));
     selects.vector.append(...minutes(MINUTES, gettext("Off")));
     selects.by.addEventListener("change", () => change({ by: selects.by.value }));
@@ -83,7 +86,10 @@ export function createSymbology({ store, isDark, layer, onTrails, onChange }) {
       redraw();
     });
     selects.by.addEventListener("focus", offerChoices);
-    store.on("objects", coalesced(() => !$("pane-layers").hidden && offerChoices(), OFFER_MS));
+    store.on(
+      "objects",
+      coalesced(() => !$("pane-layers").hidden && offerChoices(), OFFER_MS),
+    );
     setInterval(() => colourBy.refit() && redraw(), REFRESH_MS);
     show();
   };

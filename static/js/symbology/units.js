@@ -23,10 +23,15 @@ export function writtenIn(name, typical = 0) {
   }
   const symbol = ending(SYMBOLS);
   if (symbol) return { symbol: SYMBOLS[symbol], unit: [1, 0] };
-  if (name.endsWith("_c")) return units().celsius ? { symbol: "\u00b0C", unit: [1, 0] } : { symbol: "\u00b0F", unit: FAHRENHEIT };
+  if (name.endsWith("_c"))
+    return units().celsius ? { symbol: "\u00b0C", unit: [1, 0] } : { symbol: "\u00b0F", unit: FAHRENHEIT };
   const length = ending(LENGTHS);
   if (!length) return { symbol: "", unit: [1, 0] };
   const { altitude, short, long, shortM } = units();
-  const [written, size] = /altitude|elevation/.test(name) ? altitude : typical * LENGTHS[length] >= shortM ? long : short;
+  const [written, size] = /altitude|elevation/.test(name)
+    ? altitude
+    : typical * LENGTHS[length] >= shortM
+      ? long
+      : short;
   return { symbol: written, unit: [size / LENGTHS[length], 0] };
 }

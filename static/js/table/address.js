@@ -12,7 +12,10 @@ export function tableOf(hash) {
   const source = fields.get("table");
   if (!readSource(source)) return null;
   const [, minus, name] = /^(-?)(.+)$/s.exec(fields.get("sort") ?? "") ?? [];
-  const conditions = fields.getAll("only").map((text) => /^([^~]+)~(.+)$/s.exec(text)).filter(Boolean);
+  const conditions = fields
+    .getAll("only")
+    .map((text) => /^([^~]+)~(.+)$/s.exec(text))
+    .filter(Boolean);
   return {
     source,
     sort: name ? { name, descending: minus === "-" } : null,

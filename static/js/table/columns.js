@@ -31,7 +31,23 @@ const FIXED_LABELS = new Set(Object.values(FIXED).map((about) => about.label));
 const PROPERTY_PX = 132;
 const MOST_NAMES = 500;
 // Units of properties, by the endings of their names, as they are written in a filter.
-const UNITS = [["_mps", "m/s"], ["_kmh", "km/h"], ["_kn", "kn"], ["_deg_per_min", "\u00b0/min"], ["_deg", "\u00b0"], ["_fpm", "ft/min"], ["_ft", "ft"], ["_nm", "nm"], ["_km", "km"], ["_m", "m"], ["_us", "\u00b5s"], ["_s", "s"], ["_kg", "kg"], ["_c", "\u00b0C"], ["_pct", "%"]];
+const UNITS = [
+  ["_mps", "m/s"],
+  ["_kmh", "km/h"],
+  ["_kn", "kn"],
+  ["_deg_per_min", "\u00b0/min"],
+  ["_deg", "\u00b0"],
+  ["_fpm", "ft/min"],
+  ["_ft", "ft"],
+  ["_nm", "nm"],
+  ["_km", "km"],
+  ["_m", "m"],
+  ["_us", "\u00b5s"],
+  ["_s", "s"],
+  ["_kg", "kg"],
+  ["_c", "\u00b0C"],
+  ["_pct", "%"],
+];
 
 /** Return how a column is shown: `label`, `width` in pixels, and `unit`, that of the numbers in its filter. */
 export function aboutColumn(name) {
@@ -43,7 +59,7 @@ export function aboutColumn(name) {
 
 /** Return the name of a column in an exported file. */
 export function fieldName(name) {
-  return name.startsWith("@") ? { [HEARD]: "last_heard", [PLACE]: "place" }[name] ?? name.slice(1) : name;
+  return name.startsWith("@") ? ({ [HEARD]: "last_heard", [PLACE]: "place" }[name] ?? name.slice(1)) : name;
 }
 
 /**
@@ -141,7 +157,8 @@ export class Columns {
     this.keys[slot] = objects.keys[slot];
     const known = parsed(objects.texts[slot]);
     this.names[slot] = title(objects.keys[slot], known);
-    for (const name in known) if (!this.known.has(name) && this.known.size < MOST_NAMES && !name.startsWith("@")) this.known.add(name);
+    for (const name in known)
+      if (!this.known.has(name) && this.known.size < MOST_NAMES && !name.startsWith("@")) this.known.add(name);
     for (const [name, { numbers, texts }] of this.used) {
       const content = known[name];
       const number = typeof content === "number" && Number.isFinite(content);

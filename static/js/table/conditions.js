@@ -32,7 +32,8 @@ export function readCondition(name, written) {
   const contains = pattern(rest);
   const equal = pattern(rest, true);
   if (!sign) return { passes: (columns, slot) => contains.test(textIn(columns, name, slot)) };
-  const same = (columns, slot) => (amount !== null && columns.number(name, slot) === amount) || equal.test(textIn(columns, name, slot));
+  const same = (columns, slot) =>
+    (amount !== null && columns.number(name, slot) === amount) || equal.test(textIn(columns, name, slot));
   return { passes: sign === "=" ? same : (columns, slot) => !same(columns, slot) };
 }
 
@@ -42,7 +43,11 @@ export function readCondition(name, written) {
  * @returns {function} `(columns, slot) => boolean`; null for no text
  */
 export function readSearch(text, names) {
-  const words = text.trim().split(/\s+/).filter(Boolean).map((word) => pattern(word));
+  const words = text
+    .trim()
+    .split(/\s+/)
+    .filter(Boolean)
+    .map((word) => pattern(word));
   if (words.length === 0) return null;
   return (columns, slot) => words.every((word) => names.some((name) => word.test(textIn(columns, name, slot))));
 }
@@ -57,7 +62,10 @@ function numberOf(name, text) {
 function numberError(name, sign) {
   if (name === HEARD) return filled(gettext("Write a number after %(sign)s, in s, min, h or d"), { sign });
   const { unit } = aboutColumn(name);
-  return filled(unit ? gettext("Write a number after %(sign)s, in %(unit)s") : gettext("Write a number after %(sign)s"), { sign, unit });
+  return filled(
+    unit ? gettext("Write a number after %(sign)s, in %(unit)s") : gettext("Write a number after %(sign)s"),
+    { sign, unit },
+  );
 }
 
 /** Return what of a value a text is looked for in; nothing of a place, whose parts are other columns. */

@@ -8,7 +8,8 @@ const FORMULA = /^[=+\-@\t\r]/;
 export function csv(rows, shown) {
   const names = columnsOf(shown);
   const lines = [names.map((name) => quoted(fieldName(name)))];
-  for (let row = 0; row < rows.n; row++) lines.push(names.map((name) => quoted(safe(content(rows, name, rows.slots[row])))));
+  for (let row = 0; row < rows.n; row++)
+    lines.push(names.map((name) => quoted(safe(content(rows, name, rows.slots[row])))));
   return lines.map((line) => `${line.join(",")}\r\n`).join("");
 }
 
@@ -34,7 +35,8 @@ function columnsOf(shown) {
 
 /** Return a value as it is, without a unit: a number, a text, or null. When an object was heard is a time, since its age would soon be wrong. */
 function content({ columns, store }, name, slot) {
-  if (name === HEARD) return Number.isFinite(store.objects.timeMs[slot]) ? new Date(store.objects.timeMs[slot]).toISOString() : null;
+  if (name === HEARD)
+    return Number.isFinite(store.objects.timeMs[slot]) ? new Date(store.objects.timeMs[slot]).toISOString() : null;
   const number = columns.number(name, slot);
   if (Number.isFinite(number)) return number;
   return name === ALTITUDE ? null : columns.text(name, slot);

@@ -38,7 +38,9 @@ export class Grid {
     this.height = 0;
     element.addEventListener("scroll", () => this.#later());
     element.addEventListener("keydown", (event) => this.#key(event));
-    element.addEventListener("focus", () => this.#activate(this.active ?? this.selected() ?? this.rows.slots[this.#topRow()]));
+    element.addEventListener("focus", () =>
+      this.#activate(this.active ?? this.selected() ?? this.rows.slots[this.#topRow()]),
+    );
     element.addEventListener("blur", () => this.#point(undefined));
     this.body.addEventListener("pointerover", ({ target }) => this.#point(slotOf(target)));
     this.body.addEventListener("pointerleave", () => this.#point(undefined));
@@ -121,25 +123,57 @@ export class Grid {
       const { label, unit } = aboutColumn(name);
       const written = this.rows.conditions.get(name) ?? "";
       const sorts = SORTS[name] ?? filled(gettext("Sort by %(name)s"), { name });
-      const sort = h("button", { type: "button", class: "table-sort quiet", title: sorts, onclick: () => this.onSort(name) }, h("span", {}, label));
-      const input = h("input", { type: "text", class: "table-only", value: written, autocomplete: "off", spellcheck: "false", "aria-label": filled(gettext("Filter %(column)s"), { column: label }), placeholder: unit ? `> ${unit}` : gettext("Filter"), title: HINT });
+      const sort = h(
+        "button",
+        { type: "button", class: "table-sort quiet", title: sorts, onclick: () => this.onSort(name) },
+        h("span", {}, label),
+      );
+      const input = h("input", {
+        type: "text",
+        class: "table-only",
+        value: written,
+        autocomplete: "off",
+        spellcheck: "false",
+        "aria-label": filled(gettext("Filter %(column)s"), { column: label }),
+        placeholder: unit ? `> ${unit}` : gettext("Filter"),
+        title: HINT,
+      });
       const check = () => {
         const wrong = this.onCondition(name, input.value);
         input.setAttribute("aria-invalid", String(Boolean(wrong)));
         input.title = wrong || HINT;
       };
       input.addEventListener("input", check);
-      return h("div", { role: "columnheader", class: "table-heading", "data-name": name }, sort, name === PLACE ? null : input);
+      return h(
+        "div",
+        { role: "columnheader", class: "table-heading", "data-name": name },
+        sort,
+        name === PLACE ? null : input,
+      );
     });
-    const star = h("div", { role: "columnheader", class: "table-heading table-stars" }, h("span", { class: "visually-hidden" }, gettext("Watched")), icon("star"));
+    const star = h(
+      "div",
+      { role: "columnheader", class: "table-heading table-stars" },
+      h("span", { class: "visually-hidden" }, gettext("Watched")),
+      icon("star"),
+    );
     return h("div", { role: "row", class: "table-row", "aria-rowindex": 1 }, star, ...headings);
   }
 
   /** Add an element to the pool; it has the number of its row, and in `at` the slot of its object. All rows get others, since they are found by the size of the pool. */
   #addRow() {
     const cells = this.names.map((name) => h("div", { role: "gridcell", class: "table-cell", "data-name": name }));
-    const star = h("button", { type: "button", class: "table-star quiet", tabindex: -1, "aria-pressed": "false" }, icon("star"));
-    const row = h("div", { role: "row", class: "table-row" }, h("div", { role: "gridcell", class: "table-cell table-stars" }, star), ...cells);
+    const star = h(
+      "button",
+      { type: "button", class: "table-star quiet", tabindex: -1, "aria-pressed": "false" },
+      icon("star"),
+    );
+    const row = h(
+      "div",
+      { role: "row", class: "table-row" },
+      h("div", { role: "gridcell", class: "table-cell table-stars" }, star),
+      ...cells,
+    );
     Object.assign(row, { star, cells, row: -1, at: undefined, id: `table-row-${this.pool.length}` });
     this.pool.push(row);
     this.body.append(row);
@@ -203,12 +237,16 @@ export class Grid {
   #key(event) {
     if (event.target !== this.element || event.ctrlKey || event.metaKey || event.altKey || this.rows.n === 0) return;
     const at = this.rows.rowOf(this.active);
-    const row = rowAfter(event.key, at < 0 ? this.#topRow() : at, { count: this.rows.n, page: Math.max(1, Math.floor(this.height / ROW_PX) - 1) });
+    const row = rowAfter(event.key, at < 0 ? this.#topRow() : at, {
+      count: this.rows.n,
+      page: Math.max(1, Math.floor(this.height / ROW_PX) - 1),
+    });
     const slot = this.rows.slots[at < 0 ? this.#topRow() : at];
     if (row !== undefined) {
       this.#activate(this.rows.slots[row]);
       this.reveal(this.active);
-    } else if (event.key === "ArrowLeft" || event.key === "ArrowRight") this.element.scrollLeft += event.key === "ArrowLeft" ? -STEP_PX : STEP_PX;
+    } else if (event.key === "ArrowLeft" || event.key === "ArrowRight")
+      this.element.scrollLeft += event.key === "ArrowLeft" ? -STEP_PX : STEP_PX;
     else if (event.key === "Enter") this.onPick(slot);
     else if (event.key === " ") this.onStar(slot);
     else return;

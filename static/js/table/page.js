@@ -39,7 +39,13 @@ export function createTable({ store, map, navigation, now, shown, onAddress, onS
   const star = (stream, key) => {
     const slot = store.objects.slot(stream, key);
     const name = slot === undefined ? key : title(key, store.objects.properties(slot));
-    if (watch.toggle(stream, key, name) === null) toast(filled(gettext("The watch list may have %(count)s objects; it has as many already."), { count: count(MOST_WATCHED) }), "error");
+    if (watch.toggle(stream, key, name) === null)
+      toast(
+        filled(gettext("The watch list may have %(count)s objects; it has as many already."), {
+          count: count(MOST_WATCHED),
+        }),
+        "error",
+      );
   };
   const starSelected = () => {
     if (store.selected) star(store.selected.stream, store.selected.key);
@@ -66,7 +72,10 @@ export function createTable({ store, map, navigation, now, shown, onAddress, onS
 
   const showStar = () => {
     const { selected } = store;
-    $("object-star").setAttribute("aria-pressed", String(Boolean(selected && watch.has(selected.stream, selected.key))));
+    $("object-star").setAttribute(
+      "aria-pressed",
+      String(Boolean(selected && watch.has(selected.stream, selected.key))),
+    );
   };
   const form = $("table-watch");
   const showSettings = () => {
@@ -74,7 +83,10 @@ export function createTable({ store, map, navigation, now, shown, onAddress, onS
     for (const [name, on] of Object.entries({ crossings, silence, sound })) form.elements[name].checked = on;
     form.elements.silentMin.value = silentMin;
     form.elements.silentMin.disabled = !silence;
-    $("table-watch-count").textContent = filled(ngettext("%(count)s object has a star.", "%(count)s objects have a star.", watch.size), { count: count(watch.size) });
+    $("table-watch-count").textContent = filled(
+      ngettext("%(count)s object has a star.", "%(count)s objects have a star.", watch.size),
+      { count: count(watch.size) },
+    );
     $("table-watch-clear").disabled = watch.size === 0;
   };
   form.addEventListener("submit", (event) => event.preventDefault());
@@ -88,7 +100,10 @@ export function createTable({ store, map, navigation, now, shown, onAddress, onS
   $("open-table").addEventListener("click", toggle);
   store.on("selection", showStar);
   store.on("events", () => alarms.follow());
-  map.leaflet.on("moveend", coalesced(() => panel.collect(), 100));
+  map.leaflet.on(
+    "moveend",
+    coalesced(() => panel.collect(), 100),
+  );
   setInterval(() => alarms.look(now()), LOOK_MS);
   showStar();
   showSettings();
@@ -126,6 +141,11 @@ export function createTable({ store, map, navigation, now, shown, onAddress, onS
       return watch.byStream();
     },
     /** What the map marks: `pointed`, a slot or undefined, and the slots that are watched. */
-    marks: () => ({ pointed, watched: [...watch.all()].map(({ stream, key }) => store.objects.slot(stream, key)).filter((slot) => slot !== undefined) }),
+    marks: () => ({
+      pointed,
+      watched: [...watch.all()]
+        .map(({ stream, key }) => store.objects.slot(stream, key))
+        .filter((slot) => slot !== undefined),
+    }),
   };
 }

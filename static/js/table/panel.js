@@ -38,7 +38,8 @@ export class TablePanel {
     const { remembered } = this;
     this.open = false;
     this.source = VIEW;
-    this.columns = Array.isArray(remembered?.columns) && remembered.columns.length > 0 ? remembered.columns : FIRST_COLUMNS;
+    this.columns =
+      Array.isArray(remembered?.columns) && remembered.columns.length > 0 ? remembered.columns : FIRST_COLUMNS;
     this.height = remembered?.height ?? FIRST_PX;
     this.held = false;
     this.costMs = 0;
@@ -63,7 +64,10 @@ export class TablePanel {
       values();
       this.#collectLater();
     });
-    this.store.on("streams queries", coalesced(() => this.open && this.#describe(), VALUES_MS));
+    this.store.on(
+      "streams queries",
+      coalesced(() => this.open && this.#describe(), VALUES_MS),
+    );
     this.store.on("selection", () => this.open && this.#follow());
     setInterval(() => this.open && this.grid.refresh(), AGES_MS);
   }
@@ -75,7 +79,9 @@ export class TablePanel {
       if (state.sort) this.rows.sortBy(state.sort.name, state.sort.descending);
       this.rows.search = $("table-search").value = state.search;
       this.rows.conditions = new Map(state.conditions);
-      const more = [state.sort?.name, ...state.conditions.map(([name]) => name)].filter((name) => name && !this.columns.includes(name));
+      const more = [state.sort?.name, ...state.conditions.map(([name]) => name)].filter(
+        (name) => name && !this.columns.includes(name),
+      );
       this.columns = [...this.columns, ...new Set(more)];
       this.rows.show(this.columns);
     }
@@ -136,10 +142,13 @@ export class TablePanel {
   /** Collect the rows once a while: not more often than it leaves nearly all of the time to the map. */
   #collectLater() {
     if (!this.open || this.held || this.timer !== null) return;
-    this.timer = setTimeout(() => {
-      this.timer = null;
-      if (!this.held) this.collect();
-    }, Math.min(LONGEST_MS, Math.max(SORT_MS, SHARE * this.costMs)));
+    this.timer = setTimeout(
+      () => {
+        this.timer = null;
+        if (!this.held) this.collect();
+      },
+      Math.min(LONGEST_MS, Math.max(SORT_MS, SHARE * this.costMs)),
+    );
   }
 
   #sort(name) {
@@ -216,10 +225,17 @@ export class TablePanel {
     const wanted = choices.join("\n");
     if (box.dataset.offered !== wanted) {
       box.dataset.offered = wanted;
-      box.replaceChildren(...choices.map((name) => {
-        const title = name.startsWith("@") ? null : name;
-        return h("label", { class: "choice", title }, h("input", { type: "checkbox", value: name }), h("span", {}, aboutColumn(name).label));
-      }));
+      box.replaceChildren(
+        ...choices.map((name) => {
+          const title = name.startsWith("@") ? null : name;
+          return h(
+            "label",
+            { class: "choice", title },
+            h("input", { type: "checkbox", value: name }),
+            h("span", {}, aboutColumn(name).label),
+          );
+        }),
+      );
     }
     for (const input of box.querySelectorAll("input")) input.checked = this.columns.includes(input.value);
   }
@@ -227,11 +243,29 @@ export class TablePanel {
   /** Say what is listed, and how much of it. */
   #describe() {
     const { streams, queries } = this.store;
-    offer($("table-source"), [
-      ["", [[VIEW, gettext("In view")], [WATCHED, filled(gettext("Watch list (%(count)s)"), { count: count(this.watch.size) })]]],
-      [gettext("All objects of a stream"), [...streams.values()].filter(({ enabled }) => enabled !== false).map(({ name, title }) => [`stream:${name}`, title ?? name])],
-      [gettext("In the answer of a query"), [...queries.values()].filter(hasObjects).map(({ query, name }) => [`query:${query}`, name])],
-    ], this.source);
+    offer(
+      $("table-source"),
+      [
+        [
+          "",
+          [
+            [VIEW, gettext("In view")],
+            [WATCHED, filled(gettext("Watch list (%(count)s)"), { count: count(this.watch.size) })],
+          ],
+        ],
+        [
+          gettext("All objects of a stream"),
+          [...streams.values()]
+            .filter(({ enabled }) => enabled !== false)
+            .map(({ name, title }) => [`stream:${name}`, title ?? name]),
+        ],
+        [
+          gettext("In the answer of a query"),
+          [...queries.values()].filter(hasObjects).map(({ query, name }) => [`query:${query}`, name]),
+        ],
+      ],
+      this.source,
+    );
     setText($("table-status"), [this.#statusText(), staleNote(this.store, this.now())].filter(Boolean).join(" "));
     this.#absent();
   }
@@ -243,22 +277,39 @@ export class TablePanel {
     if (kind === "query" && !queries.has(query)) return gettext("This query is not there any more.");
     if (kind === "query" && !this.store.answered(query)) return gettext("Waiting for the answer…");
     if (kind === "stream" && !streams.has(stream)) return gettext("This stream is not there any more.");
-    const filtered = n === of ? count(of) : filled(gettext("%(shown)s of %(total)s"), { shown: count(n), total: count(of) });
+    const filtered =
+      n === of ? count(of) : filled(gettext("%(shown)s of %(total)s"), { shown: count(n), total: count(of) });
     return filled(COUNTED[kind](of), { count: filtered });
   }
 
   /** Say which watched objects the page has not heard of. */
   #absent() {
     const { objects } = this.store;
-    const absent = this.source === WATCHED ? [...this.watch.all()].filter(({ stream, key }) => objects.slot(stream, key) === undefined) : [];
+    const absent =
+      this.source === WATCHED
+        ? [...this.watch.all()].filter(({ stream, key }) => objects.slot(stream, key) === undefined)
+        : [];
     const box = $("table-absent");
     box.hidden = absent.length === 0 && !(this.source === WATCHED && this.watch.size === 0);
     const wanted = absent.map(({ stream, key }) => `${stream}\n${key}`).join("\n\n");
     if (box.dataset.absent === wanted) return;
     box.dataset.absent = wanted;
-    const remove = ({ stream, key, title }) => h("button", { type: "button", class: "small", title: gettext("Remove from the watch list"), onclick: () => this.watch.toggle(stream, key) }, `${title} \u00d7`);
+    const remove = ({ stream, key, title }) =>
+      h(
+        "button",
+        {
+          type: "button",
+          class: "small",
+          title: gettext("Remove from the watch list"),
+          onclick: () => this.watch.toggle(stream, key),
+        },
+        `${title} \u00d7`,
+      );
     if (absent.length > 0) box.replaceChildren(gettext("No recent report of:"), " ", ...absent.map(remove));
-    else box.replaceChildren(gettext("Star objects to watch them: here, in the panel of the selected object, or with the key w."));
+    else
+      box.replaceChildren(
+        gettext("Star objects to watch them: here, in the panel of the selected object, or with the key w."),
+      );
   }
 
   #save(ending, type, write) {
@@ -277,10 +328,14 @@ export class TablePanel {
       const move = ({ clientY }) => this.#resize(begun.height + begun.y - clientY);
       grip.setPointerCapture(event.pointerId);
       grip.addEventListener("pointermove", move);
-      grip.addEventListener("lostpointercapture", () => {
-        grip.removeEventListener("pointermove", move);
-        keep();
-      }, { once: true });
+      grip.addEventListener(
+        "lostpointercapture",
+        () => {
+          grip.removeEventListener("pointermove", move);
+          keep();
+        },
+        { once: true },
+      );
     });
     grip.addEventListener("keydown", (event) => {
       const step = { ArrowUp: STEP_PX, ArrowDown: -STEP_PX }[event.key];
@@ -296,6 +351,11 @@ export class TablePanel {
     const most = Math.max(LEAST_PX, Math.round(0.75 * window.innerHeight));
     this.height = Math.round(Math.min(Math.max(height, LEAST_PX), most));
     document.body.style.setProperty("--table", `${this.height}px`);
-    for (const [name, value] of [["valuenow", this.height], ["valuemin", LEAST_PX], ["valuemax", most]]) $("table-grip").setAttribute(`aria-${name}`, value);
+    for (const [name, value] of [
+      ["valuenow", this.height],
+      ["valuemin", LEAST_PX],
+      ["valuemax", most],
+    ])
+      $("table-grip").setAttribute(`aria-${name}`, value);
   }
 }

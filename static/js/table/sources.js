@@ -32,7 +32,12 @@ export class Members {
     const { objects } = this.store;
     if (this.slots.length < objects.capacity) this.slots = new Int32Array(objects.capacity);
     if (source.kind === VIEW) return this.#inView();
-    const found = source.kind === "query" ? (this.store.answers.get(source.query)?.slots.keys() ?? []) : source.kind === "stream" ? (objects.byStream.get(source.stream)?.values() ?? []) : this.#watched();
+    const found =
+      source.kind === "query"
+        ? (this.store.answers.get(source.query)?.slots.keys() ?? [])
+        : source.kind === "stream"
+          ? (objects.byStream.get(source.stream)?.values() ?? [])
+          : this.#watched();
     let n = 0;
     for (const slot of found) this.slots[n++] = slot;
     this.slots.subarray(0, n).sort();

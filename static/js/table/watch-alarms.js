@@ -21,8 +21,14 @@ export class WatchAlarms {
     if (!this.watch.settings.crossings || this.watch.size === 0) return;
     for (const { stream, key, sign, query, queryName, text, reason: why } of fresh) {
       if (!this.watch.has(stream, key) || !queries.get(query)?.shown) continue;
-      const words = sign > 0 ? gettext("%(object)s entered “%(query)s”: %(why)s.") : gettext("%(object)s left “%(query)s”: %(why)s.");
-      this.raise(filled(words, { object: title(key, parsed(text)), query: queryName, why: reason(why, sign) }), sign > 0);
+      const words =
+        sign > 0
+          ? gettext("%(object)s entered “%(query)s”: %(why)s.")
+          : gettext("%(object)s left “%(query)s”: %(why)s.");
+      this.raise(
+        filled(words, { object: title(key, parsed(text)), query: queryName, why: reason(why, sign) }),
+        sign > 0,
+      );
     }
   }
 
@@ -46,7 +52,9 @@ export class WatchAlarms {
     }
     if (this.silent.has(name)) return;
     this.silent.add(name);
-    const words = gone ? gettext("%(object)s is not heard of any more.") : gettext("%(object)s has not been heard of for %(duration)s.");
+    const words = gone
+      ? gettext("%(object)s is not heard of any more.")
+      : gettext("%(object)s has not been heard of for %(duration)s.");
     this.raise(filled(words, { object: object.title, duration: age(ageMs) }), false);
   }
 }

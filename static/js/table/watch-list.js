@@ -9,7 +9,9 @@ export class WatchList {
     const { objects, ...settings } = remembered ?? {};
     this.onChange = onChange;
     this.settings = { ...SETTINGS, ...settings };
-    this.objects = new Map((Array.isArray(objects) ? objects : []).map((object) => [nameOf(object.stream, object.key), object]));
+    this.objects = new Map(
+      (Array.isArray(objects) ? objects : []).map((object) => [nameOf(object.stream, object.key), object]),
+    );
   }
 
   get size() {

@@ -18,6 +18,13 @@ export function scrolledTo(row, { scrollTop, height, rowHeight }) {
 
 /** Return the row that a key moves to from a row; undefined for a key that moves nothing. */
 export function rowAfter(key, row, { count, page }) {
-  const moved = { ArrowDown: row + 1, ArrowUp: row - 1, PageDown: row + page, PageUp: row - page, Home: 0, End: count - 1 }[key];
+  const moved = {
+    ArrowDown: row + 1,
+    ArrowUp: row - 1,
+    PageDown: row + page,
+    PageUp: row - page,
+    Home: 0,
+    End: count - 1,
+  }[key];
   return moved === undefined ? undefined : Math.max(0, Math.min(count - 1, moved));
 }

@@ -25,6 +25,11 @@ export const teamOf = (text) => (text ? Number(text) : null);
 
 /** Say with whom something is shared; empty if with nobody. */
 export function sharedText(store, { team, shared }) {
-  const name = team === null || team === undefined ? "" : (store.teams.get(team)?.name ?? filled(gettext("number %(number)s"), { number: team }));
-  return [name && filled(gettext("team %(name)s"), { name }), shared && gettext("all users")].filter(Boolean).join(", ");
+  const name =
+    team === null || team === undefined
+      ? ""
+      : (store.teams.get(team)?.name ?? filled(gettext("number %(number)s"), { number: team }));
+  return [name && filled(gettext("team %(name)s"), { name }), shared && gettext("all users")]
+    .filter(Boolean)
+    .join(", ");
 }

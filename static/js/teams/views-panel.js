@@ -5,7 +5,12 @@ import { $, h, icon, offer, setText } from "../dom.js";
 import { filled, gettext, ngettext } from "../i18n.js";
 import { mayShare, sharedText, teamChoices, teamOf } from "./rights.js";
 
-const HOURS = [[1, gettext("1 hour")], [24, gettext("1 day")], [168, gettext("1 week")], [720, gettext("30 days")]];
+const HOURS = [
+  [1, gettext("1 hour")],
+  [24, gettext("1 day")],
+  [168, gettext("1 week")],
+  [720, gettext("30 days")],
+];
 
 export class ViewsPanel {
   /**
@@ -58,7 +63,10 @@ export class ViewsPanel {
 
   /** The numbers of the queries, and the names of the layers, that the map shows. */
   #shown() {
-    const queries = this.store.listed().filter(({ shown }) => shown).map(({ query }) => query);
+    const queries = this.store
+      .listed()
+      .filter(({ shown }) => shown)
+      .map(({ query }) => query);
     const layers = [...this.store.layers.values()].filter(({ shown }) => shown).map(({ name }) => name);
     return { queries: queries.slice(0, 1000), layers };
   }
@@ -92,29 +100,68 @@ export class ViewsPanel {
   #row(view) {
     const open = h("button", { type: "button", class: "view-name", onclick: () => this.#open(view) }, view.name);
     const choices = view.editable ? teamChoices(this.store, view.team) : [];
-    const about = [view.mine ? "" : filled(gettext("by %(name)s"), { name: view.owner }), choices.length > 0 ? "" : sharedText(this.store, view)].filter(Boolean).join(" \u00b7 ");
+    const about = [
+      view.mine ? "" : filled(gettext("by %(name)s"), { name: view.owner }),
+      choices.length > 0 ? "" : sharedText(this.store, view),
+    ]
+      .filter(Boolean)
+      .join(" \u00b7 ");
     const change = (fields) => this.#change({ type: "saved.edit", view: view.view, ...fields });
     const named = (text) => filled(text, view);
-    const button = (symbol, text, label, run, kind = "") => h("button", { type: "button", class: `quiet small icon ${kind}`, "aria-label": label, title: text, onclick: run }, icon(symbol));
+    const button = (symbol, text, label, run, kind = "") =>
+      h(
+        "button",
+        { type: "button", class: `quiet small icon ${kind}`, "aria-label": label, title: text, onclick: run },
+        icon(symbol),
+      );
     const actions = [
       button("edit", gettext("Rename"), named(gettext("Rename %(name)s")), () => this.#rename(row, view)),
-      button("save", gettext("Replace by what the map shows now"), named(gettext("Replace by what the map shows now %(name)s")), () => change({ address: this.address(), ...this.#shown() })),
-      button("trash", gettext("Delete"), named(gettext("Delete %(name)s")), async () => {
-        const question = view.team ? gettext("Delete the view “%(name)s” for the whole team?") : gettext("Delete the view “%(name)s”?");
-        if (await confirmed(named(question), gettext("Delete"))) this.#change({ type: "saved.delete", view: view.view });
-      }, "danger"),
+      button(
+        "save",
+        gettext("Replace by what the map shows now"),
+        named(gettext("Replace by what the map shows now %(name)s")),
+        () => change({ address: this.address(), ...this.#shown() }),
+      ),
+      button(
+        "trash",
+        gettext("Delete"),
+        named(gettext("Delete %(name)s")),
+        async () => {
+          const question = view.team
+            ? gettext("Delete the view “%(name)s” for the whole team?")
+            : gettext("Delete the view “%(name)s”?");
+          if (await confirmed(named(question), gettext("Delete")))
+            this.#change({ type: "saved.delete", view: view.view });
+        },
+        "danger",
+      ),
     ];
-    const teams = h("select", { "aria-label": named(gettext("Who sees %(name)s")), disabled: !mayShare(this.store, view) }, new Option(gettext("only me"), ""), ...choices.map(([value, text]) => new Option(text, value)));
+    const teams = h(
+      "select",
+      { "aria-label": named(gettext("Who sees %(name)s")), disabled: !mayShare(this.store, view) },
+      new Option(gettext("only me"), ""),
+      ...choices.map(([value, text]) => new Option(text, value)),
+    );
     teams.value = view.team === null ? "" : String(view.team);
     teams.addEventListener("change", () => change({ team: teamOf(teams.value) }));
-    const row = h("li", { class: "view-row" }, h("div", { class: "view-text" }, open, about ? h("span", { class: "hint" }, about) : null),
-      choices.length > 0 ? teams : null, ...(view.editable ? actions : []));
+    const row = h(
+      "li",
+      { class: "view-row" },
+      h("div", { class: "view-text" }, open, about ? h("span", { class: "hint" }, about) : null),
+      choices.length > 0 ? teams : null,
+      ...(view.editable ? actions : []),
+    );
     return row;
   }
 
   #rename(row, view) {
     const input = h("input", { type: "text", maxlength: "120", value: view.name, "aria-label": gettext("New name") });
-    const form = h("form", { class: "view-rename" }, input, h("button", { type: "submit", class: "small primary" }, gettext("Rename")));
+    const form = h(
+      "form",
+      { class: "view-rename" },
+      input,
+      h("button", { type: "submit", class: "small primary" }, gettext("Rename")),
+    );
     form.addEventListener("submit", (event) => {
       event.preventDefault();
       this.renaming = false;
@@ -185,16 +232,32 @@ export class ViewsPanel {
 
   #linkRow(link) {
     const ends = new Date(link.expires);
-    const revoke = h("button", { type: "button", class: "small danger", "aria-label": filled(gettext("Revoke %(name)s"), link) }, gettext("Revoke"));
+    const revoke = h(
+      "button",
+      { type: "button", class: "small danger", "aria-label": filled(gettext("Revoke %(name)s"), link) },
+      gettext("Revoke"),
+    );
     revoke.addEventListener("click", async () => {
       const reply = await this.#tried({ type: "link.revoke", link: link.link });
       if (reply) this.links = reply.links;
       this.#render();
     });
-    const queries = filled(ngettext("%(count)s query", "%(count)s queries", link.queries.length), { count: link.queries.length });
+    const queries = filled(ngettext("%(count)s query", "%(count)s queries", link.queries.length), {
+      count: link.queries.length,
+    });
     const until = filled(gettext("until %(time)s UTC"), { time: ends.toISOString().slice(0, 16).replace("T", " ") });
     const about = [sharedText(this.store, link), queries, until];
-    return h("li", { class: "view-row" }, h("div", { class: "view-text" }, h("span", {}, link.name), h("span", { class: "hint" }, about.filter(Boolean).join(" \u00b7 "))), revoke);
+    return h(
+      "li",
+      { class: "view-row" },
+      h(
+        "div",
+        { class: "view-text" },
+        h("span", {}, link.name),
+        h("span", { class: "hint" }, about.filter(Boolean).join(" \u00b7 ")),
+      ),
+      revoke,
+    );
   }
 
   async #tried(message, place = $("views-error")) {

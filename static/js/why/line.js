@@ -32,7 +32,11 @@ export class BorderLine {
     const { x, y } = this.map.getSize();
     const free = this.L.bounds([PAD_PX, PAD_PX], [x - coveredPx - PAD_PX, y - PAD_PX]);
     if (ends.every((end) => free.contains(this.map.latLngToContainerPoint(end)))) return;
-    this.map.fitBounds(ends, { paddingTopLeft: [PAD_PX, PAD_PX], paddingBottomRight: [coveredPx + PAD_PX, PAD_PX], maxZoom: this.map.getZoom() });
+    this.map.fitBounds(ends, {
+      paddingTopLeft: [PAD_PX, PAD_PX],
+      paddingBottomRight: [coveredPx + PAD_PX, PAD_PX],
+      maxZoom: this.map.getZoom(),
+    });
   }
 
   #draw() {

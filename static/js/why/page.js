@@ -66,19 +66,32 @@ export function createWhy({ L, map, store, colour, ask }) {
   function ofEvent(event) {
     const { query, queryName, sign, timeMs, threshold, group } = event;
     const about = threshold ? { key: group, partner: threshold } : { key: event.key, partner: event.partnerKey ?? "" };
-    const message = { type: "why.event", query, sign: sign > 0 ? "+" : "-", time_us: Math.round(timeMs * 1000), ...about };
+    const message = {
+      type: "why.event",
+      query,
+      sign: sign > 0 ? "+" : "-",
+      time_us: Math.round(timeMs * 1000),
+      ...about,
+    };
     begin(message, about.key || queryName, queryName);
   }
 
   select.addEventListener("change", () => {
     const query = store.queries.get(Number(select.value));
     const { stream, key } = store.selected ?? {};
-    if (query && key !== undefined) begin({ type: "why.object", query: query.query, stream, key }, key, query.name, select);
+    if (query && key !== undefined)
+      begin({ type: "why.object", query: query.query, stream, key }, key, query.name, select);
   });
   const choices = () => {
     const { selected } = store;
-    const known = selected ? store.listed().filter(({ plan }) => plan?.stream === selected.stream && plan.kind !== "sketch") : [];
-    offer(select, [["", [["", gettext("In, or not in…")], ...known.map(({ query, name }) => [String(query), name])]]], asked ? select.value : "");
+    const known = selected
+      ? store.listed().filter(({ plan }) => plan?.stream === selected.stream && plan.kind !== "sketch")
+      : [];
+    offer(
+      select,
+      [["", [["", gettext("In, or not in…")], ...known.map(({ query, name }) => [String(query), name])]]],
+      asked ? select.value : "",
+    );
     select.disabled = known.length === 0;
   };
   store.on("selection queries", choices);

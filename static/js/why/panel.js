@@ -4,9 +4,23 @@ import { $, h, setText } from "../dom.js";
 import { place, properties, utcTime } from "../format.js";
 import { filled, gettext } from "../i18n.js";
 import { fill } from "../object-panel.js";
-import { attemptText, deciding, deliveryText, inUnits, joinedText, lagRows, markOf, subjectText, heading } from "./words.js";
+import {
+  attemptText,
+  deciding,
+  deliveryText,
+  inUnits,
+  joinedText,
+  lagRows,
+  markOf,
+  subjectText,
+  heading,
+} from "./words.js";
 
-const SOURCES = { engine: gettext("as the engine knows it now"), event: gettext("as the event has it"), history: gettext("the last stored one") };
+const SOURCES = {
+  engine: gettext("as the engine knows it now"),
+  event: gettext("as the event has it"),
+  history: gettext("the last stored one"),
+};
 
 export class WhyPanel {
   /** @param {object} parts `onClose()`; `onRefresh()` */
@@ -85,15 +99,18 @@ export class WhyPanel {
 
   #lag(lag) {
     $("why-lag").hidden = lag.length === 0;
-    const row = ({ text, at, after }) => h("li", {}, h("span", {}, text), h("span", { class: "why-at" }, at), h("span", { class: "why-after" }, after));
+    const row = ({ text, at, after }) =>
+      h("li", {}, h("span", {}, text), h("span", { class: "why-at" }, at), h("span", { class: "why-after" }, after));
     $("why-lag-steps").replaceChildren(...lagRows(lag).map(row));
   }
 
   #deliveries({ incident, deliveries = [] }) {
     $("why-deliveries").hidden = !incident;
     $("why-undelivered").hidden = deliveries.length > 0;
-    const attempt = (one) => h("li", {}, h("span", { class: "why-at" }, utcTime(Date.parse(one.at))), ` ${attemptText(one)}`);
-    const row = (one) => h("li", { "data-state": one.state }, deliveryText(one), h("ul", {}, ...one.attempts.map(attempt)));
+    const attempt = (one) =>
+      h("li", {}, h("span", { class: "why-at" }, utcTime(Date.parse(one.at))), ` ${attemptText(one)}`);
+    const row = (one) =>
+      h("li", { "data-state": one.state }, deliveryText(one), h("ul", {}, ...one.attempts.map(attempt)));
     $("why-delivered").replaceChildren(...deliveries.map(row));
   }
 }
@@ -105,7 +122,12 @@ function mark(term) {
 
 function decidingText(term) {
   const words = inUnits(term.asks);
-  return h("span", {}, h("b", {}, inUnits(term.found) || words), term.found ? h("span", { class: "why-asked" }, filled(gettext("asked: %(words)s"), { words })) : null);
+  return h(
+    "span",
+    {},
+    h("b", {}, inUnits(term.found) || words),
+    term.found ? h("span", { class: "why-asked" }, filled(gettext("asked: %(words)s"), { words })) : null,
+  );
 }
 
 /** A term of the tree, with its parts. Parts that only say more are folded away. */
@@ -113,11 +135,14 @@ function branch(term) {
   const joined = joinedText(term);
   const found = term.found ? h("span", { class: "why-found" }, inUnits(term.found)) : null;
   const text = h("span", { class: "why-term" }, h("span", { class: "why-asks" }, inUnits(term.asks)), found);
-  const item = h("li", { class: term.decides ? "why-decides" : false }, h("div", { class: "why-row" }, mark(term), text));
+  const item = h(
+    "li",
+    { class: term.decides ? "why-decides" : false },
+    h("div", { class: "why-row" }, mark(term), text),
+  );
   if (!term.parts?.length) return item;
   const parts = h("ul", {}, ...term.parts.map(branch));
   if (term.of === "told") item.append(h("details", {}, h("summary", {}, gettext("More about it")), parts));
   else item.append(joined ? h("p", { class: "why-joined" }, joined) : "", parts);
   return item;
 }
-

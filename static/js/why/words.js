@@ -5,9 +5,18 @@ import { filled, gettext, LOCALE, number } from "../i18n.js";
 import { unitsName } from "../units.js";
 
 /** How a term stands: a sign, and what it says to those who do not see it. */
-const MARKS = { true: ["\u2713", gettext("holds")], false: ["\u2717", gettext("does not hold")], null: ["?", gettext("not known")] };
+const MARKS = {
+  true: ["\u2713", gettext("holds")],
+  false: ["\u2717", gettext("does not hold")],
+  null: ["?", gettext("not known")],
+};
 /** How the parts of a term decide it. */
-const JOINED = { all: gettext("all of these"), any: gettext("one of these at least"), not: gettext("not this"), told: "" };
+const JOINED = {
+  all: gettext("all of these"),
+  any: gettext("one of these at least"),
+  not: gettext("not this"),
+  told: "",
+};
 const STEPS = {
   reported: gettext("Reported"),
   heard: gettext("Heard by the gateway"),
@@ -59,7 +68,12 @@ function figureOf(text) {
 
 /** Say in a few words whether an object is in the answer, or why there was an event. */
 export function verdict({ event, incident, why, found }) {
-  if (event || incident) return incident ? gettext("Why the incident was opened") : event.sign === "+" ? gettext("Why it entered") : gettext("Why it left");
+  if (event || incident)
+    return incident
+      ? gettext("Why the incident was opened")
+      : event.sign === "+"
+        ? gettext("Why it entered")
+        : gettext("Why it left");
   if (why.holds === null) return gettext("It cannot be known whether it is in the answer");
   if (!why.holds) return gettext("Not in the answer");
   return found ? filled(gettext("In the answer, %(found)s"), { found }) : gettext("In the answer");
@@ -70,7 +84,9 @@ export function heading(told) {
   const { found } = told.why;
   if (!found) return verdict(told);
   // Of events, only those of rules have it: since when the alarm lasts.
-  return told.event || told.incident ? `${verdict(told)}. ${filled(gettext("Alarm %(since)s."), { since: found })}` : `${verdict(told)}, ${found}`;
+  return told.event || told.incident
+    ? `${verdict(told)}. ${filled(gettext("Alarm %(since)s."), { since: found })}`
+    : `${verdict(told)}, ${found}`;
 }
 
 /** The title of an explanation: the object, by its name if it has one. */
@@ -82,7 +98,11 @@ export function subjectText({ fix, event }, key) {
 export function lagRows(lag) {
   return lag.map(({ what, at }, i) => {
     const afterMs = i > 0 ? Date.parse(at) - Date.parse(lag[i - 1].at) : null;
-    return { text: STEPS[what] ?? what, at: (i > 0 ? utcClock : utcTime)(Date.parse(at)), after: afterMs === null ? "" : sinceText(afterMs) };
+    return {
+      text: STEPS[what] ?? what,
+      at: (i > 0 ? utcClock : utcTime)(Date.parse(at)),
+      after: afterMs === null ? "" : sinceText(afterMs),
+    };
   });
 }
 
@@ -94,13 +114,17 @@ function sinceText(ms) {
 /** Say what happened to a delivery. */
 export function deliveryText({ what, channel, kind, to, state, next }) {
   const told = { what, channel, kind, to, state: STATES[state] ?? state, time: next && utcTime(Date.parse(next)) };
-  const words = next ? gettext("%(what)s to %(to)s by %(channel)s (%(kind)s): %(state)s, next attempt %(time)s") : gettext("%(what)s to %(to)s by %(channel)s (%(kind)s): %(state)s");
+  const words = next
+    ? gettext("%(what)s to %(to)s by %(channel)s (%(kind)s): %(state)s, next attempt %(time)s")
+    : gettext("%(what)s to %(to)s by %(channel)s (%(kind)s): %(state)s");
   return filled(words, told);
 }
 
 /** Say how an attempt to deliver ended. */
 export function attemptText({ outcome, status, took_ms: tookMs, error }) {
-  return [outcome, status && filled(gettext("status %(status)s"), { status }), tookMs !== null && `${tookMs} ms`, error].filter(Boolean).join(", ");
+  return [outcome, status && filled(gettext("status %(status)s"), { status }), tookMs !== null && `${tookMs} ms`, error]
+    .filter(Boolean)
+    .join(", ");
 }
 
 /**
@@ -108,10 +132,17 @@ export function attemptText({ outcome, status, took_ms: tookMs, error }) {
  * latitude; null without one. The end is moved by a turn if the way is shorter across the antimeridian.
  */
 export function lineTo(why) {
-  const nearest = (terms) => terms.filter(({ border }) => border?.element && border.place).sort((a, b) => Math.abs(a.border.distance_m) - Math.abs(b.border.distance_m))[0];
+  const nearest = (terms) =>
+    terms
+      .filter(({ border }) => border?.element && border.place)
+      .sort((a, b) => Math.abs(a.border.distance_m) - Math.abs(b.border.distance_m))[0];
   const found = nearest(deciding(why)) ?? nearest(all(why));
   if (!found) return null;
-  const { element: from, place: [lon, lat], distance_m: distanceM } = found.border;
+  const {
+    element: from,
+    place: [lon, lat],
+    distance_m: distanceM,
+  } = found.border;
   return { from, to: [lon - 360 * Math.round((lon - from[0]) / 360), lat], distanceM };
 }
 
@@ -121,5 +152,7 @@ function all(term) {
 
 /** Say how far a border is. */
 export function borderText(distanceM) {
-  return filled(distanceM > 0 ? gettext("%(length)s outside") : gettext("%(length)s inside"), { length: length(Math.abs(distanceM)) });
+  return filled(distanceM > 0 ? gettext("%(length)s outside") : gettext("%(length)s inside"), {
+    length: length(Math.abs(distanceM)),
+  });
 }

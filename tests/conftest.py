@@ -15,6 +15,7 @@ from hypothesis import settings
 from bench.ports import free_port
 from tests.live.collector import collector as collector
 from tests.live.fixture import live as live
+from tests.live.fixture import pytest_runtest_teardown as pytest_runtest_teardown
 from tests.outside import kafka_broker as kafka_broker
 from tests.outside import kafka_servers as kafka_servers
 from tests.outside import one_broker as one_broker

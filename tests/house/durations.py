@@ -2,7 +2,7 @@
 
 A run with ``--junitxml=build/durations/NAME.xml`` is kept there, and compared with what stood there. At its end, the
 plugin prints the slowest tests, the total of each room (the folders of ``tests``), and, if the tests that both runs had
-took much longer than before, which of them did. Tests that took long and are not marked ``long`` are printed by any run.
+took much longer than before, which of them did. Any run prints which tests took long and are not marked ``long``.
 """
 
 from collections import defaultdict

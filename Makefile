@@ -16,26 +16,21 @@ MADE := $(addprefix tests/, plans/test_schema.py webapp/test_static.py webapp/te
 MESSAGES := --no-location --no-obsolete --no-wrap --ignore .venv --ignore node_modules --ignore build --ignore var \
 	--ignore static/bundle --ignore static/vendor --ignore tests --ignore bench --ignore docs
 
-.PHONY: live test test-js test-live test-servers test-steps check lint explore bench bench-place chaos soak fuzz bundle messages install lock clean
+.PHONY: live test test-python test-js check lint explore bench bench-place chaos soak fuzz bundle messages install lock clean
 
 live: $(INSTALLED)
 	$(BIN)/python manage.py live
 
-# Tests that are marked `long` run with `ALL=1` only, as in the continuous integration.
-CHOSEN := $(if $(ALL),,and not long)
+# Tests that are marked `long` run with `ALL=1` only, as in the continuous integration. How long each test took is kept in
+# build/durations: the next run says what became slower.
+CHOSEN := $(if $(ALL),,-m "not long")
+KEPT := build/durations/$(if $(ALL),all,test)
 
-# What starts Spark or a browser runs beside nothing else. The first part needs neither, the second the one Lookout that its
-# tests share, and the third servers of its own.
-test: $(INSTALLED) test-steps test-live test-servers test-js
+test: $(INSTALLED) test-python test-js
 
-test-live: $(INSTALLED)
-	$(BIN)/python -m pytest -m "live $(CHOSEN)"
-
-test-steps: $(INSTALLED)
-	$(BIN)/python -m pytest -m "not spark and not browser $(CHOSEN)" -n 2 --dist worksteal -p no:tests.house.browser_required
-
-test-servers: $(INSTALLED)
-	$(BIN)/python -m pytest -m "(spark or browser) and not live $(CHOSEN)"
+# Workers share the work by files, two of them with a Lookout each for the tests that need one (tests/house/sharing.py).
+test-python: $(INSTALLED)
+	$(BIN)/python -m pytest $(CHOSEN) -n auto --dist loadfile --junitxml=$(KEPT).xml
 
 test-js: $(INSTALLED)
 	$(NODE) --test $(wildcard tests/js/*.test.js tests/js/*.test.mjs)

@@ -22,7 +22,7 @@ def compiled(*signatures: tuple) -> Callable[[Callable], Callable]:
         with them: a call would count references, which takes longer than what most functions do.
     """
 
-    def of(function):
+    def of(function: Callable) -> Callable:
         try:
             return numba.njit([*signatures], cache=True, error_model="numpy")(function)
         except RuntimeError:  # neither folder can be written

@@ -33,7 +33,17 @@ NONE, ONE, TWO, FOUR, FIVE, TEN = (np.uint64(number) for number in (0, 1, 2, 4, 
         numba.int32[:, ::1],
     )
 )
-def scan(text, offsets, rows, names, name_ends, numbers, read, open_cells, open_texts):
+def scan(
+    text: np.ndarray,
+    offsets: np.ndarray,
+    rows: np.ndarray,
+    names: np.ndarray,
+    name_ends: np.ndarray,
+    numbers: np.ndarray,
+    read: np.ndarray,
+    open_cells: np.ndarray,
+    open_texts: np.ndarray,
+) -> int:
     """Read the numbers of K of N JSON objects, which are made without blanks.
 
     Parameters

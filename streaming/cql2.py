@@ -8,7 +8,7 @@ OGC 21-065r2, Common Query Language (CQL2), 2024: Annex B, the text encoding; th
 """
 
 import functools
-from typing import Any
+from typing import Any, TypeAlias
 
 from lark import Lark, Token, Transformer, UnexpectedCharacters, UnexpectedToken, v_args
 
@@ -75,7 +75,11 @@ _OPERATOR = gettext_noop("an operator such as =, < or AND")
 _HABITS = {"==": "=", "&&": "AND", "||": "OR", "!": "NOT"}
 
 
-def _negated(node):
+# A condition, or a value in it, in the JSON encoding of CQL2.
+Node: TypeAlias = dict[str, Any] | str | float | bool | None
+
+
+def _negated(node: Node) -> Node:
     return {"op": "not", "args": [node]}
 
 
@@ -83,69 +87,69 @@ def _negated(node):
 class _Tree(Transformer):
     """Builds the nodes of the JSON encoding of CQL2."""
 
-    def start(self, node):
+    def start(self, node: Node) -> Node:
         return node
 
-    def comparison(self, left, operator, right):
+    def comparison(self, left: Node, operator: Token, right: Node) -> Node:
         return {"op": "<>" if operator == "!=" else operator.lower(), "args": [left, right]}
 
-    def disjunction(self, *nodes):
+    def disjunction(self, *nodes: Node) -> Node:
         return {"op": "or", "args": list(nodes)}
 
-    def conjunction(self, *nodes):
+    def conjunction(self, *nodes: Node) -> Node:
         return {"op": "and", "args": list(nodes)}
 
-    def negation(self, _, node):
+    def negation(self, _: Token, node: Node) -> Node:
         return _negated(node)
 
-    def not_like(self, left, _, operator, right):
+    def not_like(self, left: Node, _: Token, operator: Token, right: Node) -> Node:
         return _negated(self.comparison(left, operator, right))
 
-    def between(self, value, _, low, high):
+    def between(self, value: Node, _: Token, low: Node, high: Node) -> Node:
         return {"op": "between", "args": [value, low, high]}
 
-    def not_between(self, value, _, operator, low, high):
+    def not_between(self, value: Node, _: Token, operator: Token, low: Node, high: Node) -> Node:
         return _negated(self.between(value, operator, low, high))
 
-    def member(self, value, _, *choices):
+    def member(self, value: Node, _: Token, *choices: Node) -> Node:
         return {"op": "in", "args": [value, list(choices)]}
 
-    def not_member(self, value, _, operator, *choices):
+    def not_member(self, value: Node, _: Token, operator: Token, *choices: Node) -> Node:
         return _negated(self.member(value, operator, *choices))
 
-    def null(self, value, *_):
+    def null(self, value: Node, *_: Token) -> Node:
         return {"op": "isNull", "args": [value]}
 
-    def not_null(self, value, *_):
+    def not_null(self, value: Node, *_: Token) -> Node:
         return _negated(self.null(value))
 
-    def signed(self, sign, node):
+    def signed(self, sign: Token, node: Node) -> Node:
         if sign == "+":
             return node
         return -node if isinstance(node, float) else {"op": "*", "args": [-1.0, node]}
 
-    def number(self, token):
+    def number(self, token: Token) -> float:
         return float(token)
 
-    def text(self, token):
+    def text(self, token: Token) -> str:
         return token[1:-1].replace("''", "'")
 
-    def quoted(self, token):
+    def quoted(self, token: Token) -> Node:
         return {"property": token[1:-1].replace('""', '"')}
 
-    def name(self, token):
+    def name(self, token: Token) -> Node:
         return {"property": str(token)}
 
-    def function(self, name, *arguments):
+    def function(self, name: Token, *arguments: Node) -> Node:
         return {"op": name.lower(), "args": list(arguments)}
 
-    def true(self, _):
+    def true(self, _: Token) -> bool:
         return True
 
-    def false(self, _):
+    def false(self, _: Token) -> bool:
         return False
 
-    def nothing(self, _):
+    def nothing(self, _: Token) -> None:
         return None
 
 
@@ -189,15 +193,18 @@ def parse_text(text: str) -> Any:
     except UnexpectedToken as error:
         token, values = error.token, "NUMBER" in error.expected
     except UnexpectedCharacters as error:
-        token, values = Token("", text[error.pos_in_stream], error.pos_in_stream), "NUMBER" in error.allowed
+        at = error.pos_in_stream
+        assert at is not None  # errors of a lexer have a place
+        token, values = Token("", text[at], at), "NUMBER" in error.allowed
     raise InvalidPlan("%(where)s: %(fault)s", where="where", fault=_explained(text, token, values))
 
 
-def _explained(text, token, values):
+def _explained(text: str, token: Token, values: bool) -> InvalidPlan:
     """Return the error why the parser rejects a token of a text; `values` tells whether it expected a value there."""
     if token.type == "$END":
         return _unfinished(text, values)
-    start, character = token.start_pos, token.start_pos + 1
+    start = _offset(token)
+    character = start + 1
     if token[0] in "'\"":
         return (
             InvalidPlan("the %(mark)s at character %(character)s is not closed", mark=token[0], character=character)
@@ -224,7 +231,7 @@ def _explained(text, token, values):
     return _misplaced(text, token)
 
 
-def _unfinished(text, values):
+def _unfinished(text: str, values: bool) -> InvalidPlan:
     """Return what is missing at the end of a text."""
     if not text.strip():
         return InvalidPlan("a condition is missing")
@@ -240,20 +247,20 @@ def _unfinished(text, values):
     return InvalidPlan("something is missing at the end, character %(character)s", character=len(text) + 1)
 
 
-def _open_bracket(text):
+def _open_bracket(text: str) -> int | None:
     """Return the offset of the last opening bracket that is not closed; None if all are closed."""
     places = []
     for token in _parser().lex(text, dont_ignore=False):
         if token == "(":
-            places.append(token.start_pos)
+            places.append(_offset(token))
         elif token == ")" and places:
             places.pop()
     return places[-1] if places else None
 
 
-def _misplaced(text, token):
+def _misplaced(text: str, token: Token) -> InvalidPlan:
     """Return the message that an operator is expected in the place of a token."""
-    start = token.start_pos
+    start = _offset(token)
     words = InvalidPlan(
         "%(operator)s is expected at character %(character)s; got %(text)s",
         operator=InvalidPlan(_OPERATOR),
@@ -266,10 +273,15 @@ def _misplaced(text, token):
     return words
 
 
-def _is_near_keyword(token):
+def _is_near_keyword(token: Token) -> bool:
     return any(word.startswith(token.upper()) for word in ("AND", "OR", "LIKE", "BETWEEN", "IN", "IS"))
 
 
-def _word(text, start):
+def _offset(token: Token) -> int:
+    assert token.start_pos is not None  # only tokens that are made without a text have none
+    return token.start_pos
+
+
+def _word(text: str, start: int) -> str:
     """Return the text from an offset up to the next space, at most 30 characters of it."""
     return text[start:].split(None, 1)[0][:30]

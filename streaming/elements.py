@@ -12,6 +12,7 @@ import numpy as np
 import orjson
 import pandas as pd
 import pyarrow as pa
+from numpy.typing import ArrayLike
 
 from streaming.spaces import EARTH, Space
 
@@ -89,7 +90,7 @@ def partition_of(key_hash: np.ndarray, partitions: int) -> np.ndarray:
 def point_elements(
     stream: str,
     keys: Sequence[str],
-    time_us,
+    time_us: ArrayLike,
     coordinates: np.ndarray,
     properties: Sequence[Mapping | None],
     space: Space = EARTH,
@@ -124,7 +125,7 @@ def point_elements(
 def box_elements(
     stream: str,
     keys: Sequence[str],
-    time_us,
+    time_us: ArrayLike,
     bounds: np.ndarray,
     properties: Sequence[Mapping | None],
     geometry: Sequence[bytes | None] | None = None,
@@ -205,6 +206,6 @@ def to_ipc(table: pa.Table) -> bytes:
     return sink.getvalue().to_pybytes()
 
 
-def from_ipc(payload) -> pa.Table:
+def from_ipc(payload: bytes | memoryview | pa.Buffer) -> pa.Table:
     """Return the table of an Arrow IPC stream; copy only the columns that are not aligned."""
     return pa.ipc.open_stream(payload, options=_ALIGNED).read_all()

@@ -56,7 +56,7 @@ class LookoutError(ValueError):
         return cls(error.text, **error.values) if isinstance(error, LookoutError) else cls(UNPLACED, error=error)
 
 
-def _document(value):
+def _document(value: object) -> Any:
     """Return a value of a message as JSON."""
     if isinstance(value, LookoutError):
         return value.document()
@@ -65,7 +65,7 @@ def _document(value):
     return value if isinstance(value, int | float) else str(value)
 
 
-def _value(document):
+def _value(document: Any) -> Any:
     """Return the value of a message; the inverse of `_document`."""
     if not isinstance(document, dict):
         return document

@@ -10,13 +10,14 @@ OGC 21-065r2, Common Query Language (CQL2), 2024.
 import functools
 import operator
 import re
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeGuard
 
+import numpy as np
 import polars as pl
 import pyarrow as pa
 
-from streaming.cql2 import parse_text
+from streaming.cql2 import Node, parse_text
 from streaming.errors import InvalidPlan
 from streaming.property_columns import PropertyColumns, number_column, property_names, text_column
 
@@ -75,7 +76,7 @@ def parse_filter(text: str) -> pl.Expr:
     return expression
 
 
-def passes(expression: pl.Expr, properties: pa.Array | pa.ChunkedArray):
+def passes(expression: pl.Expr, properties: pa.Array | pa.ChunkedArray) -> np.ndarray:
     """Tell which elements pass a filter.
 
     Parameters
@@ -93,7 +94,7 @@ def passes(expression: pl.Expr, properties: pa.Array | pa.ChunkedArray):
     return PropertyColumns(properties).passing(expression)
 
 
-def _check(expression):
+def _check(expression: pl.Expr) -> None:
     """Raise InvalidPlan if an expression cannot be evaluated: the pattern of a LIKE may be too large to compile."""
     try:
         passes(expression, pa.array(['{"": ""}']))
@@ -133,7 +134,7 @@ def expression_of(node: Any) -> pl.Expr:
     return compile_operator(node["op"], node["args"])
 
 
-def _comparison(op, args):
+def _comparison(op: str, args: Sequence[Node]) -> pl.Expr:
     left, right = args
     compare = _COMPARE[op]
     if _is_number(left) or _is_number(right):
@@ -147,7 +148,7 @@ def _comparison(op, args):
     return text
 
 
-def _in(_, args):
+def _in(_: str, args: Sequence[Any]) -> pl.Expr:
     """Compile IN, such that it looks up the value in one set of all numbers, and in one of all texts."""
     value, choices = args
     textual = _is_textual(value)
@@ -162,15 +163,16 @@ def _in(_, args):
     return _any(found)
 
 
-def _between(_, args):
+def _between(_: str, args: Sequence[Node]) -> pl.Expr:
     value, low, high = args
     return _comparison(">=", [value, low]) & _comparison("<=", [value, high])
 
 
-def _like(_, args):
+def _like(_: str, args: Sequence[Node]) -> pl.Expr:
     value, pattern = args
-    folded = isinstance(pattern, dict) and pattern.get("op") == "casei"
-    literal = pattern["args"][0] if folded else pattern
+    folded, literal = False, pattern
+    if isinstance(pattern, dict) and pattern.get("op") == "casei":
+        folded, literal = True, pattern["args"][0]
     if not isinstance(literal, str):
         raise InvalidPlan(
             "%(where)s: LIKE needs a text as its pattern; got %(literal)s", where="where", literal=_shown(literal)
@@ -179,15 +181,15 @@ def _like(_, args):
     return _as_text(value).str.contains(f"{'(?i)' if folded else ''}^(?s:{regex})$")
 
 
-def _any(expressions):
+def _any(expressions: list[pl.Expr]) -> pl.Expr:
     return _folded(operator.or_, expressions)
 
 
-def _all(expressions):
+def _all(expressions: list[pl.Expr]) -> pl.Expr:
     return _folded(operator.and_, expressions)
 
 
-def _folded(combine, expressions):
+def _folded(combine: Callable[[pl.Expr, pl.Expr], pl.Expr], expressions: list[pl.Expr]) -> pl.Expr:
     """Combine expressions two by two, so that a long chain does not become a deep tree."""
     while len(expressions) > 1:
         pairs = zip(expressions[::2], expressions[1::2], strict=False)
@@ -208,32 +210,32 @@ _BOOLEAN: Mapping[str, Callable[[str, list], pl.Expr]] = {
 }
 
 
-def _is_number(node):
+def _is_number(node: Node) -> bool:
     if isinstance(node, dict):
         return node.get("op") in _ARITHMETIC
     return _is_literal_number(node)
 
 
-def _is_literal_number(node):
+def _is_literal_number(node: Node) -> TypeGuard[float]:
     return isinstance(node, int | float) and not isinstance(node, bool)
 
 
-def _is_textual(node):
+def _is_textual(node: Node) -> bool:
     """Tell whether a node may be compared with a text."""
     return isinstance(node, str) or (isinstance(node, dict) and not _is_number(node))
 
 
-def _is_property(node):
+def _is_property(node: Node) -> TypeGuard[dict[str, Any]]:
     return isinstance(node, dict) and "property" in node
 
 
-def _finite(number):
+def _finite(number: float) -> float:
     if abs(number) == float("inf"):
         raise InvalidPlan("%(where)s: a number must be smaller than 1.8e308; got a larger one", where="where")
     return float(number)
 
 
-def _as_number(node) -> pl.Expr:
+def _as_number(node: Node) -> pl.Expr:
     if _is_literal_number(node):
         return pl.lit(_finite(node))
     if _is_property(node):
@@ -244,7 +246,7 @@ def _as_number(node) -> pl.Expr:
     raise InvalidPlan("%(where)s: a number or a property is needed; got %(node)s", where="where", node=_shown(node))
 
 
-def _as_text(node) -> pl.Expr:
+def _as_text(node: Node) -> pl.Expr:
     if isinstance(node, str):
         return pl.lit(node)
     if _is_property(node):
@@ -254,7 +256,7 @@ def _as_text(node) -> pl.Expr:
     raise InvalidPlan("%(where)s: a text or a property is needed; got %(node)s", where="where", node=_shown(node))
 
 
-def _as_boolean(node) -> pl.Expr:
+def _as_boolean(node: Node) -> pl.Expr:
     if isinstance(node, bool):
         return pl.lit(node)
     if _is_property(node):
@@ -263,7 +265,7 @@ def _as_boolean(node) -> pl.Expr:
     raise InvalidPlan("%(where)s: TRUE, FALSE or a property is needed; got %(node)s", where="where", node=_shown(node))
 
 
-def _shown(node):
+def _shown(node: Node) -> str:
     """Return a node as people write it, in short, for error messages."""
     if isinstance(node, dict):
         return node.get("property") or f"{node['op'].upper()}(...)"

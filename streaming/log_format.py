@@ -59,6 +59,6 @@ def set_up(log_format: str, program: str, space: str | None = None, text: str = 
     logging.basicConfig(level=logging.INFO, handlers=[handler])
 
 
-def _sound(value):
+def _sound(value: str | None) -> str | None:
     """Return a text without lone surrogates, which the name of a file may have and JSON cannot."""
     return None if value is None else value.encode(errors="replace").decode()

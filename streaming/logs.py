@@ -56,6 +56,8 @@ import redis
 from streaming.elements import from_ipc, partition_of, to_ipc
 from streaming.errors import InvalidSpace
 from streaming.eventlog import FIRST, Bound, BoundedEntry, Stamp, open_log
+from streaming.eventlog.protocol import Fields
+from streaming.redis_client import read_fields, read_hash
 from streaming.redis_memory import Fullness, Pressure
 from streaming.results import Fragment, events_of, result_schema
 from streaming.spaces import EARTH, Space, parse_space
@@ -215,7 +217,7 @@ def figures_key(web: str) -> str:
 def published_spaces(client: redis.Redis) -> dict[str, Space]:
     """Return the spaces that are published, and the built-in one, by name."""
     spaces = {EARTH.name: EARTH}
-    for name, text in client.hgetall(SPACES_KEY).items():
+    for name, text in read_hash(client, SPACES_KEY).items():
         try:
             spaces.setdefault(name.decode(), parse_space(text))
         except InvalidSpace as error:  # from a later release: the other spaces must go on
@@ -376,7 +378,8 @@ class Log:
     def progress(self) -> tuple[dict[str, int], dict[str, str]]:
         """Return what `kept` does, and up to which position tasks have read each partition's log ahead."""
         names = ("read", "removed", "ahead")
-        told = self.client.hmget(self.names.engine, [f"{name}:{n}" for name in names for n in range(self.partitions)])
+        fields = [f"{name}:{n}" for name in names for n in range(self.partitions)]
+        told = read_fields(self.client, self.names.engine, fields)
         read, removed, ahead = (told[place * self.partitions :][: self.partitions] for place in range(len(names)))
         logs = self.names.all_ingest(self.partitions)
         counts = {
@@ -388,7 +391,7 @@ class Log:
         """Return how many blocks each partition of the ingest log has up to a position, by the partition's number."""
         return [self._count(self.names.ingest(number), positions[str(number)]) for number in range(self.partitions)]
 
-    def _count(self, log, upto):
+    def _count(self, log: str, upto: str) -> int:
         count, after = 0, FIRST
         while entries := self.event_log.read(log, after, upto, COUNTED_AT_ONCE, only=()):
             count, after = count + len(entries), entries[-1].position
@@ -406,7 +409,8 @@ class Log:
 
     def report_read(self, blocks: Mapping[int, int], batch: int | None = None) -> None:
         """Say how many blocks the engine has read since its epoch began, by partition, and which batch has ended."""
-        self._report("read", blocks, *([] if batch is None else ["batch", batch]))
+        told: list[str | int] = [] if batch is None else ["batch", batch]
+        self._report("read", blocks, *told)
 
     def report_ahead(self, positions: Mapping[str, str]) -> None:
         """Say up to which position some partitions of the ingest log are read ahead, by the partition's number."""
@@ -414,12 +418,12 @@ class Log:
 
     def report_regions(self, loads: Mapping[int, Sequence[float]], **more: Any) -> None:
         """Say what some regions have done, and `more` about all of them, as JSON; see `regions_of`."""
-        fields = [part for name, told in more.items() for part in (name, _json(told))]
+        fields: list[str | bytes] = [part for name, told in more.items() for part in (name, _json(told))]
         self._report("load", {region: _json(load) for region, load in loads.items()}, *fields)
 
     def regions(self) -> dict[str, Any]:
         """Return what the engine has reported of its regions; see `regions_of`."""
-        return regions_of(self.client.hgetall(self.names.engine))
+        return regions_of(read_hash(self.client, self.names.engine))
 
     def task_report(self, task: int) -> dict[str, Any]:
         """Return what a task has told last through `report_regions`; empty if it has told nothing."""
@@ -444,7 +448,12 @@ class Log:
         found = [self.event_log.read(log, ahead.get(log, FIRST), limit=1, only=("heard_us",)) for log in logs]
         return min((int(entries[0].fields[b"heard_us"]) for entries in found if entries), default=None)
 
-    def _report(self, what, blocks, *more):
+    def _report(
+        self,
+        what: str,
+        blocks: Mapping[int, str | int] | Mapping[int, bytes] | Mapping[str, str | int],
+        *more: bytes | str | int,
+    ) -> None:
         """Report counts, but not of a space that was removed: a late report must leave nothing of it."""
         counts = [part for number, count in blocks.items() for part in (f"{what}:{number}", count)]
         if counts or more:
@@ -462,7 +471,7 @@ class Log:
                 limit = max(limit, batch)
         return limit
 
-    def _published(self, epoch, entries):
+    def _published(self, epoch: str, entries: int) -> dict[int, tuple[set[int], int]]:
         """Return the regions that have published a batch, and how many have to, by batch, of the newest entries."""
         found: dict[int, tuple[set[int], int]] = {}
         for entry in self.event_log.read_back(self.names.results, limit=entries):
@@ -510,7 +519,7 @@ class Log:
                 pipeline.eval(_COUNT_ONCE, 2, self.names.stale, self.names.counted, *stamp, *counts)
         pipeline.execute()
 
-    def _entries(self, fragment):
+    def _entries(self, fragment: Fragment) -> list[BoundedEntry]:
         """Return the entries of a fragment: its results, its events, and the acknowledgements if it has some."""
         results_kept = replace(RESULTS_KEPT, least_entries=_least_entries(fragment.regions))
         entries = [
@@ -518,7 +527,7 @@ class Log:
             BoundedEntry(self.names.events, fragment_fields(events_of(fragment)), EVENTS_KEPT),
         ]
         if fragment.region == 0 and fragment.acks:
-            fields = {"acks": orjson.dumps(fragment.acks), "batch": fragment.batch, "epoch": fragment.epoch}
+            fields: Fields = {"acks": orjson.dumps(fragment.acks), "batch": fragment.batch, "epoch": fragment.epoch}
             entries.append(BoundedEntry(self.names.acks, fields, ACKS_KEPT))
         return entries
 
@@ -542,10 +551,10 @@ def write_report(client: redis.Redis, key: str, report: Mapping[str, Any]) -> No
     client.eval(_REPORT, 1, key, *(part for field in report.items() for part in field))
 
 
-def _json(value):
+def _json(value: object) -> bytes:
     return orjson.dumps(value, option=orjson.OPT_SERIALIZE_NUMPY)
 
 
-def _least_entries(regions):
+def _least_entries(regions: int) -> int:
     """Return how many of the newest results are kept in any case, given how many fragments a batch has."""
     return RESULT_BATCHES_KEPT * regions

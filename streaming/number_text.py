@@ -60,7 +60,7 @@ def read_numbers(objects: pa.StringArray, rows: np.ndarray, names: Sequence[str]
     return np.flatnonzero(~read)
 
 
-def _cast(text, places):
+def _cast(text: np.ndarray, places: np.ndarray) -> np.ndarray:
     """Return the numbers in a text between K pairs of places, int32 (K, 2), ascending; NaN where there is none."""
     between = pa.StringArray.from_buffers(2 * len(places) - 1, pa.py_buffer(places), pa.py_buffer(text))
     parts = between.take(pa.array(np.arange(0, len(between), 2)))

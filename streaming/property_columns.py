@@ -125,14 +125,14 @@ class PropertyColumns:
         told = self._frame(expression).select(expression.alias("holds"))["holds"].to_list()
         return told if len(told) == len(self._source) else told * len(self._source)
 
-    def _frame(self, expression):
+    def _frame(self, expression: pl.Expr) -> pl.DataFrame:
         return pl.DataFrame([column for name in property_names(expression) for column in self._columns(name)])
 
     def texts(self, name: str) -> list[str | None]:
         """Return a property of all elements as text; None where it is missing."""
         return self._columns(name)[0].to_list()
 
-    def _columns(self, name):
+    def _columns(self, name: str) -> tuple[pl.Series, pl.Series]:
         """Return a property as text and as number; drop the least recently used columns beyond `MAX_CELLS`."""
         columns = self._read.pop(name, None) or self._made(name)
         self._read[name] = columns
@@ -140,7 +140,7 @@ class PropertyColumns:
             self._read.popitem(last=False)
         return columns
 
-    def _made(self, name):
+    def _made(self, name: str) -> tuple[pl.Series, pl.Series]:
         rows = None if self._wanted is None else self._wanted(name)
         if rows is None or len(rows) == len(self._source):
             text = property_texts(self._source["properties"], name)
@@ -218,7 +218,7 @@ def number_columns_once(properties: pa.Array, names: tuple[str, ...]) -> np.ndar
 _ONCE: dict[tuple[int, tuple[str, ...]], np.ndarray] = {}
 
 
-def _read_numbers(properties, rows, names, into):
+def _read_numbers(properties: pa.Array, rows: np.ndarray, names: Sequence[str], into: np.ndarray) -> None:
     """Put the numbers of some elements into an array of shape (F, K)."""
     left = np.arange(len(rows)) if len(rows) < FEW else read_numbers(properties, rows, names, into)
     if len(left):
@@ -227,7 +227,7 @@ def _read_numbers(properties, rows, names, into):
         into[:, left] = _decoded_numbers(text, names).fill_null(float("nan")).to_numpy().T
 
 
-def _decoded_numbers(text, names):
+def _decoded_numbers(text: pl.DataFrame, names: Sequence[str]) -> pl.DataFrame:
     """Return the numbers of objects, whatever they have: decoded at once if their values allow it, or else singly."""
     decoded = pl.col("properties").str.json_decode(pl.Struct(dict.fromkeys(names, pl.String)))
     try:
@@ -241,7 +241,7 @@ def _decoded_numbers(text, names):
     return pl.DataFrame(values, schema, orient="row").select(number_of_text(pl.col(name)) for name in names)
 
 
-def _values(text, names):
+def _values(text: str | None, names: Sequence[str]) -> list[str | None]:
     """Return values of one object as texts; None for what is missing, and for arrays and objects."""
     try:
         told = orjson.loads(text or "{}")

@@ -1,4 +1,7 @@
-"""Connections to Redis that survive a restart of Redis."""
+"""Connections to Redis that survive a restart of Redis, and what they read."""
+
+from collections.abc import Sequence
+from typing import cast
 
 import redis
 from redis.backoff import ConstantBackoff
@@ -26,3 +29,21 @@ def patient_client(url: str) -> redis.Redis:
     redis.Redis
     """
     return redis.Redis.from_url(url, socket_timeout=_TIMEOUT_S, retry=Retry(ConstantBackoff(_PAUSE_S), _TRIES))
+
+
+# The types of redis-py allow for clients that decode what they read. No client of Lookout does.
+
+
+def read_hash(client: redis.Redis, key: str) -> dict[bytes, bytes]:
+    """Return the values of a hash by field; empty if there is no such key."""
+    return cast(dict[bytes, bytes], client.hgetall(key))
+
+
+def read_fields(client: redis.Redis, key: str, fields: Sequence[str]) -> list[bytes | None]:
+    """Return the values of some fields of a hash; None for those it does not have."""
+    return cast(list[bytes | None], client.hmget(key, list(fields)))
+
+
+def read_list(client: redis.Redis, key: str, most: int) -> list[bytes]:
+    """Return the first values of a list, at most `most`."""
+    return cast(list[bytes], client.lrange(key, 0, most - 1))

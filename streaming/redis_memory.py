@@ -78,7 +78,7 @@ def share_of(memory: Mapping[str, Any]) -> float:
     return used / limit if limit else 0.0
 
 
-def _use(memory):
+def _use(memory: Mapping[str, Any]) -> tuple[int, int]:
     """Return the bytes that Redis compares with its limit, and the limit; 0 if it is not known."""
     # The buffer of the append-only file, for instance, is not compared.
     used = memory["used_memory"] - memory.get("mem_not_counted_for_evict", 0)
@@ -111,7 +111,7 @@ def when_there_is_room(client: redis.Redis, write: Callable[[], Result]) -> Resu
         pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
 
 
-def _warn(client):
+def _warn(client: redis.Redis) -> None:
     """Log that Redis is full, and what to do about it; not more often than every `WARN_EVERY_S`."""
     global _warned_s
     if monotonic() - _warned_s < WARN_EVERY_S:

@@ -10,6 +10,7 @@ import redis
 
 from streaming.logs import PARTITIONERS_KEY, LogNames
 from streaming.operators.region_map import RegionMap
+from streaming.redis_client import read_fields, read_list
 
 KEPT = 200
 # A full Redis refuses a script only if its first write takes room.
@@ -88,8 +89,9 @@ class RegionChanges:
 
     def newest(self, most: int = KEPT) -> list[dict[str, Any]]:
         """Return the newest changes, the newest one first; see `changes_of`."""
-        return changes_of(self._client.lrange(self._name, 0, most - 1))
+        return changes_of(read_list(self._client, self._name, most))
 
     def partitioner(self) -> str:
         """Return the name of what is to cut the regions of the space, empty if the engine's setting decides."""
-        return (self._client.hget(PARTITIONERS_KEY, self._space) or b"").decode()
+        (name,) = read_fields(self._client, PARTITIONERS_KEY, [self._space])
+        return (name or b"").decode()

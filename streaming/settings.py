@@ -4,7 +4,7 @@ import importlib.util
 import ipaddress
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -266,7 +266,7 @@ def hosts(setting: str, environ: Mapping[str, str] | None = None) -> tuple[str, 
     return listed
 
 
-def _check_network(setting, text):
+def _check_network(setting: str, text: str) -> None:
     try:
         ipaddress.ip_network(text, strict=False)
     except ValueError:
@@ -312,7 +312,7 @@ def embedded_redis_file(home: Path) -> Path:
     return home / "redis" / "url"
 
 
-def _space(text):
+def _space(text: str) -> Space:
     """Return the space of a text: ``earth``, or the JSON document of a space."""
     try:
         return EARTH if text == EARTH.name else parse_space(text)
@@ -320,7 +320,7 @@ def _space(text):
         raise LookoutError(f"LOOKOUT_SPACE must be {EARTH.name} or the JSON document of a space: {error}") from None
 
 
-def _choice(given, name, choices, default):
+def _choice(given: Mapping[str, str], name: str, choices: Collection[str], default: str) -> str:
     """Return one of some words from the environment, or the default."""
     text = given.get(name, default)
     if text not in choices:
@@ -328,7 +328,7 @@ def _choice(given, name, choices, default):
     return text
 
 
-def _count(given, name, default, least=1):
+def _count(given: Mapping[str, str], name: str, default: int, least: int = 1) -> int:
     """Return a whole number, `least` or more, from the environment, or the default."""
     text = given.get(name, str(default))
     if not (text.isascii() and text.isdigit() and int(text) >= least):
@@ -337,7 +337,7 @@ def _count(given, name, default, least=1):
     return int(text)
 
 
-def _size(given, name, default, most=math.inf):
+def _size(given: Mapping[str, str], name: str, default: float, most: float = math.inf) -> float:
     """Return a finite number from 0 to `most` from the environment, or the default."""
     text = given.get(name) or str(default)
     try:

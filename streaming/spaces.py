@@ -5,9 +5,9 @@ import json
 import math
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 
@@ -81,7 +81,7 @@ class Space:
         """Return the unbounded box, float64 of shape (2n,)."""
         return np.repeat([-np.inf, np.inf], self.n)
 
-    def box(self, lo, hi) -> np.ndarray:
+    def box(self, lo: Sequence[float | None], hi: Sequence[float | None]) -> np.ndarray:
         """Return a box from its corners as float64 of shape (2n,); see `corners`.
 
         Examples
@@ -91,7 +91,7 @@ class Space:
         """
         return np.array(self.corners(lo, hi))
 
-    def corners(self, lo, hi) -> tuple[float, ...]:
+    def corners(self, lo: Sequence[float | None], hi: Sequence[float | None]) -> tuple[float, ...]:
         """Return a box from its corners, unbounded in the dimensions that the corners leave out.
 
         Parameters
@@ -164,7 +164,7 @@ class Space:
         return bounds, sound
 
 
-def _interval(dimension, low, high):
+def _interval(dimension: Dimension, low: float | None, high: float | None) -> tuple[float, float]:
     """Return the bounds of an interval in a dimension, infinite for None; raise InvalidSpace if it breaks a rule."""
     known = [value for value in (low, high) if value is not None]
     for value in known:
@@ -172,7 +172,7 @@ def _interval(dimension, low, high):
             raise InvalidSpace(
                 "%(name)s must be a finite number; got %(value)s", name=dimension.name, value=repr(value)
             )
-    if len(known) == 2:
+    if low is not None and high is not None:
         _check_interval(dimension, low, high)
         return low, high
     if known and dimension.wraps:
@@ -193,7 +193,7 @@ def _interval(dimension, low, high):
     return -math.inf if low is None else low, math.inf if high is None else high
 
 
-def _check_interval(dimension, low, high):
+def _check_interval(dimension: Dimension, low: float, high: float) -> None:
     """Raise InvalidSpace unless [low, high] is an interval that lies within the dimension."""
     if low > high:
         raise InvalidSpace(
@@ -217,7 +217,7 @@ def _check_interval(dimension, low, high):
         )
 
 
-def _is_finite(value):
+def _is_finite(value: object) -> TypeGuard[float]:
     return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
 
 
@@ -288,7 +288,7 @@ def space_text(space: Space) -> str:
     return json.dumps(space_document(space))
 
 
-def _object(document):
+def _object(document: Any) -> dict[str, Any]:
     if isinstance(document, str | bytes):
         try:
             document = json.loads(document)
@@ -299,7 +299,7 @@ def _object(document):
     return document
 
 
-def _check_keys(document: Mapping[str, Any], keys, what):
+def _check_keys(document: Mapping[str, Any], keys: Collection[str], what: str) -> None:
     if unknown := sorted(set(document) - set(keys)):
         raise InvalidSpace(
             "%(what)s has the keys %(keys)s; got the unknown %(unknown)s",
@@ -309,7 +309,7 @@ def _check_keys(document: Mapping[str, Any], keys, what):
         )
 
 
-def _dimension(document):
+def _dimension(document: Any) -> Dimension:
     if not isinstance(document, dict):
         raise InvalidSpace("a dimension must be an object; got %(document)s", document=f"{document!r:.200}")
     _check_keys(document, DIMENSION_KEYS, gettext("a dimension"))
@@ -343,14 +343,14 @@ def _dimension(document):
     return Dimension(name.strip(), unit.strip(), lo, hi, _flag(document, "wraps"))
 
 
-def _flag(document, name):
+def _flag(document: Mapping[str, Any], name: str) -> bool:
     value = document.get(name, False)
     if not isinstance(value, bool):
         raise InvalidSpace("%(name)s must be true or false; got %(value)s", name=name, value=f"{value!r:.80}")
     return value
 
 
-def _check_geographic(dimensions):
+def _check_geographic(dimensions: Sequence[Dimension]) -> None:
     """Raise InvalidSpace unless dimensions begin as those of the earth do: computations in metres rely on it."""
     for number, dimension in enumerate(EARTH.dimensions[:2]):
         if number >= len(dimensions) or dimensions[number] != dimension:

@@ -63,7 +63,7 @@ class Losses:
         elif lost:
             logger.warning("the collector of traces takes spans again: %d were lost", lost)
 
-    def _lose(self, count):
+    def _lose(self, count: int) -> None:
         with self._lock:
             first, self.lost = not self.lost, self.lost + count
         if first:

@@ -162,7 +162,7 @@ class Traces:
                 attributes["lookout.queries"] = element.queries[:MOST_QUERIES]
             self._tracer.record(element.number, span, before, (began_ns, now_ns), attributes)
 
-    def _chosen(self, table):
+    def _chosen(self, table: pa.Table) -> tuple[np.ndarray, np.ndarray]:
         """Return the numbers of the sampled rows of a table, and their positions."""
         number = numbers(table["key_hash"].to_numpy(), table["time_us"].to_numpy())
         rows = np.flatnonzero(number <= self._most)
@@ -190,14 +190,14 @@ def open_traces(ratio: float, program: str, space: str = "") -> Traces:
 
 
 @lru_cache(maxsize=8)
-def _opened(ratio, program, space):
+def _opened(ratio: float, program: str, space: str) -> Traces:
     from streaming.trace_export import Exporting  # needs OpenTelemetry
 
     logging.getLogger(__name__).info("%g of all elements are traced", ratio)
     return Traces(ratio, Exporting.to_collector(program, space))
 
 
-def _mixed(number):
+def _mixed(number: np.ndarray) -> np.ndarray:
     """Return 64-bit numbers mixed so that every bit depends on every other."""
     number = number + np.uint64(0x9E3779B97F4A7C15)
     number = (number ^ (number >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)

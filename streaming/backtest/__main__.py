@@ -60,7 +60,7 @@ def lines(document: dict[str, Any]) -> Iterator[dict[str, Any]]:
     }
 
 
-def _state(playing, elements, found):
+def _state(playing: Playing, elements: StoredElements, found: int) -> dict[str, Any]:
     at_us = playing.clock_us
     read = {"elements": playing.elements, "of": elements.total, "stored": elements.stored}
     return {"share": playing.share, "at_us": at_us, "found": found} | read
@@ -76,7 +76,7 @@ def main() -> None:
         _write({"error": error.document()})
 
 
-def _write(line):
+def _write(line: dict[str, Any]) -> None:
     sys.stdout.buffer.write(orjson.dumps(line) + b"\n")
     sys.stdout.buffer.flush()
 

@@ -1,6 +1,6 @@
 """What is asked of a back-test: which queries, over which streams and time, and how much it may cost."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -97,7 +97,7 @@ class Asked:
         return self.span[0] - round(longest * US)
 
 
-def streams_of(plans) -> tuple[str, ...]:
+def streams_of(plans: Sequence[Plan]) -> tuple[str, ...]:
     """Return the streams whose elements decide the answers of plans, in order."""
     named = {plan.stream for plan in plans}
     for plan in plans:
@@ -105,7 +105,7 @@ def streams_of(plans) -> tuple[str, ...]:
     return tuple(sorted(named))
 
 
-def _check(number, plan):
+def _check(number: int, plan: Plan) -> None:
     if kind_of(plan).evaluation(plan) is Evaluation.SKETCH:
         raise InvalidBacktest(
             "a back-test must be of objects in answers; query %(number)s is a question to a sketch", number=number

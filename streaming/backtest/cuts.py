@@ -92,7 +92,7 @@ class Nearby:
         """Return the elements that may change an answer, given those that follow the ones of the call before."""
         if self.boxes is None or not elements.num_rows:
             return elements
-        inside, key = self._meets(bounds_of(elements["bounds"])), elements["key_hash"].to_numpy()
+        inside, key = self._meets(self.boxes, bounds_of(elements["bounds"])), elements["key_hash"].to_numpy()
         order = np.argsort(key, kind="stable")
         ordered, first = inside[order], first_of_runs(key[order])
         before = np.r_[False, ordered[:-1]]
@@ -104,9 +104,9 @@ class Nearby:
         chosen[order] = ordered | before
         return elements if chosen.all() else elements.filter(pa.array(chosen))
 
-    def _meets(self, bounds):
+    def _meets(self, boxes: np.ndarray, bounds: np.ndarray) -> np.ndarray:
         inside, rows = np.zeros(len(bounds), dtype=bool), np.arange(len(bounds))
-        for box in self.boxes:
+        for box in boxes:
             left = rows[~inside]
             inside[left] = intersects(bounds, left, box[None], np.zeros_like(left), self.space)
         return inside

@@ -1,7 +1,7 @@
 """Play elements through the servers, in the order in which they were heard, while a clock follows them."""
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -101,7 +101,7 @@ class Playing:
                 self.clock_us = max(self.clock_us, end_us)
                 yield from self._rest(servers)
 
-    def _played(self, servers, tables):
+    def _played(self, servers: Servers, tables: Iterable[pa.Table]) -> Iterator[Played]:
         begin_us, end_us = self.asked.span
         known, begun = no_elements(self.asked.space), False
         for table in tables:
@@ -119,7 +119,7 @@ class Playing:
         if not begun:
             yield self._begin(servers, known)
 
-    def _begin(self, servers, known):
+    def _begin(self, servers: Servers, known: pa.Table) -> Played:
         """Let the servers know where objects are, then register the queries; return what is so at the beginning."""
         asked, tick = self.asked, {"op": "tick", "now_us": self.asked.span[0]}
         streams = [{"op": "stream", "stream": name, "ttl_s": asked.ttl_s.get(name)} for name in asked.streams]
@@ -131,7 +131,7 @@ class Playing:
         ]
         return Played(asked.span[0], net(servers.run(no_elements(asked.space), control)))
 
-    def _seconds(self, servers, table):
+    def _seconds(self, servers: Servers, table: pa.Table) -> Iterator[Played]:
         """Play elements of the span; each second ends with a tick of the clock."""
         self.elements += table.num_rows
         # What the clock makes due meanwhile, with the places of objects as they were then.
@@ -146,7 +146,7 @@ class Playing:
             self.played += elements.num_rows
             yield self._batch(servers, elements, (second + 1) * US if last else None)
 
-    def _ticks(self, servers, until_us, whole=False):
+    def _ticks(self, servers: Servers, until_us: int, whole: bool = False) -> Iterator[Played]:
         """Set the clock to each second up to a time in which something is due; with `whole`, to that time, too."""
         while not self.stopped:
             due_us = self.clock_us + 1 if self._clocked else servers.due_us(self.clock_us)
@@ -157,12 +157,12 @@ class Playing:
                 return
             yield self._batch(servers, no_elements(self.asked.space), second_us)
 
-    def _rest(self, servers):
+    def _rest(self, servers: Servers) -> Iterator[Played]:
         """Tell what the servers could not tell with what came before it: an alarm that ended as it began."""
         while servers.waits:
             yield self._batch(servers, no_elements(self.asked.space), self.clock_us)
 
-    def _batch(self, servers, elements, tick_us):
+    def _batch(self, servers: Servers, elements: pa.Table, tick_us: int | None) -> Played:
         control = [] if tick_us is None else [{"op": "tick", "now_us": tick_us}]
         rows = net(servers.run(elements, control))
         self.clock_us = tick_us or self.clock_us
@@ -171,7 +171,7 @@ class Playing:
             rows = self._unchanged.placed(rows, alarms, self.clock_us)
         return Played(self.clock_us, rows)
 
-    def _limited(self, more):
+    def _limited(self, more: int) -> bool:
         """Note that a limit is reached, if it is."""
         limits = self.asked.limits
         if self.played + more > limits.elements:
@@ -185,7 +185,7 @@ class Playing:
         return bool(self.stopped)
 
 
-def _newest(tables):
+def _newest(tables: Sequence[pa.Table]) -> pa.Table:
     """Return the newest element of each object, in the order of time."""
     table = pa.concat_tables(tables)
     key = table["key_hash"].to_numpy()

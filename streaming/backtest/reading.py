@@ -53,21 +53,21 @@ class StoredElements:
             order = np.lexsort((table["time_us"].to_numpy(), table["heard_us"].to_numpy()))
             yield table.take(pa.array(order)).combine_chunks()
 
-    def _count(self, stream):
+    def _count(self, stream: str) -> int:
         """Return how many elements of a stream were heard."""
 
-        def read():
+        def read() -> int:
             with reading():
                 elements = self._heard(stream, (self._question.begin_us, self._question.span[1]))
                 return elements.select(pl.len()).collect(engine="streaming").item()
 
         return asked(read)
 
-    def _counted(self, stream):
+    def _counted(self, stream: str) -> pl.DataFrame:
         """Return how many elements of a stream were heard in each second: a frame with `second` and `rows`."""
         end_us = self._question.span[1]
 
-        def read():
+        def read() -> pl.DataFrame:
             with reading():
                 elements = self._scanned(stream, (self._question.begin_us, end_us))
                 second = (pl.col("heard").dt.epoch("us") // US).alias("second")
@@ -75,7 +75,7 @@ class StoredElements:
 
         return asked(read)
 
-    def _scanned(self, stream, span):
+    def _scanned(self, stream: str, span: tuple[int, int]) -> pl.LazyFrame:
         """Return those elements of a stream that were heard in a span and are of objects that came near, lazily."""
         elements = self._heard(stream, span)
         if self._boxes is None:
@@ -86,13 +86,13 @@ class StoredElements:
             self._keys[stream] = near.select("key").unique().collect(engine="streaming")
         return elements.join(self._keys[stream].lazy(), on="key", how="semi")
 
-    def _heard(self, stream, span):
+    def _heard(self, stream: str, span: tuple[int, int]) -> pl.LazyFrame:
         """Return the elements of a stream that were heard in a span, its end excluded, to be read lazily."""
         begin, end = (pl.lit(time_us).cast(_HEARD) for time_us in span)
         return self._history.scan(stream, EVER).filter((pl.col("heard") >= begin) & (pl.col("heard") < end))
 
-    def _table(self, stream, span):
-        def read():
+    def _table(self, stream: str, span: tuple[int, int]) -> pa.Table:
+        def read() -> pa.Table:
             with reading():
                 return self._scanned(stream, span).collect(engine="streaming").to_arrow()
 
@@ -131,12 +131,12 @@ def _bounds(second: np.ndarray, rows: np.ndarray, chunk_rows: int) -> Sequence[t
     return list(zip(begin, [*begin[1:], int(second[-1] + 1) * US], strict=True))
 
 
-def _meets(boxes, space):
+def _meets(boxes: np.ndarray, space: Space) -> pl.Expr:
     """Return a condition that holds for every element whose box meets one of some boxes (K, 2n), and for few others."""
     return pl.any_horizontal([_meets_box(box, space) for box in boxes])
 
 
-def _meets_box(box, space):
+def _meets_box(box: np.ndarray, space: Space) -> pl.Expr:
     conditions = [pl.lit(True)]
     for axis, dimension in enumerate(space.dimensions):
         low, high = float(box[axis]), float(box[space.n + axis])

@@ -108,7 +108,7 @@ class Unchanged:
         return rows
 
     @staticmethod
-    def _answers(elements, stream, registry):
+    def _answers(elements: pa.Table, stream: np.ndarray, registry: Registry) -> np.ndarray:
         """Return one number for the answers in which each element's object is then, uint64; 0 for none."""
         cold = elements.select(["key", "geometry", "properties"])
         has_geometries = cold["geometry"].null_count < len(cold)
@@ -127,7 +127,7 @@ class _Last:
     held: np.ndarray
     heard_us: np.ndarray
 
-    def after(self, newer):
+    def after(self, newer: "_Last") -> "_Last":
         rest = ~find(newer.key, self.key)[1]
         key = np.r_[self.key[rest], newer.key]
         order = np.argsort(key)

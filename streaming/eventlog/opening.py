@@ -1,10 +1,14 @@
 """Open the logs where the setting says that they are: in Redis, or in Kafka."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from streaming.errors import LookoutError
 from streaming.eventlog.protocol import EventLog
 from streaming.eventlog.redis_streams import AsyncRedisEventLog, PatientRedisEventLog, RedisEventLog
+
+if TYPE_CHECKING:
+    from streaming.eventlog.kafka import KafkaEventLog
+
 
 _SCHEME = "kafka://"
 # How long a call waits for Kafka, in seconds: one that must not wait for long, and a patient one: a broker that starts
@@ -57,12 +61,12 @@ def check_url(url: str) -> str:
     return url
 
 
-def _is_address(text):
+def _is_address(text: str) -> bool:
     host, _, port = text.rpartition(":")
     return bool(host) and port.isdigit()
 
 
-def _on_kafka(url, patience_s):
+def _on_kafka(url: str, patience_s: float) -> "KafkaEventLog":
     try:
         from streaming.eventlog.kafka import KafkaEventLog
     except ImportError as error:

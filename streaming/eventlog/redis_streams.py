@@ -5,7 +5,7 @@ entry, and up to the end of each entry. So the size is the difference of two num
 bound. The hash ``<log>:stamps`` has the newest epoch and number of each producer.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from streaming.eventlog.protocol import FIRST, NONE_AHEAD, NONE_PASSED, BoundedEntry, Entry, Fields, Stamp
@@ -142,7 +142,7 @@ class _RedisStreams:
     def __init__(self, client: Any) -> None:
         self.client = client
 
-    def _run(self, ask, result):
+    def _run(self, ask: Callable[[Any], Any], result: Callable[[Any], Any]) -> Any:
         raise NotImplementedError
 
     def append(self, log: str, fields: Fields) -> Any:
@@ -153,7 +153,7 @@ class _RedisStreams:
         """Append entries to logs in one round trip, in their order, all or none; return their positions."""
         entries = list(entries)
 
-        def ask(client):
+        def ask(client: Any) -> Any:
             pipeline = client.pipeline()
             for log, fields in entries:
                 pipeline.xadd(log, dict(fields))
@@ -169,7 +169,7 @@ class _RedisStreams:
         """Do several `append_once` in one round trip, in their order; return what each returns."""
         scripts = [_once(stamp, entries) for stamp, entries in appends]
 
-        def ask(client):
+        def ask(client: Any) -> Any:
             pipeline = client.pipeline(transaction=False)
             for script in scripts:
                 pipeline.eval(*script)
@@ -245,25 +245,25 @@ class _RedisStreams:
 class RedisEventLog(_RedisStreams):
     """An `EventLog` on Redis Streams, for a client that waits for replies."""
 
-    def _run(self, ask, result):
+    def _run(self, ask: Callable[[Any], Any], result: Callable[[Any], Any]) -> Any:
         return result(ask(self.client))
 
 
 class PatientRedisEventLog(RedisEventLog):
     """An `EventLog` on Redis Streams, for a client that waits for replies, and for room while Redis is full."""
 
-    def _run(self, ask, result):
+    def _run(self, ask: Callable[[Any], Any], result: Callable[[Any], Any]) -> Any:
         return result(when_there_is_room(self.client, lambda: ask(self.client)))
 
 
 class AsyncRedisEventLog(_RedisStreams):
     """An `EventLog` on Redis Streams, for asyncio: the methods return awaitables."""
 
-    async def _run(self, ask, result):
+    async def _run(self, ask: Callable[[Any], Any], result: Callable[[Any], Any]) -> Any:
         return result(await ask(self.client))
 
 
-def _once(stamp, entries):
+def _once(stamp: Stamp, entries: Sequence[BoundedEntry]) -> tuple[Any, ...]:
     """Return the script, the number of keys, the keys and the arguments of an append."""
     arguments: list[Any] = [*stamp]
     for _, fields, bound in entries:
@@ -273,24 +273,26 @@ def _once(stamp, entries):
     return _APPEND_ONCE, len(logs), *logs, *arguments
 
 
-def _entries(reply):
+def _entries(reply: Iterable[tuple[bytes, dict[bytes, bytes]]]) -> list[Entry]:
     return [Entry(position.decode(), fields, _appended_ms(position)) for position, fields in reply]
 
 
-def _flat_entries(reply):
+def _flat_entries(reply: Iterable[tuple[bytes, Sequence[bytes]]]) -> list[Entry]:
     """Return entries whose fields follow each other: name, value, name, value."""
     return _entries((position, dict(zip(words[::2], words[1::2], strict=True))) for position, words in reply)
 
 
-def _entries_by_log(reply):
+def _entries_by_log(
+    reply: Iterable[tuple[bytes, Iterable[tuple[bytes, dict[bytes, bytes]]]]] | None,
+) -> dict[str, list[Entry]]:
     return {log.decode(): _entries(entries) for log, entries in reply or ()}
 
 
-def _appended_ms(position):
+def _appended_ms(position: bytes) -> int:
     return int(position.partition(b"-")[0])
 
 
-def _following(position):
+def _following(position: str) -> str:
     """Return the position that follows another one at once."""
     milliseconds, _, sequence = position.partition("-")
     return f"{milliseconds}-{int(sequence) + 1}"

@@ -6,14 +6,14 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, cast
 
 from confluent_kafka import OFFSET_END, Consumer, KafkaError, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec
 
 from streaming.eventlog.kafka.patience import patiently
 from streaming.eventlog.kafka.plain import PlainProducer
-from streaming.eventlog.kafka.records import TopicNames
+from streaming.eventlog.kafka.records import Record, TopicNames
 
 # A block or a fragment may be megabytes. Brokers refuse requests of more than 100 MB.
 _MOST_BYTES = 90_000_000
@@ -22,7 +22,7 @@ READ_WAIT_MS = 5
 POLL_WAIT_MS = 100
 # A transaction is committed before its records can be read: the broker marks each topic a moment later.
 _VISIBLE_S = 0.001
-_QUIET = {"log_level": 2}
+_QUIET: dict[str, str | int | float | bool] = {"log_level": 2}
 # Topics are trimmed by whoever uses the log, never by age.
 LOG_CONFIG = {
     "retention.ms": "-1",
@@ -112,16 +112,16 @@ class Connection:
         What a client knows of brokers may be old for minutes after one has come back, so one that failed is dropped.
         """
 
-        def attempt(left_s):
+        def attempt(left_s: float) -> Any:
             with self.lent(make, make) as client:
                 return call(client, left_s)
 
         return patiently(self.patience_s, attempt)
 
-    def _admin(self):
+    def _admin(self) -> AdminClient:
         return AdminClient(self._base)
 
-    def _reader(self):
+    def _reader(self) -> Consumer:
         return self.consumer(READ_WAIT_MS)
 
     def ensure(self, topic: str, config: Mapping[str, str] = LOG_CONFIG) -> None:
@@ -130,7 +130,7 @@ class Connection:
             return
         new = NewTopic(topic, num_partitions=1, replication_factor=-1, config=dict(config))
 
-        def create(admin, left_s):
+        def create(admin: AdminClient, left_s: float) -> None:
             try:
                 admin.create_topics([new], request_timeout=left_s)[topic].result()
             except KafkaException as error:
@@ -151,7 +151,7 @@ class Connection:
         if not self.exists(topic):
             return 0, 0
 
-        def watermarks(consumer, left_s):
+        def watermarks(consumer: Consumer, left_s: float) -> tuple[int, int]:
             deadline_s = time.monotonic() + left_s
             while True:
                 first, end = consumer.get_watermark_offsets(TopicPartition(topic, 0), timeout=left_s, cached=False)
@@ -164,13 +164,13 @@ class Connection:
     def await_committed(self, topic: str) -> None:
         """Let the next reader of a topic wait until what has been appended by now is committed or dropped."""
 
-        def newest(admin, left_s):
+        def newest(admin: AdminClient, left_s: float) -> int:
             asked = admin.list_offsets({TopicPartition(topic, 0): OffsetSpec.latest()}, request_timeout=left_s)
             return next(iter(asked.values())).result().offset - 1
 
         self.committed[topic] = max(self._ask(self._admin, newest), self.committed.get(topic, -1))
 
-    def read(self, topic: str, start: int, stop: int | None = None, limit: int | None = None) -> list[Any]:
+    def read(self, topic: str, start: int, stop: int | None = None, limit: int | None = None) -> list[Record]:
         """Return the committed records from an offset on, up to another one or to the present end, the oldest first."""
         first, end = self.ends(topic)
         start, stop = max(start, first), end if stop is None else min(stop, end)
@@ -178,7 +178,7 @@ class Connection:
         if limit <= 0:
             return []
 
-        def records(consumer, left_s):
+        def records(consumer: Consumer, left_s: float) -> list[Record]:
             consumer.assign([TopicPartition(topic, 0, start)])
             found = _until(consumer, (start, stop), limit, left_s)
             consumer.unassign()
@@ -190,7 +190,7 @@ class Connection:
         """Remove the records of topics before an offset, or all records."""
         before = [TopicPartition(topic, 0, OFFSET_END if end is None else end) for topic, end in ends.items()]
 
-        def remove(admin, left_s):
+        def remove(admin: AdminClient, left_s: float) -> None:
             for future in admin.delete_records(before, request_timeout=left_s).values():
                 future.result()
 
@@ -220,13 +220,14 @@ def end_all() -> None:
         connection.end()
 
 
-def _until(consumer, span, limit, left_s):
+def _until(consumer: Consumer, span: tuple[int, int], limit: int, left_s: float) -> list[Record]:
     """Return what a consumer reads of a span of offsets until it has read enough, or the end."""
-    (start, stop), found, deadline_s = span, [], time.monotonic() + left_s
+    (start, stop), deadline_s = span, time.monotonic() + left_s
+    found: list[Record] = []
     while True:
         first = consumer.poll(0.1)
         some = [] if first is None else [first, *consumer.consume(max(1, min(limit, 500)), 0)]
-        for message in some:
+        for message in cast(list[Record], some):
             if (error := message.error()) is None:
                 if message.offset() >= stop:
                     return found

@@ -12,14 +12,14 @@ import time
 from collections import defaultdict, deque
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any
+from typing import Any, cast
 
 from confluent_kafka import KafkaException, TopicPartition
 
 from streaming.eventlog.kafka.connection import POLL_WAIT_MS, Connection, connection_of, end_all
 from streaming.eventlog.kafka.marks import Marks
 from streaming.eventlog.kafka.patience import asking
-from streaming.eventlog.kafka.records import entry_of, headers_of, offset_of, position_of
+from streaming.eventlog.kafka.records import Record, entry_of, headers_of, offset_of, position_of
 from streaming.eventlog.kafka.transactions import Transactions
 from streaming.eventlog.protocol import FIRST, NONE_AHEAD, NONE_PASSED, Bound, BoundedEntry, Entry, Fields, Stamp
 
@@ -214,7 +214,7 @@ class _Poller:
     def __init__(self, connection: Connection) -> None:
         self._connection, self._consumer = connection, connection.consumer(POLL_WAIT_MS)
         self._given: dict[str, int] = {}
-        self._read: dict[str, deque[Any]] = {}
+        self._read: dict[str, deque[Record]] = {}
         self._logs: dict[str, str] = {}
 
     def take(self, starts: Mapping[str, int], limit: int, wait_s: float) -> dict[str, list[Entry]]:
@@ -224,15 +224,15 @@ class _Poller:
             if found:
                 return found
         deadline_s = time.monotonic() + wait_s
-        self._keep(self._consumer.consume(500, 0))
+        self._keep(cast(list[Record], self._consumer.consume(500, 0)))
         self._connection.polling += 1
         while not any(self._read.values()) and (left_s := deadline_s - time.monotonic()) > 0:
             if (message := self._consumer.poll(left_s)) is not None:
-                self._keep([message, *self._consumer.consume(500, 0)])
+                self._keep(cast(list[Record], [message, *self._consumer.consume(500, 0)]))
         self._connection.polling -= 1
         return {log: self._give(log, limit) for log, read in self._read.items() if read}
 
-    def _move(self, starts, limit):
+    def _move(self, starts: Mapping[str, int], limit: int) -> dict[str, list[Entry]]:
         """Begin at other offsets, behind those entries that are there already; return these."""
         self._logs = {self._connection.topics.of(log): log for log in starts}
         self._read, self._given, found = {log: deque() for log in starts}, dict(starts), {}
@@ -243,14 +243,14 @@ class _Poller:
         self._consumer.assign([TopicPartition(topic, 0, self._given[log]) for topic, log in self._logs.items()])
         return found
 
-    def _keep(self, messages):
+    def _keep(self, messages: Iterable[Record]) -> None:
         for message in messages:
             if message.error() is None:
                 log = self._logs[message.topic()]
                 if message.offset() >= self._given[log]:
                     self._read[log].append(message)
 
-    def _give(self, log, limit):
+    def _give(self, log: str, limit: int) -> list[Entry]:
         read = self._read[log]
         entries = [entry_of(read.popleft()) for _ in range(min(limit, len(read)))]
         self._given[log] = offset_of(entries[-1].position)
@@ -282,7 +282,7 @@ class _Shared:
             if waiting is None or waiting.running() or waiting.done():
                 self._keeping[log] = self._pool.submit(self._keep, log)
 
-    def _keep(self, log):
+    def _keep(self, log: str) -> None:
         try:
             self.marks(log).keep(self._wanted[log])
         except KafkaException as error:  # the next append tries again
@@ -299,7 +299,7 @@ _lock = threading.Lock()
 _all_shared: dict[Connection, _Shared] = {}
 
 
-def _shared(connection):
+def _shared(connection: Connection) -> _Shared:
     with _lock:
         if connection not in _all_shared:
             _all_shared[connection] = _Shared(connection)

@@ -6,9 +6,11 @@ needs the size of a log reads all of them once, and then the new ones.
 """
 
 import threading
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from streaming.eventlog.kafka.connection import Connection
+from streaming.eventlog.kafka.records import values_of
 from streaming.eventlog.protocol import Bound
 
 
@@ -41,9 +43,9 @@ class Marks:
         with self._lock:
             return self._held()
 
-    def _held(self):
+    def _held(self) -> list[Mark]:
         for message in self._connection.read(self._topic, self._read):
-            told = dict(message.headers())
+            told = values_of(message)
             at = int(told["at"])
             self._marks[at] = Mark(at, int(told["bytes"]), message.timestamp()[1], message.offset())
             self._read = message.offset() + 1
@@ -65,7 +67,7 @@ class Marks:
             self._connection.trim(ends)
 
 
-def _within(held, bound):
+def _within(held: Sequence[Mark], bound: Bound) -> Sequence[Mark]:
     """Return the newest marks that a bound allows; at least one."""
     first, total = 0, sum(mark.size for mark in held)
     while first < len(held) - 1:

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable
 from functools import wraps
-from typing import TypeVar
+from typing import ParamSpec, TypeVar
 
 import redis
 from confluent_kafka import KafkaError, KafkaException
@@ -27,6 +27,7 @@ _REFUSALS = {
     KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
     KafkaError.UNSUPPORTED_VERSION,
 }
+Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
 
 
@@ -37,11 +38,11 @@ class KafkaUnavailable(redis.ConnectionError):
     """
 
 
-def asking(method: Callable) -> Callable:
+def asking(method: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
     """Let a method raise `KafkaUnavailable` where the client library raises its own error."""
 
     @wraps(method)
-    def asked(*arguments, **options):
+    def asked(*arguments: Parameters.args, **options: Parameters.kwargs) -> Result:
         try:
             return method(*arguments, **options)
         except KafkaException as error:

@@ -2,14 +2,14 @@
 
 import contextlib
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from concurrent.futures import Future
+from typing import cast
 
-from confluent_kafka import KafkaError, KafkaException, Producer
+from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from streaming.eventlog.kafka.patience import PAUSE_S, patiently
-
-Headers = Sequence[tuple[str, bytes]]
+from streaming.eventlog.kafka.records import Headers, Record
 
 
 class PlainProducer:
@@ -47,11 +47,11 @@ class PlainProducer:
         awaited = [self._enqueue(topic, headers) for topic, headers in records]
         return [future.result() for future in awaited]
 
-    def _enqueue(self, topic, headers):
+    def _enqueue(self, topic: str, headers: Headers) -> Future[int]:
         """Give a record to the producer. What it does not take was not sent, so it may be given again."""
         future: Future[int] = Future()
 
-        def attempt(_):
+        def attempt(_: float) -> None:
             try:
                 self._producer.produce(topic, partition=0, headers=list(headers), on_delivery=_settling(future))
             except BufferError as error:
@@ -60,14 +60,14 @@ class PlainProducer:
         patiently(self._patience_s, attempt)
         return future
 
-    def _deliver(self):
+    def _deliver(self) -> None:
         while not self._ended.is_set():
             try:
                 self._producer.poll(1.0)
             except KafkaException:
                 self._replace()
 
-    def _replace(self):
+    def _replace(self) -> None:
         """Begin a new producer, and let all records of the old one fail that are not stored."""
         ended, self._producer = self._producer, self._make()
         while len(ended):
@@ -76,10 +76,10 @@ class PlainProducer:
                 ended.poll(PAUSE_S)
 
 
-def _settling(future):
-    def settle(error, message):
+def _settling(future: Future[int]) -> Callable[[KafkaError | None, Message], None]:
+    def settle(error: KafkaError | None, message: Message) -> None:
         if error is None:
-            future.set_result(message.offset())
+            future.set_result(cast(Record, message).offset())
         else:
             future.set_exception(KafkaException(error))
 

@@ -6,18 +6,22 @@ can then read the producer's newest stamp: nobody can append another one before 
 
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from functools import partial
+from typing import cast
 
-from confluent_kafka import KafkaError, KafkaException, Producer
+from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from streaming.eventlog.kafka.connection import STAMPS_CONFIG, Connection
 from streaming.eventlog.kafka.patience import PAUSE_S, patiently
-from streaming.eventlog.kafka.records import headers_of, size_of
+from streaming.eventlog.kafka.records import Headers, Record, headers_of, size_of, values_of
 from streaming.eventlog.protocol import BoundedEntry, Stamp
 
 Append = tuple[Stamp, Sequence[BoundedEntry]]
+# The log that keeps a producer's stamps, and the name of the producer.
+Key = tuple[str, str]
 
 
 class StampedProducer:
@@ -46,7 +50,7 @@ class StampedProducer:
         if self._newest and self._newest[0] == stamp.epoch and self._newest[1] >= stamp.number:
             return False
         if not self._open:
-            self._producer.begin_transaction()
+            self._begun.begin_transaction()
             self._open = True
         for entry in entries:
             if not self._connection.exists(topics.marks(entry.log)):
@@ -55,7 +59,7 @@ class StampedProducer:
         offsets: dict[int, int] = {}
         for number, (topic, headers) in enumerate(contents):
             self._connection.ensure(topic)
-            self._produce(topic, headers, note=lambda offset, number=number: offsets.__setitem__(number, offset))
+            self._produce(topic, headers, note=partial(offsets.__setitem__, number))
         self._await_stored()
         for number, entry in enumerate(entries):
             self._mark(entry.log, offsets[number], contents[number][1])
@@ -72,14 +76,19 @@ class StampedProducer:
         deadline_s = time.monotonic() + self._connection.patience_s
         while self._open:
             try:
-                self._producer.commit_transaction(self._connection.patience_s)
+                self._begun.commit_transaction(self._connection.patience_s)
                 self._open = False
                 self._note()
             except KafkaException as error:
                 if not error.args[0].retriable() or time.monotonic() > deadline_s:
                     raise
 
-    def _note(self):
+    @property
+    def _begun(self) -> Producer:
+        assert self._producer is not None  # whoever appends calls `begin` first
+        return self._producer
+
+    def _note(self) -> None:
         committed = self._connection.committed
         for topic, offset in self._appended.items():
             committed[topic] = max(offset, committed.get(topic, -1))
@@ -105,48 +114,52 @@ class StampedProducer:
         connection.await_committed(stamps)
         for message in connection.read(stamps, 0):
             if message.key() == self._name.encode():
-                told = dict(message.headers())
-                self._newest = (told["epoch"] or b"").decode(), int(told["number"])
+                told = values_of(message)
+                self._newest = told["epoch"].decode(), int(told["number"])
         self._producer = producer
 
-    def _mark_old(self, log):
+    def _mark_old(self, log: str) -> None:
         """Mark the entries that a log got before it was bounded."""
         old = self._connection.read(self._connection.topics.of(log), 0)
         self._connection.ensure(self._connection.topics.marks(log))
         for message in old:
-            self._mark(log, message.offset(), message.headers())
+            self._mark(log, message.offset(), message.headers() or ())
 
-    def _mark(self, log, offset, headers):
+    def _mark(self, log: str, offset: int, headers: Headers) -> None:
         told = [("at", str(offset).encode()), ("bytes", str(size_of(headers)).encode())]
         self._produce(self._connection.topics.marks(log), told)
 
-    def _produce(self, topic, headers, key=None, note=None):
-        def delivered(error, message):
+    def _produce(
+        self, topic: str, headers: Headers, key: bytes | None = None, note: Callable[[int], None] | None = None
+    ) -> None:
+        def delivered(error: KafkaError | None, message: Message) -> None:
             if error is not None:
                 self._failed = error
                 return
-            self._appended[topic] = message.offset()
+            offset = cast(Record, message).offset()
+            self._appended[topic] = offset
             if note is not None:
-                note(message.offset())
+                note(offset)
 
         deadline_s = time.monotonic() + self._connection.patience_s
         while True:
             try:
-                return self._producer.produce(topic, partition=0, key=key, headers=headers, on_delivery=delivered)
+                self._begun.produce(topic, partition=0, key=key, headers=list(headers), on_delivery=delivered)
+                return
             except BufferError as error:
                 if time.monotonic() > deadline_s:
                     raise KafkaException(KafkaError(KafkaError._QUEUE_FULL)) from error
-            self._producer.poll(PAUSE_S)
+            self._begun.poll(PAUSE_S)
 
-    def _await_stored(self):
+    def _await_stored(self) -> None:
         """Wait until all records are stored that were given to the producer.
 
         It polls: where the producer is ended by an error, its `flush` and `commit_transaction` raise what is no
         `KafkaException` if they also have to tell of records.
         """
         deadline_s = time.monotonic() + self._connection.patience_s
-        while len(self._producer):
-            self._producer.poll(PAUSE_S)
+        while len(self._begun):
+            self._begun.poll(PAUSE_S)
             if time.monotonic() > deadline_s:
                 raise KafkaException(KafkaError(KafkaError._TIMED_OUT))
         if self._failed is not None:
@@ -163,7 +176,7 @@ class Transactions:
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
-        self._producers: dict[tuple[str, str], StampedProducer] = {}
+        self._producers: dict[Key, StampedProducer] = {}
         self._lock = threading.Lock()
         self._pool = ThreadPoolExecutor(8, "kafka commits")
 
@@ -175,7 +188,7 @@ class Transactions:
         """
         done: dict[int, bool] = {}
 
-        def attempt(_):
+        def attempt(_: float) -> None:
             left = [number for number in range(len(appends)) if number not in done]
             if error := self._attempt(appends, left, done):
                 raise error
@@ -191,20 +204,23 @@ class Transactions:
             with producer.lock:
                 producer.forget()
 
-    def _of(self, stamp, entries):
+    def _of(self, stamp: Stamp, entries: Sequence[BoundedEntry]) -> tuple[Key, StampedProducer]:
         key = entries[0].log, stamp.producer
         with self._lock:
             return key, self._producers.setdefault(key, StampedProducer(self._connection, *key))
 
-    def _attempt(self, appends, numbers, done):
+    def _attempt(
+        self, appends: Sequence[Append], numbers: Sequence[int], done: dict[int, bool]
+    ) -> KafkaException | None:
         """Try the appends with some numbers; note the results of those that are committed; return an error if any."""
-        used: dict[tuple[str, str], StampedProducer] = {}
+        used: dict[Key, StampedProducer] = {}
         with ExitStack() as locks:
             for key, producer in sorted((self._of(*appends[number]) for number in numbers), key=lambda some: some[0]):
                 if key not in used:
                     used[key] = producer
                     locks.enter_context(producer.lock)
-            failed = dict.fromkeys(used)  # of an error that is none of Kafka's, nothing must be committed later
+            # Of an error that is none of Kafka's, nothing must be committed later.
+            failed: Mapping[Key, KafkaException | None] = dict.fromkeys(used)
             try:
                 results, failed = self._append(appends, numbers, used)
             finally:
@@ -215,9 +231,12 @@ class Transactions:
                 done.update(told)
         return next(iter(failed.values()), None)
 
-    def _append(self, appends, numbers, used):
+    def _append(
+        self, appends: Sequence[Append], numbers: Sequence[int], used: Mapping[Key, StampedProducer]
+    ) -> tuple[dict[Key, dict[int, bool]], dict[Key, KafkaException]]:
         """Append with producers; return by key what was appended, and the errors of those that failed."""
-        results, failed = {}, {key: error for key, some in used.items() if (error := _error_of(some.begin))}
+        results: dict[Key, dict[int, bool]] = {}
+        failed = {key: error for key, some in used.items() if (error := _error_of(some.begin))}
         for number in numbers:
             key, producer = self._of(*appends[number])
             if key not in failed:
@@ -227,7 +246,7 @@ class Transactions:
                     failed[key] = error
         return results, failed | self._commit({key: some for key, some in used.items() if key not in failed})
 
-    def _commit(self, producers):
+    def _commit(self, producers: Mapping[Key, StampedProducer]) -> dict[Key, KafkaException]:
         """Commit the transactions of producers, all at the same time; return the errors by key."""
         if len(producers) == 1:
             return {key: error for key, producer in producers.items() if (error := _error_of(producer.commit))}
@@ -235,7 +254,7 @@ class Transactions:
         return {key: error for key, future in errors.items() if (error := future.result())}
 
 
-def _error_of(commit):
+def _error_of(commit: Callable[[], None]) -> KafkaException | None:
     try:
         commit()
     except KafkaException as error:

@@ -26,11 +26,18 @@ live: $(INSTALLED)
 CHOSEN := $(if $(ALL),,-m "not long")
 KEPT := build/durations/$(if $(ALL),all,test)
 
+# With ALL=1, what share of the code the tests reach is measured, and held against the floor in pyproject.toml.
+MEASURED := -W ignore::RuntimeWarning -m slipcover --dont-wrap-pytest --source streaming,webapp --omit "*/migrations/*" \
+	--branch --json --out build/coverage/python.json
+QUIET := -W "ignore:Module already imported so cannot be rewritten; slipcover" -W "ignore:Unable to activate pytest branch"
+
 test: $(INSTALLED) test-python test-js
 
 # Workers share the work by files, two of them with a Lookout each for the tests that need one (tests/house/sharing.py).
 test-python: $(INSTALLED)
-	$(BIN)/python -m pytest $(CHOSEN) -n auto --dist loadfile --junitxml=$(KEPT).xml
+	mkdir -p build/coverage
+	$(BIN)/python $(if $(ALL),$(MEASURED)) -m pytest $(if $(ALL),$(QUIET)) $(CHOSEN) -n auto --dist loadfile --junitxml=$(KEPT).xml
+	$(if $(ALL),$(BIN)/python tools/coverage.py build/coverage/python.json)
 
 test-js: $(INSTALLED)
 	$(NODE) --test $(wildcard tests/js/*.test.js tests/js/*.test.mjs)
@@ -47,8 +54,13 @@ lint: $(INSTALLED)
 	$(BIN)/mypy
 	$(BIN)/python -m pytest -q -p no:tests.house.browser_required $(MADE)
 
-# Examples that no check has had yet, for instance `make explore OPTIONS=tests/sketch`.
+# Examples that no check has had yet, tests in a random order, and each file of tests by itself. It takes hours; one room
+# takes minutes: `make explore OPTIONS=tests/sketch`.
+EXPLORED := -m "not spark and not browser" -p no:tests.house.browser_required -q
 explore: $(INSTALLED)
+	$(BIN)/python -m pytest $(EXPLORED) -n auto --random-order --random-order-bucket=global $(OPTIONS)
+	find $(or $(filter tests/%,$(OPTIONS)),tests) -name "test_*.py" | sort | xargs -P 2 -I{} \
+		sh -c '$(BIN)/python -m pytest $(EXPLORED) {} || [ $$? = 5 ]'
 	$(BIN)/python -m pytest -m "hypothesis and not spark and not browser" -n 2 --hypothesis-profile=exploring $(OPTIONS)
 
 # For instance `make bench OPTIONS="--scenario demo"`.

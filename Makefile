@@ -16,7 +16,7 @@ MADE := $(addprefix tests/, plans/test_schema.py webapp/test_static.py webapp/te
 MESSAGES := --no-location --no-obsolete --no-wrap --ignore .venv --ignore node_modules --ignore build --ignore var \
 	--ignore static/bundle --ignore static/vendor --ignore tests --ignore bench --ignore docs
 
-.PHONY: live test test-python test-js check lint explore bench bench-place chaos soak fuzz bundle messages install lock clean
+.PHONY: live test test-python test-js check lint explore bench bench-place chaos soak fuzz bundle messages release install lock clean
 
 live: $(INSTALLED)
 	$(BIN)/python manage.py live
@@ -93,6 +93,10 @@ messages: $(INSTALLED)
 	$(BIN)/python manage.py makemessages --all --domain djangojs $(MESSAGES)
 	$(BIN)/python manage.py compilemessages --ignore .venv
 
+# What is committed becomes packages in dist/ and, where docker or podman runs, an image (CONTRIBUTING.md).
+release: $(INSTALLED)
+	$(BIN)/python -m tools.release
+
 install: $(INSTALLED)
 
 # The last step compiles what the engine would compile at its first start.
@@ -108,9 +112,9 @@ lock:
 	rm -rf build/lock && $(PYTHON) -m venv build/lock
 	build/lock/bin/python -m pip install '.[test]'
 	head -n 2 requirements.lock > build/requirements.lock
-	build/lock/bin/python -m pip freeze --exclude lookout >> build/requirements.lock
+	build/lock/bin/python -m pip freeze --all --exclude lookout --exclude pip >> build/requirements.lock
 	echo 'async-timeout==5.0.1 ; python_full_version < "3.11.3"' >> build/requirements.lock
 	mv build/requirements.lock requirements.lock
 
 clean:
-	rm -rf $(VENV) build *.egg-info .pytest_cache .ruff_cache .mypy_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) build dist *.egg-info .pytest_cache .ruff_cache .mypy_cache .import_linter_cache .hypothesis

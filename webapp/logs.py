@@ -8,6 +8,9 @@ from typing import Any
 
 from streaming.log_format import JsonFormatter
 
+# How the command line is run: in a checkout, as a wheel installs it, and by the supervisor.
+COMMANDS = ("manage.py", "lookout")
+MODULE = str(Path(__file__).with_name("__main__.py"))
 HIDDEN = "…"
 # Patterns and their replacements. The query string of a URL is hidden whole: a token in it can be encoded in many ways.
 SECRETS = (
@@ -25,15 +28,16 @@ def program_of(arguments: Sequence[str]) -> str:
     --------
     >>> program_of(["/bin/uvicorn/__main__.py", "webapp.asgi:application"]), program_of(["celery", "-A", "x", "beat"])
     ('web', 'beat')
-    >>> program_of(["manage.py", "live"]), program_of([])
-    ('live', 'python')
+    >>> program_of(["manage.py", "live"]), program_of(["/bin/lookout", "migrate"]), program_of([])
+    ('live', 'migrate', 'python')
     """
     for name in ("worker", "beat"):
         if name in arguments:
             return name
     if any("webapp.asgi" in argument for argument in arguments):
         return "web"
-    return arguments[1] if len(arguments) > 1 and Path(arguments[0]).name == "manage.py" else "python"
+    ours = bool(arguments) and (Path(arguments[0]).name in COMMANDS or arguments[0] == MODULE)
+    return arguments[1] if ours and len(arguments) > 1 else "python"
 
 
 def logging_of(log_format: str, program: str) -> dict[str, Any]:

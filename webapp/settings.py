@@ -51,6 +51,9 @@ from webapp.secret import kept_secret
 env = environ.Env()
 
 BASE_DIR = Path(__file__).resolve().parent.parent
+# The page's files lie beside the packages in a checkout, and in this package where a wheel was installed (setup.py).
+_PACKED = Path(__file__).resolve().with_name("page")
+PAGE_DIR = _PACKED if _PACKED.is_dir() else BASE_DIR
 HOME = Path(env.str("LOOKOUT_HOME", "") or "var").expanduser().absolute()
 PARTITIONS = env.int("LOOKOUT_PARTITIONS", 2)
 REGIONS = env.int("LOOKOUT_REGIONS", 2)
@@ -116,7 +119,7 @@ ASGI_APPLICATION = "webapp.asgi.application"
 TEMPLATES = [
     {
         "BACKEND": "django.template.backends.django.DjangoTemplates",
-        "DIRS": [BASE_DIR / "templates"],
+        "DIRS": [PAGE_DIR / "templates"],
         "APP_DIRS": True,
         "OPTIONS": {
             "context_processors": [
@@ -227,7 +230,7 @@ TIME_ZONE = "UTC"
 USE_TZ = True
 
 STATIC_URL = "static/"
-STATICFILES_DIRS = [BASE_DIR / "static"]
+STATICFILES_DIRS = [PAGE_DIR / "static"]
 STATIC_ROOT = env.str("LOOKOUT_STATIC_DIR", "") or None
 # The static files are not secret, but everything in the state folder is private.
 FILE_UPLOAD_PERMISSIONS = 0o600

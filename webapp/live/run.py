@@ -7,7 +7,6 @@ from collections.abc import Callable
 from streaming.spaces import EARTH
 from webapp.live.programs import (
     MANAGE,
-    PYTHON,
     Installation,
     engine_programs,
     redis_program,
@@ -105,7 +104,7 @@ async def _up(supervisor, program, say):
 
 async def _login_link(supervisor):
     """Return a line with the link that logs the first user in."""
-    command = Program("login_link", (PYTHON, MANAGE, "create_login_link"))
+    command = Program("login_link", (*MANAGE, "create_login_link"))
     log = supervisor.logs / f"{command.name}.log"
     try:
         await supervisor.run(command)

@@ -5,6 +5,8 @@ References
 readsb, README-json.md: https://github.com/wiedehopf/readsb/blob/dev/README-json.md
 """
 
+from typing import Any
+
 import orjson
 
 from streaming.decoders.base import OUT_OF_RANGE, Points, json_sample
@@ -54,7 +56,7 @@ class AircraftJsonDecoder(DocumentDecoder):
                 points.fault(reason, json_sample(entry))
 
 
-def _aircraft(content):
+def _aircraft(content: Any) -> list[Any] | None:
     """Return a document's list of aircraft, or None if it has none."""
     if not isinstance(content, dict):
         return None
@@ -62,12 +64,12 @@ def _aircraft(content):
     return aircraft if isinstance(aircraft, list) else None
 
 
-def _number(entry, name):
+def _number(entry: dict[str, Any], name: str) -> float | None:
     value = entry.get(name)
     return value if is_number(value) else None
 
 
-def _add(entry, now_us, points):
+def _add(entry: Any, now_us: int, points: Points) -> str | None:
     """Add an aircraft if it has a position; return the reason why it cannot be read, or None."""
     if not isinstance(entry, dict) or not isinstance(entry.get("hex"), str) or not entry["hex"].strip():
         return gettext("aircraft without hex")
@@ -84,7 +86,7 @@ def _add(entry, now_us, points):
     return None if points.add(key, time_us, position, properties) else OUT_OF_RANGE
 
 
-def _properties(entry):
+def _properties(entry: dict[str, Any]) -> dict[str, Any]:
     on_ground = entry.get("alt_baro") == "ground"
     numbers = {name: scaled(_number(entry, field), factor) for field, name, factor in NUMBERS}
     texts = {name: entry[field].strip() or None for field, name in TEXTS if isinstance(entry.get(field), str)}

@@ -1,5 +1,6 @@
 """Decode AIS, the positions of ships, from NMEA lines."""
 
+import re
 from dataclasses import dataclass
 
 from streaming.decoders.ais_reports import Report, read_report
@@ -11,11 +12,13 @@ from streaming.decoders.ais_sentences import (
     SENTENCE,
     TAG_BLOCK,
     Assembler,
+    Message,
     TagBlock,
     checksum,
     gatehouse_us,
     read_tag_block,
 )
+from streaming.decoders.base import Points
 from streaming.decoders.bounded import Bounded
 from streaming.decoders.lines import LineDecoder
 from streaming.decoders.options import Options, option
@@ -64,13 +67,13 @@ class AisDecoder(LineDecoder):
         self._announced_us: int | None = None
         self.ships = Bounded(options.max_objects)
 
-    def _end(self, points):
+    def _end(self, points: Points) -> None:
         """Count messages that lack parts as malformed, and forget the time for the next sentence."""
         for sample in self._assembler.finish():
             points.fault(gettext("incomplete message"), sample)
         self._announced_us = None
 
-    def _line(self, line, received_us, points):
+    def _line(self, line: bytes, received_us: int, points: Points) -> None:
         tag = NO_TAG_BLOCK
         if b"\\" in line and (block := TAG_BLOCK.search(line)):
             tag = read_tag_block(block[1])
@@ -87,7 +90,7 @@ class AisDecoder(LineDecoder):
         else:
             self._sentence(sentence, tag, received_us, points)
 
-    def _other_line(self, line, tag, points):
+    def _other_line(self, line: bytes, tag: TagBlock, points: Points) -> None:
         """Keep the time of a line without an AIS sentence; count the line if it is malformed."""
         time_us = gatehouse_us(line) if self._options.time_source in ("auto", "gatehouse") else None
         if time_us is None and tag is not NO_TAG_BLOCK:
@@ -99,8 +102,9 @@ class AisDecoder(LineDecoder):
         elif line and tag is NO_TAG_BLOCK and not OTHER_SENTENCE.match(line):
             points.fault(gettext("not a sentence"), line)
 
-    def _sentence(self, sentence, tag, received_us, points):
+    def _sentence(self, sentence: re.Match[bytes], tag: TagBlock, received_us: int, points: Points) -> None:
         time_us = self._time(sentence, tag)
+        message: Message | None
         if sentence["parts"] == b"1":
             message = sentence["payload"], int(sentence["fill"]), time_us
         else:
@@ -117,7 +121,7 @@ class AisDecoder(LineDecoder):
             self._tell(time_us, received_us, points)
             self._report(report, received_us, sentence[0], points)
 
-    def _report(self, report: Report, received_us, sample, points):
+    def _report(self, report: Report, received_us: int, sample: bytes, points: Points) -> None:
         ship = self.ships.renew(report.mmsi, lambda: {"mmsi": report.mmsi})
         self.ships.overflow()
         ship.update({name: value for name, value in report.static.items() if value is not None})
@@ -126,7 +130,7 @@ class AisDecoder(LineDecoder):
         properties = ship | {name: value for name, value in report.moving.items() if value is not None}
         self._give((str(report.mmsi), report.position, properties, sample), received_us, points)
 
-    def _time(self, sentence, tag):
+    def _time(self, sentence: re.Match[bytes], tag: TagBlock) -> int | None:
         """Return the time of a sentence from the chosen source, or None."""
         source = self._options.time_source
         announced, self._announced_us = self._announced_us, None
@@ -135,7 +139,7 @@ class AisDecoder(LineDecoder):
             time_us = epoch_us(int(sentence["epoch"]))
         return announced if time_us is None else time_us
 
-    def _tag_time(self, tag):
+    def _tag_time(self, tag: TagBlock) -> int | None:
         """Return the time of a tag block, or the one of another line of its group; None if there is none."""
         if self._options.time_source not in ("auto", "tag_block"):
             return None

@@ -16,6 +16,7 @@ from pyais.constants import TurnRate
 from pyais.messages import MSG_CLASS
 
 from streaming.decoders.ais_words import AID_TYPE, SHIP_TYPE, STATUS
+from streaming.decoders.base import Position
 from streaming.decoders.units import KNOT_MPS
 from streaming.language import gettext
 
@@ -23,6 +24,11 @@ LAST_TYPE = 27
 NO_LATITUDE, NO_LONGITUDE = 91.0, 181.0
 NO_HEADING, NO_COURSE = 511, 360.0
 NO_SPEED = 102.3
+
+# A message of pyais, whose fields have no types.
+Message = Any
+# The position of a report, its moving and its static properties.
+Parts = tuple[Position | None, dict[str, Any], dict[str, Any]]
 
 # Shortest and longest payload of each type in bits: some stations leave out the spare bits, some pad.
 LENGTHS = dict.fromkeys((1, 2, 3, 4, 9, 18), (168, 168)) | {
@@ -51,7 +57,7 @@ class Report(NamedTuple):
     """
 
     mmsi: int
-    position: tuple[float, float, float | None] | None
+    position: Position | None
     moving: dict[str, Any]
     static: dict[str, Any]
 
@@ -80,20 +86,20 @@ def read_report(payload: bytes, fill_bits: int) -> Report | str | None:
         return gettext("payload length")
     if kind == 24 and bits.get(38, 2) > 1:
         return gettext("unknown part number")
-    message = MSG_CLASS[kind].from_vector(bits)
+    message: Message = MSG_CLASS[kind].from_vector(bits)
     position, moving, static = READERS[kind](message)
     if kind in SHIP_TYPE_AT and not (kind == 24 and message.partno == 0):
         static |= _type(bits.get(SHIP_TYPE_AT[kind], 8))
     return Report(message.mmsi, position, moving, static)
 
 
-def _position(message, altitude_m=None):
+def _position(message: Message, altitude_m: float | None = None) -> Position | None:
     if message.lat == NO_LATITUDE or message.lon == NO_LONGITUDE:
         return None
     return message.lon, message.lat, altitude_m
 
 
-def _moving(kind, message, **more):
+def _moving(kind: str, message: Message, **more: Any) -> dict[str, Any]:
     speed, course = message.speed, message.course
     return {
         "kind": kind,
@@ -103,11 +109,11 @@ def _moving(kind, message, **more):
     }
 
 
-def _heading(message):
+def _heading(message: Message) -> float | None:
     return message.heading if message.heading < NO_COURSE else None
 
 
-def _class_a(message):
+def _class_a(message: Message) -> Parts:
     turn = message.turn
     more = {
         "heading_deg": _heading(message),
@@ -117,16 +123,16 @@ def _class_a(message):
     return _position(message), _moving("ship", message, **more), {"ais_class": "A"}
 
 
-def _class_b(message):
+def _class_b(message: Message) -> Parts:
     return _position(message), _moving("ship", message, heading_deg=_heading(message)), {"ais_class": "B"}
 
 
-def _class_b_extended(message):
+def _class_b_extended(message: Message) -> Parts:
     position, moving, static = _class_b(message)
     return position, moving, static | {"name": message.shipname or None} | _size(message)
 
 
-def _long_range(message):
+def _long_range(message: Message) -> Parts:
     # Message 27 has whole knots and degrees: 63 and 511 stand for none.
     moving = {
         "kind": "ship",
@@ -138,7 +144,7 @@ def _long_range(message):
     return position, moving, {}
 
 
-def _aircraft(message):
+def _aircraft(message: Message) -> Parts:
     # Message 9 has whole knots and metres: 1023 and 4095 stand for none.
     altitude = None if message.alt == 4095 else float(message.alt)
     speed = None if message.speed == 1023 else round(message.speed * KNOT_MPS, 2)
@@ -146,17 +152,17 @@ def _aircraft(message):
     return _position(message, altitude), moving, {}
 
 
-def _base_station(message):
+def _base_station(message: Message) -> Parts:
     return _position(message), {"kind": "base station"}, {}
 
 
-def _aid_to_navigation(message):
+def _aid_to_navigation(message: Message) -> Parts:
     moving = {"kind": "aid to navigation", "off_position": message.off_position, "virtual": message.virtual_aid}
     name = message.name + (message.name_ext or "")
     return _position(message), moving, {"name": name or None, "aid_type": AID_TYPE.get(message.aid_type)}
 
 
-def _voyage(message):
+def _voyage(message: Message) -> Parts:
     static = {
         "name": message.shipname or None,
         "imo": message.imo or None,
@@ -167,7 +173,7 @@ def _voyage(message):
     return None, {}, static | _size(message)
 
 
-def _static_b(message):
+def _static_b(message: Message) -> Parts:
     if message.partno == 0:
         return None, {}, {"name": message.shipname or None}
     static = {"callsign": message.callsign or None}
@@ -177,14 +183,14 @@ def _static_b(message):
     return None, {}, static | _size(message)
 
 
-def _type(code):
+def _type(code: int) -> dict[str, Any]:
     return {"ship_type_code": code or None, "ship_type": SHIP_TYPE.get(code)}
 
 
 _SIDES = ("to_bow", "to_stern", "to_port", "to_starboard")
 
 
-def _size(message):
+def _size(message: Message) -> dict[str, Any]:
     length, width = message.to_bow + message.to_stern, message.to_port + message.to_starboard
     # ITU-R M.1371: a bow and a port of 0 say that it is not known where in the ship the antenna is.
     known = length and width and (message.to_bow or message.to_port)
@@ -192,7 +198,7 @@ def _size(message):
     return {"length_m": length or None, "width_m": width or None} | antenna
 
 
-READERS: dict[int, Callable] = {
+READERS: dict[int, Callable[[Message], Parts]] = {
     1: _class_a,
     2: _class_a,
     3: _class_a,

@@ -102,6 +102,10 @@ def gatehouse_us(line: bytes) -> int | None:
     return time_us if second <= 60 and 0 <= time_us < LATEST_US else None
 
 
+# The payload of a message, its fill bits, and its time in microseconds, or None.
+Message = tuple[bytes, int, int | None]
+
+
 @dataclass
 class _Partial:
     """The parts of an incomplete message that have arrived."""
@@ -118,7 +122,7 @@ class Assembler:
     def __init__(self) -> None:
         self._partial = Bounded(MAX_PARTIAL_MESSAGES)
 
-    def add(self, sentence: re.Match, group: bytes | None, time_us: int | None) -> tuple[tuple | None, list[bytes]]:
+    def add(self, sentence: re.Match, group: bytes | None, time_us: int | None) -> tuple[Message | None, list[bytes]]:
         """Add one part of a message.
 
         Parameters

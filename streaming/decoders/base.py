@@ -19,6 +19,9 @@ LONGITUDE_LIMIT_DEG = 360.0
 LATITUDE_LIMIT_DEG = 90.0
 OUT_OF_RANGE = gettext_noop("position out of range")
 
+# Longitude and latitude in degrees, and the altitude in metres; None if it is not known.
+Position = tuple[float, float, float | None]
+
 
 @dataclass(frozen=True)
 class Malformed:
@@ -118,7 +121,7 @@ class Points:
         self.properties: list[Mapping] = []
         self.malformed: list[Malformed] = []
 
-    def add(self, key: str, time_us: int, position: tuple[float, float, float | None], properties: Mapping) -> bool:
+    def add(self, key: str, time_us: int, position: Position, properties: Mapping) -> bool:
         """Add an element and return True; add nothing and return False if its position is not on earth.
 
         Parameters

@@ -52,7 +52,7 @@ def times_us(texts: pa.Array, time_format: str, utc_offset_s: float) -> pa.Array
     return pc.if_else(in_range, times, None)
 
 
-def _iso_us(texts, utc_offset_s):
+def _iso_us(texts: pa.Array, utc_offset_s: float) -> pa.Array:
     zoned = pc.and_(pc.match_substring(texts, ":"), pc.match_substring_regex(texts, _ZONED))
     offset_us = round(utc_offset_s * MICROSECONDS)
     try:
@@ -85,7 +85,7 @@ def json_objects(columns: Mapping[str, pa.Array], count: int) -> pa.Array:
     return pc.binary_join_element_wise("{", pc.utf8_slice_codeunits(inside, 1), "}", "")
 
 
-def _members(name, column):
+def _members(name: str, column: pa.Array) -> pa.Array:
     """Return ``,"name":value`` for each row, or an empty text if the value is null."""
     start = "," + orjson.dumps({name: 0}).decode()[1:-2]
     if pa.types.is_floating(column.type):

@@ -109,7 +109,7 @@ class CsvOptions(Options):
             )
 
 
-def _check_columns(options):
+def _check_columns(options: CsvOptions) -> None:
     columns = options.columns
     unknown = sorted(set(columns) - set(ROLES))
     if unknown:
@@ -175,14 +175,14 @@ class CsvDecoder:
             self._header = None
         return decoded
 
-    def _decoded(self, lines, received_us, malformed):
+    def _decoded(self, lines: list[bytes], received_us: int, malformed: list[Malformed]) -> Decoded:
         lines = self._without_header(lines, malformed) if self._header is None else lines
         texts = self._texts(lines, malformed)
         if texts is None or not texts.num_rows:
             return Decoded(element_schema(self._space).empty_table(), tuple(malformed))
         return Decoded(self._elements(texts, received_us, malformed), tuple(malformed))
 
-    def _without_header(self, lines, malformed):
+    def _without_header(self, lines: list[bytes], malformed: list[Malformed]) -> list[bytes]:
         """Find the header, and return the lines after it; count the lines before it as malformed."""
         for number, line in enumerate(lines):
             text = line.decode("utf-8-sig", "replace").strip()
@@ -204,7 +204,7 @@ class CsvDecoder:
                 }
         return []
 
-    def _absent(self, header):
+    def _absent(self, header: list[str]) -> str | None:
         """Return a message that names the columns of properties and null values that the input lacks, or None."""
         absent = [name for name in (*self._options.properties, *self._options.null_values) if name not in header]
         return (
@@ -214,19 +214,20 @@ class CsvDecoder:
             else None
         )
 
-    def _split(self, header):
+    def _split(self, header: str) -> list[str]:
         return [name.strip().strip('"') for name in header.split(self._options.delimiter)]
 
-    def _texts(self, lines, malformed):
+    def _texts(self, lines: list[bytes], malformed: list[Malformed]) -> pa.Table | None:
         """Return the needed cells as a table of texts, null where empty; None if there are no rows."""
         rows = self._rows(lines, malformed)
         if not rows:
             return None
         data = b"\n".join(rows) + b"\n"
-        wanted = dict.fromkeys([*self._options.needed, *self._options.properties])
-        wanted = [name for name in wanted if name in self._header]
+        assert self._header is not None, "before the header is known, there are no rows"
+        known = dict.fromkeys([*self._options.needed, *self._options.properties])
+        wanted = [name for name in known if name in self._header]
 
-        def count(row):
+        def count(row: csv.InvalidRow) -> str:
             malformed.append(_malformed(gettext_noop("number of columns"), (row.text or "").encode()))
             return "skip"
 
@@ -243,7 +244,7 @@ class CsvDecoder:
         )
         return table.combine_chunks()
 
-    def _rows(self, lines, malformed):
+    def _rows(self, lines: list[bytes], malformed: list[Malformed]) -> list[bytes]:
         """Return the lines that are UTF-8 and well quoted, without empty ones; count the others as malformed."""
         lines = [line for line in (line.rstrip(b"\r") for line in lines) if line]
         joined = b"\n".join(lines)
@@ -256,7 +257,7 @@ class CsvDecoder:
             lines = [line for line in lines if line not in badly_quoted]
         return lines
 
-    def _elements(self, texts, received_us, malformed):
+    def _elements(self, texts: pa.Table, received_us: int, malformed: list[Malformed]) -> pa.Table:
         options = self._options
         roles = {role: self._column(texts, name) for role, name in options.roles.items()}
         altitude = _scaled(roles["altitude"], FACTORS[options.altitude_unit]) if "altitude" in roles else None
@@ -279,12 +280,14 @@ class CsvDecoder:
             self._space,
         )
 
-    def _boxes(self, texts):
+    def _boxes(self, texts: pa.Table) -> tuple[np.ndarray, dict[str, pa.Array]]:
         """Return the boxes of rows from the listed columns, and the faults in them."""
         lo, hi = ([None if c is None else self._column(texts, c) for c in names] for names in self._options.listed)
         return boxes(lo, hi, texts.num_rows, self._space)
 
-    def _points(self, roles, altitude):
+    def _points(
+        self, roles: Mapping[str, pa.Array], altitude: pa.Array | None
+    ) -> tuple[np.ndarray, dict[str, pa.Array]]:
         """Return the boxes of rows from longitude, latitude and altitude, and the faults in them."""
         n = self._space.n
         lon, lat = numbers(roles["lon"]), numbers(roles["lat"])
@@ -301,14 +304,14 @@ class CsvDecoder:
             faults[gettext_noop("null island")] = pc.and_(pc.equal(lon, 0.0), pc.equal(lat, 0.0))
         return bounds, faults
 
-    def _column(self, texts, name):
+    def _column(self, texts: pa.Table, name: str) -> pa.Array:
         """Return a column of texts, trimmed; null where a text is empty or means none."""
         column = pc.utf8_trim_whitespace(texts[name].combine_chunks())
         nulls = self._options.null_values.get(name, ())
         is_null = pc.is_in(column, pa.array(["", *nulls])) if nulls else pc.equal(column, "")
         return pc.if_else(is_null, None, column)
 
-    def _properties(self, texts):
+    def _properties(self, texts: pa.Table) -> dict[str, pa.Array]:
         columns: dict[str, Any] = {
             name: pa.array([text]).take(pa.array(np.zeros(texts.num_rows, dtype=np.int64)))
             for name, text in self._options.constants.items()
@@ -320,11 +323,11 @@ class CsvDecoder:
         return columns
 
 
-def _malformed(reason, sample):
+def _malformed(reason: str, sample: bytes) -> Malformed:
     return Malformed(reason, sample[:MAX_SAMPLE_BYTES])
 
 
-def _is_text(data):
+def _is_text(data: bytes) -> bool:
     """Return whether bytes are UTF-8 without NUL and carriage return, which Arrow misreads as nothing or a line end."""
     if b"\0" in data or b"\r" in data:
         return False
@@ -335,15 +338,15 @@ def _is_text(data):
     return True
 
 
-def _floats(values):
+def _floats(values: pa.Array) -> np.ndarray:
     return values.to_numpy(zero_copy_only=False)
 
 
-def _beyond(values, limit):
+def _beyond(values: pa.Array, limit: float) -> pa.Array:
     return pc.fill_null(pc.greater(pc.abs(values), limit), False)
 
 
-def _scaled(texts, factor):
+def _scaled(texts: pa.Array, factor: float) -> pa.Array:
     """Return texts as numbers in SI units, null where a text is no finite number."""
     values = numbers(texts)
     if factor == 1.0:
@@ -355,7 +358,7 @@ def _scaled(texts, factor):
     return pc.if_else(small, rounded, pc.if_else(pc.is_finite(values), values, None))
 
 
-def _count_faults(faults, texts, malformed):
+def _count_faults(faults: Mapping[str, pa.Array], texts: pa.Table, malformed: list[Malformed]) -> np.ndarray:
     """Count each bad row once, by its first fault; return which rows are good, as booleans."""
     good = np.ones(texts.num_rows, dtype=bool)
     for reason, rows in faults.items():

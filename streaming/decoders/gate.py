@@ -59,7 +59,7 @@ class GatedDecoder:
         except Exception as error:
             return self._failed(error, b"")
 
-    def _failed(self, error, data):
+    def _failed(self, error: Exception, data: bytes) -> Decoded:
         if type(error) not in self._told:
             self._told.add(type(error))
             logger.error("a decoder failed; its input is counted as malformed", exc_info=error)

@@ -5,8 +5,9 @@ References
 RFC 7946 (GeoJSON), RFC 8142 (GeoJSON text sequences).
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import orjson
@@ -57,11 +58,11 @@ class _Features:
 
     keys: list[str] = field(default_factory=list)
     times_us: list[int] = field(default_factory=list)
-    properties: list[dict] = field(default_factory=list)
+    properties: list[Mapping[str, Any]] = field(default_factory=list)
     geometries: list[dict] = field(default_factory=list)
     malformed: list[Malformed] = field(default_factory=list)
 
-    def fault(self, reason, sample):
+    def fault(self, reason: str, sample: bytes) -> None:
         self.malformed.append(Malformed(reason, sample[:MAX_SAMPLE_BYTES]))
 
 
@@ -87,6 +88,7 @@ class GeoJsonDecoder:
     def feed(self, data: bytes, received_us: int) -> Decoded:
         """Decode all complete lines or texts of a sequence; keep a document until `finish`. See `Decoder.feed`."""
         features = _Features()
+        texts: list[bytes]
         if self._options.framing == "document":
             texts, too_long, reason = [], self._document.feed(data), TOO_LONG_DOCUMENT
         else:
@@ -100,12 +102,12 @@ class GeoJsonDecoder:
         """Decode the document, or a last text without an end; see `Decoder.finish`."""
         return self._decoded(self._document.finish() + self._lines.finish(), received_us, _Features())
 
-    def _decoded(self, texts, received_us, features):
+    def _decoded(self, texts: Iterable[bytes], received_us: int, features: _Features) -> Decoded:
         for text in texts:
             self._text(text.strip(b" \t\r\n\x1e"), received_us, features)
         return Decoded(self._elements(features), tuple(features.malformed))
 
-    def _text(self, text, received_us, features):
+    def _text(self, text: bytes, received_us: int, features: _Features) -> None:
         if not text:
             return
         try:
@@ -122,7 +124,7 @@ class GeoJsonDecoder:
         else:
             features.fault(gettext("not a feature"), text)
 
-    def _feature(self, feature, received_us, features):
+    def _feature(self, feature: Any, received_us: int, features: _Features) -> None:
         reason = _fault(feature)
         if reason:
             features.fault(reason, json_sample(feature))
@@ -138,12 +140,12 @@ class GeoJsonDecoder:
         features.properties.append(translated(properties, self._targets, self._options.null_values))
         features.geometries.append(feature["geometry"])
 
-    def _time_us(self, value):
+    def _time_us(self, value: Any) -> int | None:
         if isinstance(value, str):
             return iso_us(value, self._options.utc_offset_s)
         return epoch_us(value) if is_number(value) else None
 
-    def _elements(self, features):
+    def _elements(self, features: _Features) -> pa.Table:
         """Return the elements of the features that lie on earth; count the others as malformed."""
         count = len(features.keys)
         if not count:
@@ -166,7 +168,7 @@ class GeoJsonDecoder:
         )
         return table.filter(pa.array(~bad)) if bad.any() else table
 
-    def _points(self, features, rows, bounds):
+    def _points(self, features: _Features, rows: np.ndarray, bounds: np.ndarray) -> None:
         n = self._space.n
         for row in rows:
             coordinates = features.geometries[row]["coordinates"][:n]
@@ -174,7 +176,7 @@ class GeoJsonDecoder:
                 bounds[row, :n], bounds[row, n:] = -np.inf, np.inf
                 bounds[row, : len(coordinates)] = bounds[row, n : n + len(coordinates)] = coordinates
 
-    def _shapes(self, features, rows, bounds, wkb):
+    def _shapes(self, features: _Features, rows: np.ndarray, bounds: np.ndarray, wkb: np.ndarray) -> None:
         n = self._space.n
         texts = np.array([orjson.dumps(features.geometries[row]).decode() for row in rows], dtype=object)
         shapes = shapely.from_geojson(texts, on_invalid="ignore")
@@ -187,7 +189,7 @@ class GeoJsonDecoder:
         wkb[rows] = shapely.to_wkb(shapes[good])
 
 
-def _fault(feature):
+def _fault(feature: Any) -> str | None:
     """Return the reason why a value is not a feature with a geometry, or None."""
     if not isinstance(feature, dict) or feature.get("type") != "Feature":
         return gettext("not a feature")
@@ -198,12 +200,12 @@ def _fault(feature):
     return None if json_sample(feature) else gettext("nested too deep")
 
 
-def _key(value):
+def _key(value: Any) -> str | None:
     """Return a text or a number as a key, or None if the value is neither, or empty."""
     return (str(value) or None) if isinstance(value, str) or is_number(value) else None
 
 
-def _is_point(geometry):
+def _is_point(geometry: dict[str, Any]) -> bool:
     """Return whether a geometry is a point whose coordinates are two or more numbers."""
     coordinates = geometry.get("coordinates")
     return (

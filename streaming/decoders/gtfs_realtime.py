@@ -6,6 +6,7 @@ https://gtfs.org/documentation/realtime/reference/
 """
 
 import math
+from typing import Any
 
 from google.protobuf.message import DecodeError
 from google.transit import gtfs_realtime_pb2 as gtfs
@@ -37,7 +38,7 @@ class GtfsRealtimeDecoder(DocumentDecoder):
                 points.fault(reason, entity.SerializePartialToString())
 
 
-def _add(entity, feed_us, points):
+def _add(entity: gtfs.FeedEntity, feed_us: int | None, points: Points) -> str | None:
     """Add a vehicle; return the reason why it cannot be read, or None."""
     vehicle = entity.vehicle
     time_us = epoch_us(vehicle.timestamp) if vehicle.timestamp else feed_us
@@ -54,7 +55,7 @@ def _add(entity, feed_us, points):
     return None if points.add(key, time_us, position, properties) else OUT_OF_RANGE
 
 
-def _properties(vehicle):
+def _properties(vehicle: gtfs.VehiclePosition) -> dict[str, Any]:
     trip, position = vehicle.trip, vehicle.position
     properties = {
         "kind": "vehicle",
@@ -75,13 +76,13 @@ def _properties(vehicle):
     return {name: value for name, value in properties.items() if value is not None}
 
 
-def _number(message, name):
+def _number(message: gtfs.Position, name: str) -> float | None:
     # The numbers have single precision, so they hold no more than three digits behind the point.
     number = round(getattr(message, name), 3)
     return number if message.HasField(name) and math.isfinite(number) else None
 
 
-def _word(message, name, enumeration):
+def _word(message: gtfs.VehiclePosition, name: str, enumeration: Any) -> str | None:
     if not message.HasField(name):
         return None
     return enumeration.Name(getattr(message, name)).lower().replace("_", " ")

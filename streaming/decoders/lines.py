@@ -4,7 +4,7 @@ from typing import Any
 
 from streaming.decoders.base import OUT_OF_RANGE, Decoded, Points
 from streaming.decoders.framing import TOO_LONG_LINE, Lines
-from streaming.decoders.told_times import ToldTimes
+from streaming.decoders.told_times import Timed, ToldTimes
 from streaming.spaces import EARTH, Space
 
 
@@ -60,7 +60,7 @@ class LineDecoder:
         """Add an element (key, position, properties, line) with the last told time, or let it wait for one."""
         self._add(self._times.give(element, received_us), points)
 
-    def _add(self, timed, points):
+    def _add(self, timed: Timed, points: Points) -> None:
         for time_us, (key, position, properties, sample) in timed:
             if not points.add(key, time_us, position, properties):
                 points.fault(OUT_OF_RANGE, sample)

@@ -1,7 +1,7 @@
 """Make boxes of any space from columns of text: one or two columns for each dimension."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -13,7 +13,7 @@ from streaming.errors import InvalidOptions
 from streaming.language import gettext_noop
 from streaming.spaces import Space
 
-Column = pa.Array | None
+Column: TypeAlias = pa.Array | None
 
 
 def check_lists(coordinates: Sequence[Any], lo: Sequence[Any], hi: Sequence[Any]) -> None:
@@ -80,7 +80,7 @@ def boxes(
     return bounds, {reason: pa.array(bad) for reason, bad in faults.items()}
 
 
-def _outside(bounds, space):
+def _outside(bounds: np.ndarray, space: Space) -> np.ndarray:
     """Return which boxes lie outside the space, as booleans of shape (rows,).
 
     A dimension that wraps allows bounds one turn beyond it, and a width of one turn at most. A box with a single bound

@@ -2,8 +2,8 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import MISSING, dataclass, field, fields
-from typing import Any, Self
+from dataclasses import MISSING, Field, dataclass, field, fields
+from typing import Any, Self, cast
 
 from streaming.errors import InvalidOptions
 from streaming.language import gettext, gettext_noop
@@ -75,12 +75,21 @@ def describe(options: type) -> list[OptionDescription]:
     return [_description(declared) for declared in fields(options)]
 
 
-def _description(declared):
+def _description(declared: Field) -> OptionDescription:
     required = declared.default is MISSING and declared.default_factory is MISSING
     default = declared.default if declared.default_factory is MISSING else declared.default_factory()
     return OptionDescription(
-        declared.name, declared.type.__name__, None if required else default, required=required, **declared.metadata
+        declared.name,
+        _type_of(declared).__name__,
+        None if required else default,
+        required=required,
+        **declared.metadata,
     )
+
+
+def _type_of(declared: Field) -> type:
+    """Return the type of an option: a class, since no module that declares options postpones its annotations."""
+    return cast(type, declared.type)
 
 
 @dataclass(frozen=True)
@@ -132,9 +141,9 @@ def check_texts(name: str, mapping: Mapping[str, Any]) -> None:
             )
 
 
-def _check(declared, value):
+def _check(declared: Field, value: Any) -> None:
     name, rule = declared.name, declared.metadata
-    is_kind, kind = _KINDS[declared.type]
+    is_kind, kind = _KINDS[_type_of(declared)]
     if not is_kind(value):
         raise InvalidOptions(
             "%(name)s must be %(kind)s; got %(value)s", name=name, kind=gettext(kind), value=repr(value)

@@ -2,7 +2,8 @@
 
 import math
 from collections.abc import Collection, Mapping
-from typing import Any
+from types import UnionType
+from typing import Any, TypeGuard
 
 from streaming.decoders.units import FACTORS, scaled
 from streaming.errors import InvalidOptions
@@ -14,7 +15,7 @@ def check_properties(properties: Mapping[str, Any]) -> None:
         _check_target(f"properties[{source!r}]", target)
 
 
-def _check_target(place, target):
+def _check_target(place: str, target: Any) -> None:
     if isinstance(target, str) and target:
         return
     if not isinstance(target, Mapping) or not set(target) <= {"name", "unit"} or not target.get("name"):
@@ -33,7 +34,7 @@ def _check_target(place, target):
         )
 
 
-def check_null_values(null_values: Mapping[str, Any], kinds: type, words: str) -> None:
+def check_null_values(null_values: Mapping[str, Any], kinds: type | UnionType, words: str) -> None:
     """Raise InvalidOptions unless every value is a list of instances of `kinds`, which the message calls `words`."""
     for source, values in null_values.items():
         if not isinstance(values, list | tuple) or not all(isinstance(value, kinds) for value in values):
@@ -56,14 +57,14 @@ def targets(properties: Mapping[str, Any]) -> dict[str, tuple[str, float | None]
     return {source: _target(target) for source, target in properties.items()}
 
 
-def _target(target):
+def _target(target: str | Mapping[str, str]) -> tuple[str, float | None]:
     if isinstance(target, str):
         return target, None
     unit = target.get("unit")
     return target["name"], None if unit is None else FACTORS[unit]
 
 
-def is_number(value: Any) -> bool:
+def is_number(value: Any) -> TypeGuard[float]:
     """Return whether a value of a JSON document is a number.
 
     Examples

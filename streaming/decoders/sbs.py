@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from streaming.decoders.base import OUT_OF_RANGE, on_earth
+from streaming.decoders.base import OUT_OF_RANGE, Points, Position, on_earth
 from streaming.decoders.bounded import Bounded
 from streaming.decoders.lines import LineDecoder
 from streaming.decoders.options import Options, option
@@ -24,8 +24,8 @@ OTHER_MESSAGES = (b"SEL", b"ID", b"AIR", b"STA", b"CLK")
 HEX_DIGITS = frozenset(b"0123456789abcdef")
 
 
-def _number(factor: float) -> Callable[[bytes], float]:
-    def read(field):
+def _number(factor: float) -> Callable[[bytes], float | None]:
+    def read(field: bytes) -> float | None:
         number = float(field)
         if not math.isfinite(number):
             raise ValueError(gettext("a number must be finite"))
@@ -34,11 +34,11 @@ def _number(factor: float) -> Callable[[bytes], float]:
     return read
 
 
-def _text(field):
+def _text(field: bytes) -> str | None:
     return field.decode("ascii").strip() or None
 
 
-def _flag(field):
+def _flag(field: bytes) -> bool:
     # BaseStation writes -1 for true, others write 1.
     return {b"-1": True, b"1": True, b"0": False}[field]
 
@@ -80,7 +80,7 @@ class SbsDecoder(LineDecoder):
         super().__init__(options, stream, space)
         self._aircraft = Bounded(options.max_objects)
 
-    def _line(self, line, received_us, points):
+    def _line(self, line: bytes, received_us: int, points: Points) -> None:
         fields = line.strip().split(b",")
         if fields[0] in OTHER_MESSAGES or fields == [b""]:
             return
@@ -105,11 +105,13 @@ class SbsDecoder(LineDecoder):
         if element := self._merged(fields[HEX_IDENT].decode().lower(), position, news):
             self._give((*element, line), received_us, points)
 
-    def _time_us(self, fields):
+    def _time_us(self, fields: list[bytes]) -> int | None:
         text = fields[DATE].replace(b"/", b"-") + b"T" + fields[TIME]
         return iso_us(text.decode("ascii", "replace"), self._options.utc_offset_s)
 
-    def _merged(self, key, position, news):
+    def _merged(
+        self, key: str, position: tuple[float, float] | None, news: dict[str, Any]
+    ) -> tuple[str, Position, dict[str, Any]] | None:
         """Merge a line into what is known of an aircraft; return its key, position and all properties.
 
         Return None if the position is not known yet, or if the line has no position and changes no property.
@@ -124,7 +126,7 @@ class SbsDecoder(LineDecoder):
         return None
 
 
-def _fault(fields):
+def _fault(fields: list[bytes]) -> str | None:
     """Return the reason why the fields are not those of a transmission, or None."""
     if fields[0] != b"MSG" or len(fields) != FIELDS:
         return gettext("not a message")
@@ -134,7 +136,7 @@ def _fault(fields):
     return None if len(ident) == 6 and HEX_DIGITS.issuperset(ident) else gettext("hex ident")
 
 
-def _position(fields):
+def _position(fields: list[bytes]) -> tuple[float, float] | None:
     """Return (longitude, latitude), or None if the line lacks one of them."""
     if not fields[LATITUDE] or not fields[LONGITUDE]:
         return None

@@ -1,5 +1,8 @@
 """Check decoded elements by the rules on which everything behind the decoders relies."""
 
+from collections.abc import Iterable, Iterator
+from typing import Any
+
 import numpy as np
 import orjson
 import pyarrow as pa
@@ -63,13 +66,13 @@ def sound(decoded: Decoded, space: Space) -> Decoded:
     return Decoded(elements if good.all() else elements.filter(pa.array(good)), malformed)
 
 
-def _plain(fault):
+def _plain(fault: Malformed) -> Malformed:
     """Return a fault with a short reason, in valid UTF-8 without NUL, so that it can be written anywhere."""
     reason = str(fault.reason)[:MAX_REASON_CHARACTERS].encode(errors="replace").decode().replace("\0", " ")
     return Malformed(reason, bytes(fault.sample[:MAX_SAMPLE_BYTES]))
 
 
-def _is_well_formed(elements, space):
+def _is_well_formed(elements: Any, space: Space) -> bool:
     """Return whether a table has the columns of elements, UTF-8 texts, and no null in columns that forbid it."""
     if not isinstance(elements, pa.Table) or elements.schema != element_schema(space):
         return False
@@ -80,7 +83,7 @@ def _is_well_formed(elements, space):
     return all(elements[field.name].null_count == 0 for field in elements.schema if not field.nullable)
 
 
-def _faults(elements, space):
+def _faults(elements: pa.Table, space: Space) -> Iterator[tuple[str, np.ndarray]]:
     """Yield each reason, and the rows to which it applies as booleans of shape (N,)."""
     yield NO_KEY, _outside(pc.binary_length(elements["key"]), 1, MAX_KEY_BYTES + 1)
     yield NUL, _contains(elements["key"], b"\0")
@@ -93,28 +96,28 @@ def _faults(elements, space):
     yield from _property_faults(elements["properties"])
 
 
-def _outside(values, lo, hi):
+def _outside(values: pa.ChunkedArray, lo: int, hi: int) -> np.ndarray:
     """Return which numbers are below `lo`, or not below `hi`."""
     values = values.to_numpy()
     return (values < lo) | (values >= hi)
 
 
-def _contains(column, needle):
+def _contains(column: pa.ChunkedArray, needle: bytes) -> np.ndarray:
     """Return which texts contain `needle`; most often, one search through all bytes shows that none does."""
     if not any(needle in data for data in _data(column)):
         return np.zeros(len(column), dtype=bool)
     return pc.fill_null(pc.match_substring(column, needle.decode()), False).to_numpy()
 
 
-def _data(column):
+def _data(column: pa.ChunkedArray) -> list[bytes]:
     """Return each chunk's text bytes, which may also hold texts before and after those of the column."""
     return [memoryview(chunk.buffers()[2] or b"").tobytes() for chunk in column.chunks if len(chunk)]
 
 
-def _beyond(bounds, space):
+def _beyond(bounds: np.ndarray, space: Space) -> np.ndarray:
     """Return which boxes, shape (N, 2n), do not lie within the space; see `elements.element_schema`."""
     lo, hi = bounds[:, : space.n], bounds[:, space.n :]
-    bad = ~(lo <= hi).all(axis=1)
+    bad = ~np.all(lo <= hi, axis=1)
     for axis, dimension in enumerate(space.dimensions):
         low, high = lo[:, axis], hi[:, axis]
         bad |= (low == np.inf) | (high == -np.inf)
@@ -127,7 +130,7 @@ def _beyond(bounds, space):
     return bad
 
 
-def _unsound_geometry(column):
+def _unsound_geometry(column: pa.ChunkedArray) -> np.ndarray:
     """Return which geometries are too long, not WKB, empty, or have a coordinate that is not finite; null is sound."""
     given = pc.is_valid(column).to_numpy()
     bad = np.zeros(len(given), dtype=bool)
@@ -140,7 +143,7 @@ def _unsound_geometry(column):
     return bad
 
 
-def _property_faults(column):
+def _property_faults(column: pa.ChunkedArray) -> Iterator[tuple[str, np.ndarray]]:
     """Yield each fault of properties with its rows; only texts that may break a bound are read one by one."""
     texts = column.to_numpy()
     bad = np.zeros(len(texts), dtype=bool)
@@ -154,7 +157,7 @@ def _property_faults(column):
         yield reason, bad & (reasons == reason)
 
 
-def _are_objects(texts):
+def _are_objects(texts: np.ndarray) -> bool:
     """Return whether all texts are JSON objects, without a Python step per text: nearly always they are."""
     try:
         return set(map(type, map(orjson.loads, texts))) <= {dict}
@@ -162,7 +165,7 @@ def _are_objects(texts):
         return False
 
 
-def _is_object(text):
+def _is_object(text: str | None) -> bool:
     if text is None:
         return True
     try:
@@ -171,7 +174,7 @@ def _is_object(text):
         return False
 
 
-def _suspicious(column):
+def _suspicious(column: pa.ChunkedArray) -> np.ndarray:
     """Return which texts are long, may hold a NUL, or may be nested too deep."""
     lengths = pc.fill_null(pc.binary_length(column), 0).to_numpy()
     suspicious = (lengths > _SHORT_BYTES) | _contains(column, _ESCAPED_NUL)
@@ -181,7 +184,7 @@ def _suspicious(column):
     return suspicious
 
 
-def _text_fault(text):
+def _text_fault(text: str) -> str | None:
     """Return why the properties of a JSON object are unsound, or None."""
     if len(text.encode()) > MAX_PROPERTIES_BYTES:
         return TOO_LARGE
@@ -202,14 +205,14 @@ def _text_fault(text):
     return None
 
 
-def _inside(value):
+def _inside(value: Any) -> Iterable[Any]:
     """Return the values directly inside a value of a JSON document."""
     if isinstance(value, dict):
         return value.values()
     return value if isinstance(value, list) else ()
 
 
-def _samples(elements, rows):
+def _samples(elements: pa.Table, rows: np.ndarray) -> list[bytes]:
     """Return the beginning of the key and properties of each row, as a sample."""
     if not len(rows):
         return []

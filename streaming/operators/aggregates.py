@@ -72,7 +72,7 @@ def measured(
     return pl.concat(frames)
 
 
-def _values(rows, elements, aggregate, space):
+def _values(rows: np.ndarray, elements: Elements, aggregate: Aggregate, space: Space) -> pl.Series | pl.Expr:
     if aggregate.property:
         return _texts(rows, elements, aggregate.property).cast(pl.Float64, strict=False).fill_nan(None)
     if aggregate.dimension:
@@ -80,7 +80,7 @@ def _values(rows, elements, aggregate, space):
     return pl.lit(None, dtype=pl.Float64)
 
 
-def _along(bounds, name, space):
+def _along(bounds: np.ndarray, name: str, space: Space) -> np.ndarray:
     """Return the middles of boxes (K, 2n) in a dimension; NaN if a box has no bound there."""
     axis = [dimension.name for dimension in space.dimensions].index(name)
     with np.errstate(invalid="ignore"):
@@ -88,13 +88,13 @@ def _along(bounds, name, space):
     return np.where(np.isfinite(middle), middle, np.nan)
 
 
-def _groups(rows, elements, aggregate):
+def _groups(rows: np.ndarray, elements: Elements, aggregate: Aggregate) -> pl.Series | pl.Expr:
     if not aggregate.group_by:
         return pl.lit("")
     return _texts(rows, elements, aggregate.group_by).fill_null(NO_GROUP)
 
 
-def _texts(rows, elements, name):
+def _texts(rows: np.ndarray, elements: Elements, name: str) -> pl.Series:
     """Return a property of the elements at rows as text."""
     column = elements.cold(rows)["properties"]
     frame = pl.DataFrame({"properties": pl.from_arrow(column)}, schema={"properties": pl.String})

@@ -7,7 +7,7 @@ at 60 degrees of latitude, 1.4 km for 200 km. Where the object will be is more u
 """
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 
 import numpy as np
 import pyproj
@@ -49,12 +49,12 @@ class Approaches:
             np.array([plan.within_s for plan in plans], dtype=np.float64),
         )
 
-    def _use(self, column, targets, areas, within_s):
+    def _use(self, column: Numbered, targets: Numbered, areas: Areas, within_s: np.ndarray) -> None:
         self.range, self._targets, self._areas, self._within_s = column, targets, areas, within_s
         self._kept = np.ones(len(within_s), dtype=bool)
 
     @classmethod
-    def _of(cls, column, targets, areas, within_s):
+    def _of(cls, column: Numbered, targets: Numbered, areas: Areas, within_s: np.ndarray) -> "Approaches":
         made = cls.__new__(cls)
         made._use(column, targets, areas, within_s)
         return made
@@ -146,7 +146,7 @@ def ways_ahead(bounds: np.ndarray, n: int, course_deg: np.ndarray, length_m: np.
     return shapely.linestrings(ends)
 
 
-def _asked(plan):
+def _asked(plan: ApproachPlan) -> Hashable:
     """Return what stands for the range of a plan."""
     return plan.stream, plan.area, plan.where, plan.filters, plan.emit
 

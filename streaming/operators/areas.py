@@ -3,13 +3,14 @@
 All pairs of elements and areas of one form are compared by one call, however many areas there are.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import cached_property, partial
 
 import numpy as np
 import shapely
 
 from streaming.kinds.area_documents import polygons_geometry
-from streaming.kinds.areas import AreaFilter, CircleArea, CorridorArea, PolygonArea
+from streaming.kinds.areas import AreaFilter, AreaShape, CircleArea, CorridorArea, PolygonArea
 from streaming.operators.boxes import in_plane, turns
 from streaming.operators.elements import Elements
 from streaming.operators.geodesics import within_m
@@ -68,7 +69,7 @@ class Areas:
         if not elements.has_geometries:
             return self.met_by_boxes(elements.bounds, row, area)
         rows, place = np.unique(row, return_inverse=True)
-        return self._met(_Things(shapes=shapes_of(elements.batch(rows))), place, area)
+        return self._met(_Things.of_shapes(shapes_of(elements.batch(rows))), place, area)
 
     def met_by_boxes(self, bounds: np.ndarray, row: np.ndarray, area: np.ndarray) -> np.ndarray:
         """Tell which pairs of a box (N, 2n) and an area meet, bool of shape (P,); see `met`."""
@@ -77,9 +78,9 @@ class Areas:
 
     def met_by_shapes(self, shapes: np.ndarray, area: np.ndarray) -> np.ndarray:
         """Tell which pairs of a geometry and an area meet, bool of shape (P,), given both (P,)."""
-        return self._met(_Things(shapes=shapes), np.arange(len(shapes)), area)
+        return self._met(_Things.of_shapes(shapes), np.arange(len(shapes)), area)
 
-    def _met(self, things, thing, area):
+    def _met(self, things: "_Things", thing: np.ndarray, area: np.ndarray) -> np.ndarray:
         met = np.zeros(len(thing), dtype=bool)
         form, pointed = self.form[area], things.pointed[thing]
         for mine, compare in (
@@ -93,7 +94,7 @@ class Areas:
                 met[pair] = compare(things, thing[pair], area[pair])
         return met
 
-    def _points_in_polygons(self, things, thing, area):
+    def _points_in_polygons(self, things: "_Things", thing: np.ndarray, area: np.ndarray) -> np.ndarray:
         places = things.places[thing]
         met = np.zeros(len(thing), dtype=bool)
         for turn in turns(self.space):
@@ -102,7 +103,7 @@ class Areas:
             met[left] = shapely.intersects_xy(self.geometry[area[left]], x[left], y[left])
         return met
 
-    def _shapes_in_polygons(self, things, thing, area):
+    def _shapes_in_polygons(self, things: "_Things", thing: np.ndarray, area: np.ndarray) -> np.ndarray:
         shapes = things.shapes[thing]
         met, (low, high) = np.zeros(len(thing), dtype=bool), shapely.bounds(shapes).T[[0, 2]]
         for turn in turns(self.space):
@@ -111,10 +112,10 @@ class Areas:
             met[left] = shapely.intersects(self.geometry[area[left]], turned(shapes[left], turn))
         return met
 
-    def _points_in_circles(self, things, thing, area):
+    def _points_in_circles(self, things: "_Things", thing: np.ndarray, area: np.ndarray) -> np.ndarray:
         return within_m(*things.places[thing].T, *self._center[area].T, limit_m=self.reach_m[area])
 
-    def _near(self, things, thing, area):
+    def _near(self, things: "_Things", thing: np.ndarray, area: np.ndarray) -> np.ndarray:
         """Tell which elements are within reach of a line or a centre."""
         shapes, geometries, reach_m = things.shapes[thing], self.geometry[area], self.reach_m[area]
         met = np.zeros(len(thing), dtype=bool)
@@ -126,34 +127,34 @@ class Areas:
 class _Things:
     """The distinct elements of some pairs: their shapes, which of them are points, and the places of these."""
 
-    def __init__(self, shapes=None, plane=None, bounds=None):
-        self._shapes, self._bounds = shapes, bounds
-        if plane is None:
-            self.pointed = (shapely.get_type_id(shapes) == shapely.GeometryType.POINT) & ~shapely.is_empty(shapes)
-            self.places = np.full((len(shapes), 2), np.nan)
-            self.places[self.pointed] = shapely.get_coordinates(shapes[self.pointed])
-        else:
-            self.places, self.pointed = plane[:, :2], (plane[:, :2] == plane[:, 2:]).all(1)
+    def __init__(self, places: np.ndarray, pointed: np.ndarray, make: Callable[[], np.ndarray]) -> None:
+        self.places, self.pointed, self._make = places, pointed, make
 
     @classmethod
-    def of_boxes(cls, bounds, space):
-        return cls(plane=in_plane(bounds, space), bounds=bounds)
+    def of_shapes(cls, shapes: np.ndarray) -> "_Things":
+        pointed = (shapely.get_type_id(shapes) == shapely.GeometryType.POINT) & ~shapely.is_empty(shapes)
+        places = np.full((len(shapes), 2), np.nan)
+        places[pointed] = shapely.get_coordinates(shapes[pointed])
+        return cls(places, pointed, lambda: shapes)
 
-    @property
-    def shapes(self):
+    @classmethod
+    def of_boxes(cls, bounds: np.ndarray, space: Space) -> "_Things":
+        plane = in_plane(bounds, space)
+        return cls(plane[:, :2], (plane[:, :2] == plane[:, 2:]).all(1), partial(box_shapes, bounds))
+
+    @cached_property
+    def shapes(self) -> np.ndarray:
         """The shapes of all elements; those of boxes are made on first use."""
-        if self._shapes is None:
-            self._shapes = box_shapes(self._bounds)
-        return self._shapes
+        return self._make()
 
 
-def _geometry(shape):
+def _geometry(shape: AreaShape) -> shapely.Geometry:
     if isinstance(shape, PolygonArea):
         return polygons_geometry(shape)
     return shapely.Point(shape.center) if isinstance(shape, CircleArea) else shapely.LineString(shape.line)
 
 
-def _reach_m(shape):
+def _reach_m(shape: AreaShape) -> float:
     if isinstance(shape, PolygonArea):
         return 0.0
     return shape.radius_m if isinstance(shape, CircleArea) else shape.width_m / 2

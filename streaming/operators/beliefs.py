@@ -86,7 +86,9 @@ def believed(
     return outcome, now
 
 
-def _clean(was, first, count, time_us, place, fastest_m_s):
+def _clean(
+    was: Beliefs, first: np.ndarray, count: np.ndarray, time_us: np.ndarray, place: np.ndarray, fastest_m_s: float
+) -> np.ndarray:
     """Tell which objects are never too fast from one report to the next, bool of shape (K,)."""
     if not len(time_us) or np.isinf(fastest_m_s):
         return np.ones(len(count), dtype=bool)
@@ -98,13 +100,15 @@ def _clean(was, first, count, time_us, place, fastest_m_s):
     return np.bincount(of[~soon], minlength=len(count)) == 0
 
 
-def _reached(before_us, before, time_us, place, fastest_m_s):
+def _reached(
+    before_us: np.ndarray, before: np.ndarray, time_us: np.ndarray, place: np.ndarray, fastest_m_s: float
+) -> np.ndarray:
     """Tell which places can be reached in time."""
     limit_m = fastest_m_s * ((time_us - before_us) / MICROSECONDS)
     return geodesic_m(*before.T, *place.T, limit_m=limit_m) <= limit_m
 
 
-def _judged(now, one, time_us, place, fastest_m_s):
+def _judged(now: Beliefs, one: np.ndarray, time_us: np.ndarray, place: np.ndarray, fastest_m_s: float) -> np.ndarray:
     """Judge the next report of some objects, and put down in `now` what is believed of them then."""
     known = now.time_us[one] >= 0
     soon = known & _reached(now.time_us[one], now.place[one], time_us, place, fastest_m_s)

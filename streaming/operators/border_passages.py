@@ -71,7 +71,7 @@ class Borders:
         self._geometry, self._is_polygon = known.geometry, known.form == POLYGON
         # How far the border is from the edges; 0 for polygons, which have their edges for border.
         self._away_m = known.reach_m
-        self._edges = Edges.of(known.geometry) if len(areas) else None
+        self._edges = Edges.of(known.geometry)
         bounds = shapely.bounds(known.geometry).reshape(-1, 4)
         self._low, self._high = bounds[:, 0], bounds[:, 2]
 
@@ -136,20 +136,22 @@ class Borders:
         order = chosen[np.lexsort((share[chosen], pair[chosen]))]
         return Passages(pair[order], share[order], is_within[order])
 
-    def _turned(self, start, end, area):
+    def _turned(self, start: np.ndarray, end: np.ndarray, area: np.ndarray) -> np.ndarray:
         """Return places moved by turns of longitude, so that the ways to others are beside their areas."""
         west, east = np.minimum(start[:, 0], end[:, 0]), np.maximum(start[:, 0], end[:, 0])
         # The middle of the way is less than half a turn from the middle of the area.
         apart = (self._low[area] + self._high[area]) / 2 - (west + east) / 2
         return start + np.stack([FULL_TURN_DEG * np.round(apart / FULL_TURN_DEG), np.zeros(len(start))], axis=1)
 
-    def _contain(self, places, area):
+    def _contain(self, places: np.ndarray, area: np.ndarray) -> np.ndarray:
         inside = np.zeros(len(area), dtype=bool)
         polygon = np.flatnonzero(self._is_polygon[area])
         inside[polygon] = shapely.intersects_xy(self._geometry[area[polygon]], *places[polygon].T)
         return inside
 
-    def _near(self, start, end, area, reach_m):
+    def _near(
+        self, start: np.ndarray, end: np.ndarray, area: np.ndarray, reach_m: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Return the pairs of ways and edges of their areas that may be within reach, by boxes in degrees."""
         first, count = self._edges.first[area], self._edges.count[area]
         pair, edge = expand(first, count)
@@ -165,7 +167,7 @@ class Borders:
         met = beside[:, 1] & (beside[:, 0] | round_ones)
         return pair[met], edge[met]
 
-    def _single_edges(self, edge):
+    def _single_edges(self, edge: np.ndarray) -> Edges:
         return _single(self._edges.start[edge], self._edges.way[edge])
 
 
@@ -176,7 +178,7 @@ class _Facing(NamedTuple):
     ahead: np.ndarray
     edges: Edges
 
-    def take(self, rows):
+    def take(self, rows: np.ndarray) -> "_Facing":
         return _Facing(self.start[rows], self.ahead[rows], _of_rows(self.edges, rows))
 
     def nearer_than(self, limit_m: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -185,7 +187,7 @@ class _Facing(NamedTuple):
         if not len(limit_m):
             return low, high
 
-        def beyond(rows, share):
+        def beyond(rows: np.ndarray, share: np.ndarray) -> np.ndarray:
             places = self.start[rows] + share[:, None] * self.ahead[rows]
             return least_m(_single(places, np.zeros_like(places)), _of_rows(self.edges, rows)) - limit_m[rows]
 
@@ -202,7 +204,9 @@ class _Facing(NamedTuple):
         return low, high
 
 
-def _of(beyond, rows, some, share):
+def _of(
+    beyond: Callable[[np.ndarray, np.ndarray], np.ndarray], rows: np.ndarray, some: np.ndarray, share: np.ndarray
+) -> np.ndarray:
     return beyond(rows[some], share)
 
 
@@ -246,7 +250,7 @@ def _roots(
     return found
 
 
-def _joined(pair, low, high):
+def _joined(pair: np.ndarray, low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return intervals that overlap as one, by pair and in their order: pair, low and high; NaN is no interval."""
     there = np.flatnonzero(~np.isnan(low))
     order = there[np.lexsort((low[there], pair[there]))]
@@ -262,7 +266,7 @@ def _joined(pair, low, high):
     return pair[first], low[first], high[np.r_[first[1:], len(pair)] - 1]
 
 
-def _gaps(zones, pairs):
+def _gaps(zones: tuple[np.ndarray, np.ndarray, np.ndarray], pairs: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the intervals between, before and behind those of pairs, which do not overlap: pair, low and high."""
     pair, low, high = zones
     first, last = first_of_runs(pair), last_of_runs(pair)
@@ -276,12 +280,12 @@ def _gaps(zones, pairs):
     return of[there], begin[there], stop[there]
 
 
-def _single(start, way):
+def _single(start: np.ndarray, way: np.ndarray) -> Edges:
     """Return edges, each a geometry of its own."""
     return Edges.cut(start, way, np.arange(len(start)), len(start))
 
 
-def _of_rows(edges, rows):
+def _of_rows(edges: Edges, rows: np.ndarray) -> Edges:
     one = np.ones(len(rows), dtype=np.int64)
     return Edges(
         edges.start[rows], edges.way[rows], edges.begin[:, rows], edges.chord[:, rows], np.arange(len(rows)), one

@@ -67,13 +67,13 @@ def bounded_axes(boxes: np.ndarray, space: Space) -> list[int]:
     return [axis for axis in range(space.n) if not _unbounded(boxes, axis, space)]
 
 
-def _unbounded(boxes, axis, space):
+def _unbounded(boxes: np.ndarray, axis: int, space: Space) -> bool:
     """Tell whether all boxes are unbounded in a dimension, on both sides."""
     low, high = boxes[:, axis], boxes[:, space.n + axis]
     # Most arrays are either unbounded in all rows or in none, so the first row tells.
     if len(low) and not (np.isneginf(low[0]) and np.isposinf(high[0])):
         return False
-    return np.isneginf(low).all() and np.isposinf(high).all()
+    return bool(np.isneginf(low).all() and np.isposinf(high).all())
 
 
 def enlarged(boxes: np.ndarray, by: str, amount: float, space: Space) -> np.ndarray:
@@ -116,7 +116,7 @@ def transformed(boxes: np.ndarray, transform: Sequence[Enlargement], space: Spac
     return boxes
 
 
-def _margin_of_metres(low, high, metres):
+def _margin_of_metres(low: np.ndarray, high: np.ndarray, metres: float) -> np.ndarray:
     """Return how far each side moves, in its own unit; longitudes as measured at the edge nearest to a pole."""
     margin = np.zeros(low.shape)
     margin[:, 1] = metres / METRES_PER_DEGREE

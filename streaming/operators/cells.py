@@ -84,7 +84,7 @@ class PointGrid:
         inside = (x_lo <= x) & (x <= x_hi) & (y_lo <= y) & (y <= y_hi)
         return box[inside], row[inside], wide
 
-    def _cells(self, boxes):
+    def _cells(self, boxes: np.ndarray) -> tuple[list[np.ndarray], list[np.ndarray]]:
         """Return the first cell of boxes in both axes, and the number of cells there, float64 of shape (K,) each."""
         first, count = [], []
         for axis in (0, 1):
@@ -94,10 +94,10 @@ class PointGrid:
             count.append(np.maximum(np.minimum(high, self._last[axis]) - first[-1] + 1.0, 0.0))
         return first, count
 
-    def _numbered(self, x, y):
+    def _numbered(self, x: np.ndarray, y: np.ndarray) -> np.ndarray:
         return x * (int(self._last[1]) + 1) + y
 
-    def _bit(self, cell):
+    def _bit(self, cell: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return where the bit of a cell is: the byte, and the bit in it."""
         place = (cell.view(np.uint64) * _ODD) >> self._shift
         return place >> np.uint64(3), np.left_shift(np.uint8(1), (place & np.uint64(7)).astype(np.uint8))

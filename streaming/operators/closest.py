@@ -11,6 +11,7 @@ IMO resolution A.823(19), 1995: distance at the closest point of approach (CPA),
 C. F. F. Karney, "Algorithms for geodesics", Journal of Geodesy 87, 2013.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 
 import numpy as np
@@ -222,12 +223,14 @@ def due_us(found: Closest, elements: Elements, row: np.ndarray, partner: np.ndar
     return heard_us + found.after_s * MICROSECONDS
 
 
-def _times(elements, row, partner):
+def _times(elements: Elements, row: np.ndarray, partner: np.ndarray) -> np.ndarray:
     assert elements.time_us is not None, "predictions need the times of elements"
     return np.stack([elements.time_us[row], elements.time_us[partner]])
 
 
-def _linear(one, other, ages_s=(0.0, 0.0)):
+def _linear(
+    one: Motions, other: Motions, ages_s: Sequence[float | np.ndarray] = (0.0, 0.0)
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Return when straight lines in space are closest, how far they are then and now, and the relative speed.
 
     `ages_s` tells for how long each of the two has been going already. The time and the distance then are NaN if the

@@ -6,6 +6,7 @@ J. Patel, D. DeWitt, "Partition Based Spatial-Merge Join", SIGMOD 1996: a filter
 """
 
 from dataclasses import replace
+from typing import Generic, Protocol, TypeVar, cast
 
 import numpy as np
 import shapely
@@ -39,7 +40,23 @@ OF_POINTS = {
 }
 
 
-class Comparison:
+class Shaped(Protocol):
+    """What else is asked of partners where their boxes do not decide; see the methods of `features.Features`."""
+
+    def points(self, rows: np.ndarray) -> np.ndarray | None:
+        """Return the places (K, 2) of the partners at rows if it is known that all are points, otherwise None."""
+
+    def shapes(self, rows: np.ndarray) -> np.ndarray:
+        """Return the prepared geometries of the partners at rows (K,)."""
+
+    def spans(self, rows: np.ndarray) -> np.ndarray:
+        """Return the least and the greatest first coordinate of the geometries at rows (K,), float64 of (K, 2)."""
+
+
+F = TypeVar("F", bound=IndexedBoxes | Gathered, covariant=True)
+
+
+class Comparison(Generic[F]):
     """One way of comparing elements with the features of a layer.
 
     Parameters
@@ -48,10 +65,10 @@ class Comparison:
         Only its transformations, predicate and distance are used.
     space : Space
     features : Features or Gathered
-        The partners; for `near`, `IndexedBoxes` are enough.
+        The partners; for `near`, `IndexedBoxes` are enough. All other methods need what is `Shaped`.
     """
 
-    def __init__(self, plan: JoinPlan, space: Space, features: IndexedBoxes | Gathered) -> None:
+    def __init__(self, plan: JoinPlan, space: Space, features: F) -> None:
         self.plan, self.space, self.features = plan, space, features
         self.predicate, self.limit = plan.partners.predicate, plan.partners.distance
 
@@ -101,7 +118,9 @@ class Comparison:
         boxes = transformed(elements.bounds[rows], self.plan.transform, self.space)
         return self._judged(elements, rows, boxes, at, feature)
 
-    def _judged(self, elements, rows, boxes, at, feature):
+    def _judged(
+        self, elements: Elements, rows: np.ndarray, boxes: np.ndarray, at: np.ndarray, feature: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return the pairs for which the predicate holds, and their distances, given the transformed boxes."""
         shapes = _Shapes(self, elements, rows, boxes)
         if self.predicate == "dwithin":
@@ -111,7 +130,7 @@ class Comparison:
             at, feature = at[holds], feature[holds]
         return at, feature, np.full(len(at), np.nan)
 
-    def _disjoint(self, elements, rows):
+    def _disjoint(self, elements: Elements, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         meeting = Comparison(_with_predicate(self.plan, "intersects"), self.space, self.features)
         at, feature = meeting.pairs(elements, rows)
         together = np.zeros((len(rows), len(self.features)), dtype=bool)
@@ -119,7 +138,7 @@ class Comparison:
         at, feature = np.nonzero(~together)
         return at, feature
 
-    def _shapes(self, elements, rows, boxes):
+    def _shapes(self, elements: Elements, rows: np.ndarray, boxes: np.ndarray) -> np.ndarray:
         """Return the geometries to compare: transformed boxes, or the elements' own if the plan transforms nothing."""
         if not self.plan.transform:
             return shapes_of(elements.batch(rows)) if elements.has_geometries else box_shapes(elements.bounds[rows])
@@ -130,38 +149,41 @@ class Comparison:
             bounds[:, high] = np.where(np.isfinite(boxes[:, high]), boxes[:, high], dimension.hi)
         return box_shapes(bounds)
 
-    def _near(self, boxes):
+    def _near(self, boxes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the pairs (box, feature) that may be partners, given the transformed boxes."""
         return self.features.meeting(self._reach(boxes))
 
-    def _close(self, shapes, at, feature):
+    def _close(
+        self, shapes: "_Shapes", at: np.ndarray, feature: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return the pairs within the distance, and their distances."""
-        points = shapes.points(at), self.features.points(feature)
-        if self.space.geographic and points[0] is not None and points[1] is not None:
-            distance = points_apart_m(*points, self.limit)
+        features = cast(Shaped, self.features)
+        places, others = shapes.points(at), features.points(feature)
+        if self.space.geographic and places is not None and others is not None:
+            distance = points_apart_m(places, others, self.limit)
             holds = distance <= self.limit
             return at[holds], feature[holds], distance[holds]
-        shapes, partners = shapes.of(at), self.features.shapes(feature)
+        mine, partners = shapes.of(at), features.shapes(feature)
         if self.space.geographic:  # both functions handle the antimeridian themselves
-            near = np.flatnonzero(perhaps_closer(shapes, partners, self.limit))
-            distance = distance_m(shapes[near], partners[near], self.limit)
+            near = np.flatnonzero(perhaps_closer(mine, partners, self.limit))
+            distance = distance_m(mine[near], partners[near], self.limit)
             holds = distance <= self.limit
-        else:
-            moved = [turned(shapes, turn) for turn in turns(self.space)]
-            near = np.flatnonzero(np.any([shapely.dwithin(partners, shape, self.limit) for shape in moved], axis=0))
-            distance = np.min([shapely.distance(shape[near], partners[near]) for shape in moved], axis=0)
-            holds = slice(None)
-        return at[near][holds], feature[near][holds], distance[holds]
+            return at[near][holds], feature[near][holds], distance[holds]
+        moved = [turned(mine, turn) for turn in turns(self.space)]
+        near = np.flatnonzero(np.any([shapely.dwithin(partners, shape, self.limit) for shape in moved], axis=0))
+        distance = np.min([shapely.distance(shape[near], partners[near]) for shape in moved], axis=0)
+        return at[near], feature[near], distance
 
-    def _reach(self, boxes):
+    def _reach(self, boxes: np.ndarray) -> np.ndarray:
         """Return the boxes that a partner's box must meet: for ``dwithin``, the given ones enlarged by the distance."""
         return within_reach(boxes, self.limit, self.space) if self.predicate == "dwithin" else boxes
 
-    def _holds(self, shapes, at, feature):
+    def _holds(self, shapes: "_Shapes", at: np.ndarray, feature: np.ndarray) -> np.ndarray:
         """Evaluate the predicate on the real geometries of candidate pairs."""
-        partners = self.features.shapes(feature)
+        features = cast(Shaped, self.features)
+        partners = features.shapes(feature)
         points = shapes.points(at) if self.predicate in OF_POINTS else None
-        spans = self.features.spans(feature)
+        spans = features.spans(feature)
         holds = np.zeros(len(at), dtype=bool)
         for turn in turns(self.space):
             low, high = shapes.plane[at, 0] + turn[0], shapes.plane[at, 2] + turn[0]
@@ -180,13 +202,13 @@ class Comparison:
 class _Shapes:
     """The shapes of elements, each made on first use."""
 
-    def __init__(self, comparison, elements, rows, boxes):
+    def __init__(self, comparison: Comparison, elements: Elements, rows: np.ndarray, boxes: np.ndarray) -> None:
         self._make = lambda at: comparison._shapes(elements, rows[at], boxes[at])
         self._made = np.full(len(rows), None, dtype=object)
         self.plane = in_plane(boxes, comparison.space)
         self._pointed = not comparison.plan.transform and not elements.has_geometries
 
-    def of(self, at):
+    def of(self, at: np.ndarray) -> np.ndarray:
         """Return the shapes at positions."""
         wanted = at[shapely.is_missing(self._made[at])]
         if len(wanted):
@@ -194,10 +216,10 @@ class _Shapes:
             self._made[wanted] = self._make(wanted)
         return self._made[at]
 
-    def points(self, at):
+    def points(self, at: np.ndarray) -> np.ndarray | None:
         """Return the coordinates (K, 2) of the elements at positions if all of them are points, otherwise None."""
         return points_of(self.plane[at]) if self._pointed else None
 
 
-def _with_predicate(plan, predicate):
+def _with_predicate(plan: JoinPlan, predicate: str) -> JoinPlan:
     return replace(plan, partners=replace(plan.partners, predicate=predicate, distance=0.0))

@@ -2,10 +2,10 @@
 
 import functools
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from time import perf_counter
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import polars as pl
@@ -14,7 +14,6 @@ import pyarrow.compute as pc
 
 from streaming.filters import parse_filter
 from streaming.kinds.areas import AreaFilter
-from streaming.kinds.base import Plan
 from streaming.kinds.parts import BoxFilter, Filter, KeyFilter, KeysFilter
 from streaming.operators.areas import Areas
 from streaming.operators.boxes import intersects
@@ -40,6 +39,18 @@ class Condition:
         return parse_filter(self.where) if self.where else None
 
 
+class Filtered(Protocol):
+    """What `Conditions` ask of a plan."""
+
+    @property
+    def where(self) -> str:
+        """See `Plan`."""
+
+    @property
+    def filters(self) -> tuple[Filter, ...]:
+        """See `Plan`."""
+
+
 class Conditions:
     """The conditions of queries; queries with equal conditions share one.
 
@@ -47,28 +58,28 @@ class Conditions:
 
     Parameters
     ----------
-    plans : sequence of Plan, length Q
+    plans : sequence of Plan, or of what has filters as plans have, length Q
     space : Space
     """
 
-    def __init__(self, plans: Sequence[Plan], space: Space) -> None:
+    def __init__(self, plans: Sequence[Filtered], space: Space) -> None:
         areas = [tuple(entry for entry in plan.filters if isinstance(entry, AreaFilter)) for plan in plans]
         column = Numbered.of([(plan.where, plan.filters[len(own) :]) for plan, own in zip(plans, areas, strict=True)])
         column = replace(column, values=tuple(Condition(*asked) for asked in column.values))
         self._use(column, Numbered.of([own[0] if own else None for own in areas]), space)
 
-    def _use(self, column, areas, space):
+    def _use(self, column: Numbered, areas: Numbered, space: Space) -> None:
         self.space, self._column, self._condition, self._areas = space, column, column.number, areas
         self._asks = np.array([bool(one.where or one.filters) for one in column.values], dtype=bool)
 
     @classmethod
-    def _of(cls, column, areas, space):
+    def _of(cls, column: Numbered, areas: Numbered, space: Space) -> "Conditions":
         conditions = cls.__new__(cls)
         conditions._use(column, areas, space)
         return conditions
 
     @functools.cached_property
-    def _shapes(self):
+    def _shapes(self) -> tuple[Areas, np.ndarray]:
         """The areas that have a shape, and of each query the position of its area among these, -1 for none."""
         shaped = np.array([area is not None for area in self._areas.values], dtype=bool)
         place = np.where(shaped, np.cumsum(shaped) - 1, -1)
@@ -92,7 +103,7 @@ class Conditions:
         """Tell which pairs of a box (N, 2n) and a query meet, as `met` does for elements without a geometry."""
         return self._meeting(query, lambda areas, pair, area: areas.met_by_boxes(bounds, row[pair], area))
 
-    def _meeting(self, query, compare):
+    def _meeting(self, query: np.ndarray, compare: Callable[[Areas, np.ndarray, np.ndarray], np.ndarray]) -> np.ndarray:
         met = np.ones(len(query), dtype=bool)
         areas, place = self._shapes
         if len(areas.form):
@@ -127,7 +138,7 @@ class Conditions:
         met[met] = self._passing(row[met], query[met], elements, failures)
         return met
 
-    def _passing(self, row, query, elements, failures):
+    def _passing(self, row: np.ndarray, query: np.ndarray, elements: Elements, failures: Failures) -> np.ndarray:
         """Tell which pairs have an element that passes the filters of the query, areas aside."""
         keep = np.ones(len(row), dtype=bool)
         if not self._asks[self._condition[query]].any():
@@ -149,7 +160,7 @@ class Conditions:
         failures.charge(query, seconds)
         return keep
 
-    def _columns(self, asked, elements):
+    def _columns(self, asked: "list[_Asked]", elements: Elements) -> "_Columns":
         """Return the properties of all elements that a condition over properties must judge."""
         wheres = [(self._column.values[one.condition].expression, one.rows) for one in asked]
         wheres = [(where, rows) for where, rows in wheres if where is not None]
@@ -182,7 +193,7 @@ class _Asked(NamedTuple):
     place: np.ndarray
 
 
-def _asked(condition, asks, row):
+def _asked(condition: np.ndarray, asks: np.ndarray, row: np.ndarray) -> list[_Asked]:
     """Return what each condition that is not empty must judge, given the condition and the row of each pair."""
     pairs = np.flatnonzero(asks[condition])
     # Numpy sorts integers of at most 16 bits by radix sort, which is faster.
@@ -196,13 +207,20 @@ def _asked(condition, asks, row):
     return asked
 
 
-def _once(ordered):
+def _once(ordered: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the distinct values of ordered numbers and the inverse, as `np.unique` does, but without sorting."""
     first = np.r_[True, ordered[1:] != ordered[:-1]]
     return ordered[first], np.cumsum(first) - 1
 
 
-def _passing(columns, elements, rows, where, filters, space):
+def _passing(
+    columns: _Columns,
+    elements: Elements,
+    rows: np.ndarray,
+    where: pl.Expr | None,
+    filters: tuple[Filter, ...],
+    space: Space,
+) -> tuple[np.ndarray, list[tuple[str, np.ndarray]]]:
     """Tell which elements at `rows` pass a filter over properties and further filters.
 
     Also return what failed: for each error, which of the elements the filter was to judge.
@@ -230,5 +248,5 @@ def judged(elements: Elements, rows: np.ndarray, entry: Any, space: Space) -> Ju
     return evaluate_element(entry.udf, elements.batch(rows), entry.argument)
 
 
-def _among(keys, wanted):
+def _among(keys: pa.ChunkedArray, wanted: tuple[str, ...]) -> np.ndarray:
     return pc.is_in(keys, value_set=pa.array(wanted, pa.string())).to_numpy(zero_copy_only=False)

@@ -1,7 +1,7 @@
 """Continuous queries of a space whose areas do not move, ready to be matched."""
 
 import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Sized
 from dataclasses import replace
 from typing import Any
 
@@ -45,15 +45,19 @@ class ContinuousQueries:
             ranges += more
         self._use(np.array(plain, dtype=np.int64), refinements, RangeQueries(ranges, space))
 
-    def _use(self, plain, refinements, ranges):
+    def _use(
+        self, plain: np.ndarray, refinements: Mapping[str, tuple[Refinement, np.ndarray]], ranges: RangeQueries
+    ) -> None:
         """Use range queries: first those at the positions `plain`, then the ranges of the refinements."""
         self._plain, self._ranges = plain, ranges
-        self._refined: Mapping[str, Refined] = side_by_side(refinements, len(plain))
+        self._refined = side_by_side(refinements, len(plain))
 
     @classmethod
-    def _of(cls, *parts):
+    def _of(
+        cls, plain: np.ndarray, refinements: Mapping[str, tuple[Refinement, np.ndarray]], ranges: RangeQueries
+    ) -> "ContinuousQueries":
         queries = cls.__new__(cls)
-        queries._use(*parts)
+        queries._use(plain, refinements, ranges)
         return queries
 
     def __len__(self) -> int:
@@ -97,7 +101,7 @@ class ContinuousQueries:
         ranges = RangeQueries.together([part._ranges for part in parts]).take(np.concatenate(rows))
         return cls._of(np.sort(plain), refinements, ranges)
 
-    def _moved(self, query, number):
+    def _moved(self, query: int, number: int) -> dict[str, Refined]:
         """Return the refined queries within a still larger set, where queries and ranges begin at some positions."""
         return {
             place: Refined(one.refinement, query + one.queries, number + one.first)
@@ -158,7 +162,7 @@ class ContinuousQueries:
         """Tell which elements may satisfy a query, given their streams (N,) and boxes (N, 2n): bool of shape (N,)."""
         return self._ranges.meets(stream, bounds)
 
-    def _asking(self, number):
+    def _asking(self, number: int) -> np.ndarray:
         """Return the queries that use a range, given its number."""
         if number < len(self._plain):
             return self._plain[[number]]
@@ -199,6 +203,6 @@ class ContinuousQueries:
         return reached
 
 
-def _begins(sets):
+def _begins(sets: Sequence[Sized]) -> list[int]:
     """Return the position at which each set begins if they stand one after the other."""
     return np.cumsum([0, *map(len, sets)])[:-1].tolist()

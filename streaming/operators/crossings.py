@@ -45,13 +45,13 @@ class Borders:
         self.were, self.are, self.before, self.now = were, are, before, now
 
     @functools.cached_property
-    def _strips(self):
+    def _strips(self) -> StreamBoxes:
         numbers, plane = _border_strips(self.were, self.are, self.before, self.now)
         ranges = self.are.ranges
         return StreamBoxes(numbers, plane, ranges.streams[self.now][numbers], ranges.space)
 
     @functools.cached_property
-    def _before_of(self):
+    def _before_of(self) -> np.ndarray:
         """The position in `are` of each range in `were`, 0 for the others."""
         positions = np.zeros(len(self.were.ranges), dtype=np.int64)
         positions[self.before] = self.now
@@ -107,7 +107,15 @@ class Borders:
         both = near.elements, near.elements
         return *self._exactly(near.row[rests], near.box[rests], both, near.keys, failures, began), near.keys
 
-    def _exactly(self, row, number, elements, keys, failures, began):
+    def _exactly(
+        self,
+        row: np.ndarray,
+        number: np.ndarray,
+        elements: tuple[Elements, Elements],
+        keys: np.ndarray,
+        failures: Failures,
+        began: float,
+    ) -> tuple[Pairs, Pairs]:
         row, number = np.divmod(distinct(row * len(self.now) + number), max(1, len(self.now)))
         failures.share(self.now[number], perf_counter() - began)
         past = Failures()
@@ -116,7 +124,9 @@ class Borders:
         return pairs, self.are.exactly(row, self.now[number], elements[1], keys, failures)
 
 
-def _border_strips(were, are, before, now):
+def _border_strips(
+    were: PlacedRanges, are: PlacedRanges, before: np.ndarray, now: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """Return the border strips of ranges: their numbers and boxes of the plane (M, 4).
 
     An element can have entered or left a range only if the box around where it was and is meets one of the strips.
@@ -138,7 +148,7 @@ def _border_strips(were, are, before, now):
     return np.concatenate(numbers), np.concatenate(sides)
 
 
-def _inner(placed, chosen, outer):
+def _inner(placed: PlacedRanges, chosen: np.ndarray, outer: np.ndarray) -> np.ndarray:
     """Return a box of the plane that lies within each range, (K, 4); NaN if none is known."""
     ranges, space = placed.ranges, placed.ranges.space
     inner = outer.copy()
@@ -160,6 +170,6 @@ def _inner(placed, chosen, outer):
     return inner
 
 
-def _beyond(n):
+def _beyond(n: int) -> list[int]:
     """Return the columns of boxes for the dimensions after the second."""
     return [column for column in range(2 * n) if column % n > 1]

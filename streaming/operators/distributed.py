@@ -22,7 +22,7 @@ from streaming.operators.boxes import intersects
 from streaming.operators.crossings import Borders
 from streaming.operators.elements import Elements
 from streaming.operators.failures import Failures
-from streaming.operators.focal_ranges import FocalRanges, PlacedRanges
+from streaming.operators.focal_ranges import FocalRanges, PlacedRanges, SomeRanges
 from streaming.operators.places import distances
 from streaming.operators.range_query import RangeQueries
 from streaming.operators.runs import find
@@ -203,7 +203,7 @@ class PlacedQueries:
         positions = find(were.queries.focused, before)[0], find(self.queries.focused, now)[0]
         return QueryBorders(were, self, Borders(were.ranges, self.ranges, *positions))
 
-    def _of_queries(self, pairs):
+    def _of_queries(self, pairs: Pairs) -> Pairs:
         """Return pairs of elements and ranges as pairs of elements and queries."""
         return Pairs(pairs.row, self.queries.focused[pairs.query], pairs.partner, pairs.distance)
 
@@ -216,11 +216,11 @@ class SomeQueries:
     chosen: np.ndarray
 
     @functools.cached_property
-    def _focused(self):
+    def _focused(self) -> SomeRanges:
         return self.placed.ranges.some(_within(self.placed.queries.focused, self.chosen))
 
     @functools.cached_property
-    def _fixed(self):
+    def _fixed(self) -> tuple[np.ndarray, RangeQueries]:
         return self.placed.queries.fixed_ranges(self.chosen)
 
     def match(self, elements: Elements, keys: np.ndarray, failures: Failures) -> Pairs:
@@ -252,7 +252,7 @@ class SomeQueries:
         fixed = replace(fixed, row=fixed.row + len(keys))
         return Pairs.together([pairs, fixed]), np.r_[keys, everything.keys]
 
-    def _in_fixed(self, elements, failures):
+    def _in_fixed(self, elements: Elements, failures: Failures) -> Pairs:
         """Return the pairs of elements and fixed ranges."""
         asked, ranges = self._fixed
         if not len(asked):
@@ -282,25 +282,25 @@ class QueryBorders:
         old, new, keys = self.borders.crossing(look, rested, failed)
         return *self._of_queries(old, new, failed, failures), keys
 
-    def _of_queries(self, old, new, failed, failures):
+    def _of_queries(self, old: Pairs, new: Pairs, failed: Failures, failures: Failures) -> tuple[Pairs, Pairs]:
         failures.add(failed, self.are.queries.focused)
         return self.were._of_queries(old), self.are._of_queries(new)
 
 
-def _is_bordered(plan, space):
+def _is_bordered(plan: Any, space: Space) -> bool:
     ranges = kind_of(plan).evaluation(plan) is Evaluation.MOVING_RANGE
     if not ranges or plan.emit != "membership" or plan.where or plan.filters:
         return False
     upright = isinstance(plan.shape, Rectangle) and np.isfinite(plan.shape.half_widths[2:]).any()
-    return not upright and np.isinf(plan.area).all()
+    return bool(not upright and np.isinf(plan.area).all())
 
 
-def _evaluated_as(evaluation, plans):
+def _evaluated_as(evaluation: Evaluation, plans: Sequence[DistributedPlan]) -> np.ndarray:
     chosen = (query for query, plan in enumerate(plans) if kind_of(plan).evaluation(plan) is evaluation)
     return np.fromiter(chosen, dtype=np.int64)
 
 
-def _within(ordered, values):
+def _within(ordered: np.ndarray, values: np.ndarray) -> np.ndarray:
     """Return the positions of values in an ordered array; values that it lacks are left out."""
     position, present = find(ordered, np.sort(values))
     return position[present]

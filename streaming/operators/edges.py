@@ -10,7 +10,7 @@ C. Ericson, "Real-Time Collision Detection", 2005, section 5.1.9: the nearest po
 """
 
 import functools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -48,11 +48,12 @@ FAR_ROUNDS = 8
 # After this many steps, a golden section of a piece of 4 degrees ends within a decimetre.
 SECTIONS = 32
 GOLDEN = (3 - np.sqrt(5)) / 2
+Bounds = tuple[float, float] | tuple[np.ndarray, np.ndarray]
 TURNS = np.array([[0.0, 0.0], [-FULL_TURN_DEG, 0.0], [FULL_TURN_DEG, 0.0]])
 COLLECTIONS = shapely.GeometryType.MULTIPOINT
 
 
-def apart_m(shapes: np.ndarray, geometries: np.ndarray, limit_m=np.nan) -> np.ndarray:
+def apart_m(shapes: np.ndarray, geometries: np.ndarray, limit_m: float | np.ndarray = np.nan) -> np.ndarray:
     """Return the lengths of the least geodesics between points, lines and outlines, a pair a row.
 
     Parameters
@@ -94,12 +95,12 @@ def nearest_places(shapes: np.ndarray, geometries: np.ndarray) -> tuple[np.ndarr
     return here[:, first].T, there[:, first].T
 
 
-def _edges(geometries):
+def _edges(geometries: np.ndarray) -> np.ndarray:
     """Return about how many edges each geometry has, counting the pieces of edges that are cut."""
     return shapely.get_num_coordinates(geometries) + shapely.length(geometries) * (2 / PIECE_DEG)
 
 
-def _chunks(work) -> Iterator[slice]:
+def _chunks(work: np.ndarray) -> Iterator[slice]:
     """Yield slices of rows whose work adds up to at most `EDGES_AT_ONCE`, each with at least one row."""
     total, start = np.cumsum(work), 0
     while start < len(work):
@@ -219,7 +220,7 @@ class Edges:
         return from_axis * out + lift * axis, first, inward - 2 * meridian_m * sine_lat * along * up * east
 
 
-def _lines(geometries):
+def _lines(geometries: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the points, lines and rings of geometries, and the geometry that each belongs to, ascending."""
     parts, of = geometries, np.arange(len(geometries))
     while (shapely.get_type_id(parts) >= COLLECTIONS).any():
@@ -234,7 +235,7 @@ def _lines(geometries):
     return parts[order], of[order]
 
 
-def _of_pairs(shapes, geometries, limit_m):
+def _of_pairs(shapes: np.ndarray, geometries: np.ndarray, limit_m: np.ndarray) -> np.ndarray:
     one, other = Edges.of(shapes), Edges.of(geometries)
     many = len(shapes) == 1 and len(one.way) * len(other.way) > EDGES_AT_ONCE
     if not many or min(len(one.way), len(other.way)) == 1:
@@ -245,14 +246,14 @@ def _of_pairs(shapes, geometries, limit_m):
     return np.min([_least_m(one, other, (edge[p], facing[p], pair[p]), limit_m) for p in parts], axis=0)
 
 
-def _at_most_m(shapes, geometries):
+def _at_most_m(shapes: np.ndarray, geometries: np.ndarray) -> float:
     """Return an upper bound of the distance of the first pair, in metres: that of its nearest places in degrees."""
     turned = [shapely.transform(shapes[:1], lambda places, turn=turn: places + turn) for turn in TURNS]
     ends = shapely.get_coordinates(shapely.shortest_line(np.concatenate(turned), geometries[:1].repeat(3)))
     return geodesic_m(*ends[::2].T, *ends[1::2].T).min() + EXACT_M
 
 
-def _that_may_meet(one, other, reach_m):
+def _that_may_meet(one: Edges, other: Edges, reach_m: float) -> tuple[np.ndarray, np.ndarray]:
     """Return the pairs of edges that may be within reach of each other, by the spheres around runs of edges."""
     (middle, radius, first, count), (others, other_radius, other_first, other_count) = (_runs(e) for e in (one, other))
     apart = np.sqrt(((middle[:, :, None] - others[:, None]) ** 2).sum(axis=0))
@@ -262,7 +263,7 @@ def _that_may_meet(one, other, reach_m):
     return edge[which], facing
 
 
-def _runs(edges):
+def _runs(edges: Edges) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Return spheres about runs of edges: middles (3, R), radii, and each run's first edge and number of edges (R,)."""
     length = int(np.ceil(np.sqrt(len(edges.way))))
     first = np.arange(0, len(edges.way), length)
@@ -273,7 +274,7 @@ def _runs(edges):
     return (low + high) / 2, radius, first, np.diff(np.r_[first, len(edges.way)])
 
 
-def least_m(one: Edges, other: Edges, limit_m=np.nan) -> np.ndarray:
+def least_m(one: Edges, other: Edges, limit_m: float | np.ndarray = np.nan) -> np.ndarray:
     """Return the lengths of the least geodesics between geometries, a pair a row, given their edges.
 
     Parameters
@@ -291,9 +292,11 @@ def least_m(one: Edges, other: Edges, limit_m=np.nan) -> np.ndarray:
     return _least_m(one, other, _facing(one, other), limit_m) if len(one.count) else np.empty(0)
 
 
-def _least_m(one, other, facing, limit_m):
+def _least_m(
+    one: Edges, other: Edges, compared: tuple[np.ndarray, np.ndarray, np.ndarray], limit_m: float | np.ndarray
+) -> np.ndarray:
     """Return the lengths of the least geodesics of pairs of geometries, given the pairs of edges to compare."""
-    edge, facing, pair, share, across = _nearest(one, other, *facing)
+    edge, facing, pair, share, across = _nearest(one, other, *compared)
     limit_m = np.broadcast_to(limit_m, len(one.count))[pair]
     length = geodesic_m(*one.at(edge, share), *other.at(facing, across), limit_m=limit_m)
     starts = _starts(pair)
@@ -305,25 +308,27 @@ def _least_m(one, other, facing, limit_m):
     return np.minimum.reduceat(length, starts)
 
 
-def _far_m(one, other, edge, facing, share, across):
+def _far_m(
+    one: Edges, other: Edges, edge: np.ndarray, facing: np.ndarray, share: np.ndarray, across: np.ndarray
+) -> np.ndarray:
     """Return the lengths of the least geodesics between edges that are far apart, given about where these end.
 
     Far apart, the places that are nearest in space may not be the nearest over the ground. So this runs a golden
     section search along one edge, then along the other one, and so on.
     """
 
-    def length(share, across):
+    def length(share: np.ndarray, across: np.ndarray) -> np.ndarray:
         return geodesic_m(*one.at(edge, share), *other.at(facing, across))
 
     for _ in range(FAR_ROUNDS if one.way.any() and other.way.any() else 1):
         if one.way.any():
-            share = _golden(lambda shares, there=across: length(shares, there), len(edge))
+            share = _golden(functools.partial(length, across=across), len(edge))
         if other.way.any():
-            across = _golden(lambda shares, here=share: length(here, shares), len(edge))
+            across = _golden(functools.partial(length, share), len(edge))
     return length(share, across)
 
 
-def _golden(length, count):
+def _golden(length: Callable[[np.ndarray], np.ndarray], count: int) -> np.ndarray:
     """Return where each of many functions of a number from 0 to 1 is least, float64 of shape (count,).
 
     `length` evaluates all functions at once: it takes a number for each and returns a value for each.
@@ -339,12 +344,14 @@ def _golden(length, count):
     return found[np.argmin([length(share) for share in found], axis=0), np.arange(count)]
 
 
-def _starts(pair):
+def _starts(pair: np.ndarray) -> np.ndarray:
     """Return the first row of each pair."""
     return np.flatnonzero(np.r_[True, pair[1:] != pair[:-1]])
 
 
-def _nearest(one, other, edge, facing, pair):
+def _nearest(
+    one: Edges, other: Edges, edge: np.ndarray, facing: np.ndarray, pair: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Return the pairs of edges that may be the nearest, the pair of geometries of each, and their nearest places."""
     gap = one.begin[:, edge] - other.begin[:, facing]
     share, across = _feet(one, other, edge, facing, gap)
@@ -377,7 +384,7 @@ def nearest_shares(one: Edges, other: Edges) -> np.ndarray:
     return _nearest(one, other, pair, pair, pair)[3] if len(pair) else np.empty(0)
 
 
-def _facing(one, other):
+def _facing(one: Edges, other: Edges) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return all pairs of edges to compare, and the pair of geometries that each belongs to."""
     if one.pointed:
         pair, facing = expand(other.first, other.count)
@@ -387,7 +394,9 @@ def _facing(one, other):
     return edge[which], facing, pair[which]
 
 
-def _feet(one, other, edge, facing, gap):
+def _feet(
+    one: Edges, other: Edges, edge: np.ndarray, facing: np.ndarray, gap: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """Return where the straight lines between the ends of edges are nearest to each other, as shares of their ways."""
     there = other.chord[:, facing]
     length_2, beside = other.length_2[facing], _dot(there, gap)
@@ -399,7 +408,7 @@ def _feet(one, other, edge, facing, gap):
     return _least(*products, (0.0, 1.0), (0.0, 1.0))
 
 
-def _bent(one, other, edge, facing, length):
+def _bent(one: Edges, other: Edges, edge: np.ndarray, facing: np.ndarray, length: np.ndarray) -> np.ndarray:
     """Return the pairs of edges that are too bent to take the nearest places on straight lines for theirs."""
     moved = np.zeros(len(length))
     for side, at in ((one, edge), (other, facing)):
@@ -410,7 +419,9 @@ def _bent(one, other, edge, facing, length):
     return np.flatnonzero(moved * moved > EXACT_M * (2 * length + moved))
 
 
-def _settled(one, other, edge, facing, share, across):
+def _settled(
+    one: Edges, other: Edges, edge: np.ndarray, facing: np.ndarray, share: np.ndarray, across: np.ndarray
+) -> np.ndarray:
     """Return where edges are nearest to each other, as shares, by Newton's method from shares that are about right."""
     left, found, least = np.arange(len(edge)), np.stack([share, across]), np.full(len(edge), np.inf)
     share, across = found.copy()
@@ -438,7 +449,15 @@ def _settled(one, other, edge, facing, share, across):
     return found
 
 
-def _lowest(a, b, c, d, e, bounds, others):
+def _lowest(
+    a: np.ndarray,
+    b: np.ndarray,
+    c: np.ndarray,
+    d: np.ndarray,
+    e: np.ndarray,
+    bounds: tuple[np.ndarray, np.ndarray],
+    others: tuple[np.ndarray, np.ndarray],
+) -> tuple[np.ndarray, np.ndarray]:
     """Return the same as `_least`, but right for a saddle, too, which is lowest at one of the bounds."""
     with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
         tried = [(s, np.clip(np.nan_to_num((b * s + e) / c), *others)) for s in bounds]
@@ -451,7 +470,9 @@ def _lowest(a, b, c, d, e, bounds, others):
     return np.where(bowl, inner, s), np.where(bowl, inner_there, t)
 
 
-def _least(a, b, c, d, e, bounds, others):
+def _least(
+    a: np.ndarray, b: np.ndarray, c: np.ndarray, d: np.ndarray, e: np.ndarray, bounds: Bounds, others: Bounds
+) -> tuple[np.ndarray, np.ndarray]:
     """Return s and t between bounds for which ``a s s - 2 b s t + c t t + 2 d s - 2 e t`` is least."""
     with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
         s = np.clip(np.nan_to_num((b * e - c * d) / (a * c - b * b)), *bounds)
@@ -459,5 +480,5 @@ def _least(a, b, c, d, e, bounds, others):
         return np.clip(np.nan_to_num((b * t - d) / a), *bounds), t
 
 
-def _dot(one, other):
+def _dot(one: np.ndarray, other: np.ndarray) -> np.ndarray:
     return np.einsum("ij,ij->j", one, other)

@@ -91,18 +91,18 @@ class ElementGrid:
         return np.r_[box[meet], wide_box], np.r_[row[meet], wide]
 
     @functools.cached_property
-    def _is_wide(self):
+    def _is_wide(self) -> np.ndarray:
         mask = np.zeros(len(self), dtype=bool)
         mask[self._wide] = True
         return mask
 
     @functools.cached_property
-    def _wide_index(self):
+    def _wide_index(self) -> QueryIndex:
         numbers, plane = with_turns(self._wide, self._plane[self._wide], self.space)
         return QueryIndex(plane, numbers)
 
 
-def _wide(plane, space):
+def _wide(plane: np.ndarray, space: Space) -> tuple[np.ndarray, np.ndarray]:
     """Return the positions of wide boxes of the plane (N, 4), ascending, and the largest extent of the others, (2,)."""
     extents = plane[:, 2:] - plane[:, :2]
     if not len(plane) or not extents.any():
@@ -117,7 +117,7 @@ def _wide(plane, space):
     return np.flatnonzero(wide), limit
 
 
-def _quantiles(values, count):
+def _quantiles(values: np.ndarray, count: int) -> np.ndarray:
     """Return lines that cut values into at most `count` parts of about equal size."""
     ordered = np.sort(values)
     return (

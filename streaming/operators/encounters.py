@@ -69,7 +69,7 @@ class Encounter(TimeJoin):
         return tuple(Ordering(stream, self.lateness_us, self.idle_us) for stream in streams)
 
     @cached_property
-    def _sides(self):
+    def _sides(self) -> list[RangeQueries]:
         """The range queries that say which elements, and which partners, can take part."""
         plan, whole = self.plan, tuple(self.space.whole().tolist())
         one = RangePlan(plan.stream, plan.area, plan.area, where=plan.where, filters=plan.filters)
@@ -87,7 +87,7 @@ class Encounter(TimeJoin):
         return both[0], both[1]
 
     @cached_property
-    def _close(self):
+    def _close(self) -> JoinPlan:
         away = self.plan.away_from
         return JoinPlan(self.plan.stream, Partners("layer", away.layer, "dwithin", away.distance), self.plan.area)
 

@@ -94,7 +94,7 @@ class Failures:
         return queries, np.bincount(place, weights=seconds, minlength=len(queries))
 
 
-def _counted(queries):
+def _counted(queries: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the distinct queries, ascending, and how often each occurs; the cost follows the fewer of both."""
     if queries.max() > 4 * len(queries):
         return np.unique(queries, return_counts=True)

@@ -12,7 +12,7 @@ import shapely
 
 from streaming.elements import bounds_of, element_schema
 from streaming.filters import parse_filter, passes
-from streaming.kinds.parts import BoxFilter, Filter, KeyFilter, KeysFilter
+from streaming.kinds.parts import BoxFilter, Filter, KeyFilter, KeysFilter, UserFilter
 from streaming.operators.boxes import in_plane, intersects, turns
 from streaming.operators.cells import PointGrid
 from streaming.operators.elements import repeated
@@ -61,7 +61,7 @@ class IndexedBoxes:
         return shapely.STRtree(shapely.linestrings(plane.reshape(-1, 2, 2)))
 
     @functools.cached_property
-    def _are_points(self):
+    def _are_points(self) -> bool:
         plane = self._plane()
         return bool((plane[:, :2] == plane[:, 2:]).all())
 
@@ -77,7 +77,7 @@ class IndexedBoxes:
         keep = intersects(boxes[at], rows, self.bounds[other], rows, self.space)
         return at[keep], other[keep]
 
-    def _candidates(self, plane):
+    def _candidates(self, plane: np.ndarray) -> np.ndarray:
         """Return the pairs of boxes of the plane (K, 4) and these that meet there, each pair once."""
         low, high = self.extent[:2], self.extent[2:]
         found = [np.empty((2, 0), dtype=np.int64)]
@@ -93,7 +93,7 @@ class IndexedBoxes:
             return max(found, key=np.size)
         return np.unique(np.hstack(found), axis=1)
 
-    def _asked(self, boxes):
+    def _asked(self, boxes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the pairs of boxes of the plane (K, 4) and these that meet there."""
         if not (self._sparse and len(boxes) and self._are_points):
             return self._tree_asked(boxes)
@@ -105,11 +105,12 @@ class IndexedBoxes:
         more, others = self._tree_asked(boxes[wide])
         return np.r_[at, wide[more]], np.r_[other, others]
 
-    def _tree_asked(self, boxes):
+    def _tree_asked(self, boxes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         points = (boxes[:, :2] == boxes[:, 2:]).all()
-        return self.tree.query(shapely.points(boxes[:, :2]) if points else shapely.box(*boxes.T))
+        at, other = self.tree.query(shapely.points(boxes[:, :2]) if points else shapely.box(*boxes.T))
+        return at, other
 
-    def _plane(self):
+    def _plane(self) -> np.ndarray:
         """Return the boxes in the first two dimensions, float64 of shape (M, 4)."""
         return np.clip(in_plane(self.bounds, self.space), -FAR, FAR)
 
@@ -166,7 +167,7 @@ class Features(IndexedBoxes):
         self._read(rows)
         return self._spans[rows]
 
-    def _read(self, rows):
+    def _read(self, rows: np.ndarray) -> None:
         """Read and prepare the geometries that nobody has asked for before."""
         wanted = rows[shapely.is_missing(self._shapes[rows])]
         if len(wanted):
@@ -191,7 +192,7 @@ class Features(IndexedBoxes):
             self._judged[known] = Judged(mask, next((part.error for part in parts if part.error is not None), None))
         return self._judged[known]
 
-    def _judge(self, entry):
+    def _judge(self, entry: Filter) -> Judged:
         if isinstance(entry, KeyFilter):
             return Judged(self.table["key"].to_numpy() == entry.key, None)
         if isinstance(entry, KeysFilter):
@@ -200,6 +201,7 @@ class Features(IndexedBoxes):
         if isinstance(entry, BoxFilter):
             rows = np.arange(len(self))
             return Judged(intersects(self.bounds, rows, np.array([entry.box]), np.zeros_like(rows), self.space), None)
+        assert isinstance(entry, UserFilter), "only elements are judged by the shape of an area"
         return evaluate_element(entry.udf, self.batch(np.arange(len(self))), entry.argument)
 
     def find(self, key_hash: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -235,5 +237,5 @@ def differing(before: Features, after: Features) -> Features:
     )
 
 
-def _one_batch(table):
+def _one_batch(table: pa.Table) -> pa.RecordBatch:
     return table.combine_chunks().to_batches()[0] if table.num_rows else pa.RecordBatch.from_pylist([], table.schema)

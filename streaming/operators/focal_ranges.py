@@ -14,7 +14,7 @@ import numpy as np
 import shapely
 
 from streaming.elements import key_hashes, stream_number
-from streaming.kinds.around import Carried, Circle, Focus, Rectangle
+from streaming.kinds.around import Carried, Circle, Focus, Rectangle, Shape
 from streaming.kinds.knn.plan import NearestPlan
 from streaming.kinds.moving_range.plan import MovingRangePlan
 from streaming.operators.boxes import in_plane, intersects, turns
@@ -71,7 +71,7 @@ class FocalRanges:
     def __len__(self) -> int:
         return len(self.focal)
 
-    def _shape(self, query, shape):
+    def _shape(self, query: int, shape: Shape) -> None:
         if isinstance(shape, Rectangle):
             self.kind[query], self.half_widths[query] = RECTANGLE, shape.half_widths
         elif isinstance(shape, Carried):
@@ -233,7 +233,7 @@ class SomeRanges:
     chosen: np.ndarray
 
     @functools.cached_property
-    def _boxes(self):
+    def _boxes(self) -> StreamBoxes:
         ranges, boxes = self.placed.ranges, self.placed.boxes
         queries = self.chosen[~np.isnan(boxes[self.chosen, 0])]
         return StreamBoxes(queries, in_plane(boxes[queries], ranges.space), ranges.streams[queries], ranges.space)
@@ -267,7 +267,9 @@ class SomeRanges:
         near = self._boxes.meeting(look)
         return self._exactly(near.row, near.box, near.elements, near.keys, failures, began), near.keys
 
-    def _exactly(self, row, query, elements, keys, failures, began):
+    def _exactly(
+        self, row: np.ndarray, query: np.ndarray, elements: Elements, keys: np.ndarray, failures: Failures, began: float
+    ) -> Pairs:
         space, total = self.placed.ranges.space, len(self.placed.ranges)
         if any(dimension.wraps for dimension in space.dimensions[:2]):
             row, query = np.divmod(distinct(row * total + query), max(1, total))
@@ -287,11 +289,11 @@ def focal_keys(foci: Sequence[Focus]) -> np.ndarray:
     return keys
 
 
-def _radius(plan):
+def _radius(plan: MovingRangePlan | NearestPlan) -> float:
     return plan.shape.radius if isinstance(plan.shape, Circle) else np.nan
 
 
-def _relative(boxes, place, space):
+def _relative(boxes: np.ndarray, place: np.ndarray, space: Space) -> np.ndarray:
     """Return boxes (P, 2n) as offsets from a place in the plane, (P, 4); in metres in a geographic space."""
     plane = in_plane(boxes, space) - np.r_[place, place]
     for turn in turns(space)[1:]:
@@ -304,7 +306,7 @@ def _relative(boxes, place, space):
     return np.clip(plane, -FAR, FAR)
 
 
-def _shapes(plane):
+def _shapes(plane: np.ndarray) -> np.ndarray:
     """Return boxes of the plane as geometries; a box without extent is a point."""
     pointed = (plane[:, :2] == plane[:, 2:]).all(1)
     shapes = np.empty(len(plane), dtype=object)

@@ -1,6 +1,6 @@
 """The features of some pages of a layer as one table, so that what lies near elements is compared at once."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -75,13 +75,15 @@ class Gathered:
         error = next((part.error for part in parts if part.error is not None), None)
         return Judged(np.concatenate([part.passes for part in parts]), error)
 
-    def _taken(self, rows, taken, read):
+    def _taken(
+        self, rows: np.ndarray, taken: np.ndarray, read: Callable[[Features, np.ndarray], np.ndarray]
+    ) -> np.ndarray:
         """Fill an array with what a method of `Features` returns for rows."""
         for position, features, mine in self._split(rows):
             taken[position] = read(features, mine)
         return taken
 
-    def _split(self, rows):
+    def _split(self, rows: np.ndarray) -> Iterator[tuple[np.ndarray, Features, np.ndarray]]:
         """Yield for each page that some of the rows belong to: their positions, the page, and the rows in it."""
         page = np.searchsorted(self._first, rows, "right") - 1
         for number in np.unique(page).tolist():

@@ -7,6 +7,8 @@ B. Hofmann-Wellenhof, H. Moritz, "Physical Geodesy", 2006, equation 5-27: from l
 coordinates.
 """
 
+from typing import overload
+
 import numpy as np
 import pyproj
 
@@ -32,7 +34,14 @@ POLE_DEG = 89.99
 _GEOD = pyproj.Geod(a=WGS84_AXIS_M, f=WGS84_FLATTENING)
 
 
-def geodesic_m(lon_deg, lat_deg, to_lon_deg, to_lat_deg, *, limit_m=np.nan) -> np.ndarray:
+def geodesic_m(
+    lon_deg: float | np.ndarray,
+    lat_deg: float | np.ndarray,
+    to_lon_deg: float | np.ndarray,
+    to_lat_deg: float | np.ndarray,
+    *,
+    limit_m: float | np.ndarray = np.nan,
+) -> np.ndarray:
     """Return the lengths of the geodesics between points.
 
     Parameters
@@ -59,7 +68,14 @@ def geodesic_m(lon_deg, lat_deg, to_lon_deg, to_lat_deg, *, limit_m=np.nan) -> n
     return _remeasured(arc, again, (lon_deg, lat_deg, to_lon_deg, to_lat_deg))
 
 
-def within_m(lon_deg, lat_deg, to_lon_deg, to_lat_deg, *, limit_m) -> np.ndarray:
+def within_m(
+    lon_deg: float | np.ndarray,
+    lat_deg: float | np.ndarray,
+    to_lon_deg: float | np.ndarray,
+    to_lat_deg: float | np.ndarray,
+    *,
+    limit_m: float | np.ndarray,
+) -> np.ndarray:
     """Tell which pairs of points have a geodesic no longer than a limit in metres, bool; see `geodesic_m`.
 
     Arcs decide all pairs except those whose arc is about as long as the limit.
@@ -69,7 +85,7 @@ def within_m(lon_deg, lat_deg, to_lon_deg, to_lat_deg, *, limit_m) -> np.ndarray
     return _remeasured(arc, unsure, (lon_deg, lat_deg, to_lon_deg, to_lat_deg)) <= limit_m
 
 
-def along(from_place, to_place, length_m: float) -> tuple[float, float]:
+def along(from_place: tuple[float, float], to_place: tuple[float, float], length_m: float) -> tuple[float, float]:
     """Return the place at a distance from a place, on the geodesic towards another one, or beyond that one.
 
     Parameters
@@ -93,7 +109,7 @@ def along(from_place, to_place, length_m: float) -> tuple[float, float]:
     return longitude, latitude
 
 
-def _remeasured(arc, again, coordinates):
+def _remeasured(arc: np.ndarray, again: np.ndarray, coordinates: tuple[float | np.ndarray, ...]) -> np.ndarray:
     """Return the lengths of arcs, but where `again` is true the lengths of the geodesics."""
     if not again.any():
         return arc
@@ -105,7 +121,12 @@ def _remeasured(arc, again, coordinates):
     return length
 
 
-def arc_m(lon_deg, lat_deg, to_lon_deg, to_lat_deg) -> np.ndarray:
+def arc_m(
+    lon_deg: float | np.ndarray,
+    lat_deg: float | np.ndarray,
+    to_lon_deg: float | np.ndarray,
+    to_lat_deg: float | np.ndarray,
+) -> np.ndarray:
     """Return the lengths of arcs over the straight lines through the earth between points.
 
     This is fast, and near the length of the geodesic: `error_m` bounds the difference. Poles and the antimeridian need
@@ -126,18 +147,18 @@ def arc_m(lon_deg, lat_deg, to_lon_deg, to_lat_deg) -> np.ndarray:
     return arc_of_chord(np.sqrt((chord * chord).sum(axis=0)))
 
 
-def arc_of_chord(length_m):
+def arc_of_chord(length_m: np.ndarray) -> np.ndarray:
     """Return the lengths of the arcs over straight lines, on a sphere of radius `EARTH_RADIUS_M`, in metres."""
     return 2 * EARTH_RADIUS_M * np.arcsin(np.minimum(length_m / (2 * EARTH_RADIUS_M), 1.0))
 
 
-def error_m(arc) -> np.ndarray:
+def error_m(arc: np.ndarray) -> np.ndarray:
     """Return a bound of the difference between an arc and its geodesic, in metres; infinite above `ARC_UNKNOWN_M`."""
     error = ROUNDED_M + ARC_ERROR * arc * (arc / EARTH_RADIUS_M) ** 2
     return np.where(arc > ARC_UNKNOWN_M, np.inf, error)
 
 
-def rectangular(lon_deg, lat_deg) -> np.ndarray:
+def rectangular(lon_deg: float | np.ndarray, lat_deg: float | np.ndarray) -> np.ndarray:
     """Return the rectangular coordinates of points on the ellipsoid, in metres, float64 of shape (3, ...)."""
     longitude, latitude = np.radians(lon_deg), np.radians(lat_deg)
     sine = np.sin(latitude)
@@ -150,7 +171,11 @@ def rectangular(lon_deg, lat_deg) -> np.ndarray:
     return coordinates
 
 
-def local_metres(lat_deg):
+@overload
+def local_metres(lat_deg: float) -> tuple[float, float]: ...
+@overload
+def local_metres(lat_deg: np.ndarray) -> tuple[np.ndarray, np.ndarray]: ...
+def local_metres(lat_deg: float | np.ndarray) -> tuple[float, float] | tuple[np.ndarray, np.ndarray]:
     """Return the lengths of a degree of longitude and of a degree of latitude.
 
     Parameters
@@ -180,7 +205,7 @@ def local_metres(lat_deg):
     return np.radians(across_m * np.cos(latitude)), np.radians(along_m)
 
 
-def margins_deg(lat_deg, reach_m) -> tuple[np.ndarray, np.ndarray]:
+def margins_deg(lat_deg: float | np.ndarray, reach_m: float | np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return upper bounds of the differences in longitude and latitude to places within reach.
 
     Parameters
@@ -195,7 +220,7 @@ def margins_deg(lat_deg, reach_m) -> tuple[np.ndarray, np.ndarray]:
     ndarray of float64, ndarray of float64
         Degrees of longitude, infinite if a pole may be within reach, and degrees of latitude.
     """
-    north = reach_m / LEAST_DEGREE_M
+    north = np.asarray(reach_m) / LEAST_DEGREE_M
     # The geodesic stays within these latitudes, so no degree of longitude on its way is shorter than at their end.
     farthest = np.abs(lat_deg) + north
     with np.errstate(invalid="ignore"):

@@ -113,7 +113,9 @@ class Layer:
         """How many pages are in memory."""
         return len(self._pages)
 
-    def comparisons(self, plan: JoinPlan, bounds: np.ndarray) -> Iterator[tuple[Comparison, np.ndarray]]:
+    def comparisons(
+        self, plan: JoinPlan, bounds: np.ndarray
+    ) -> Iterator[tuple[Comparison[Features | Gathered], np.ndarray]]:
         """Yield comparisons with pages, some at a time, and the elements that come near them.
 
         Parameters
@@ -175,7 +177,7 @@ class Layer:
             return None
         return differing(*(Features(version._table(keys), self.space) for version in (self, after)))
 
-    def _places(self):
+    def _places(self) -> dict[Place, Features]:
         """Return the pages in memory by part and number in it."""
         parts = np.searchsorted(self._first, list(self._pages), "right") - 1
         return {
@@ -191,7 +193,7 @@ class Layer:
                 part = known[name]
                 self._pages[int(self._first[part]) + number] = self._in_force(part, features)
 
-    def _in_force(self, part, page):
+    def _in_force(self, part: int, page: pa.Table | Features) -> Features:
         """Return a page, a table or `Features`, without the features that a later part replaces or that are removed."""
         table = page.table if isinstance(page, Features) else page
         key_hash = table["key_hash"].to_numpy()
@@ -202,24 +204,24 @@ class Layer:
             return Features(table.filter(pa.array(~gone)), self.space)
         return page if isinstance(page, Features) else Features(table, self.space)
 
-    def _forget(self):
+    def _forget(self) -> None:
         """Drop pages that no region keeps, except those that were needed last."""
         fetched = [number for number in self._pages if not self._keeps[number]]
         for number in fetched[:-FETCHED]:
             del self._pages[number]
 
-    def _table(self, keys):
+    def _table(self, keys: np.ndarray) -> pa.Table:
         """Return those of some features that exist."""
         tables = [features.table.take(pa.array(row)) for _, features, row in self.located(keys)]
         return pa.concat_tables(tables or [next(self.pages()).table.slice(0, 0)])
 
-    def _edited(self, after):
+    def _edited(self, after: "Layer") -> np.ndarray:
         """Return the keys of the features that the parts without a counterpart have, and of those removed in one."""
         common = _common(self, after)
         parts = [part.key_hash for part in (*self.parts, *after.parts) if part.name not in common]
         return distinct(np.concatenate([np.setxor1d(self.removed, after.removed), *parts]))
 
-    def _changed(self, after):
+    def _changed(self, after: "Layer") -> np.ndarray:
         """Return the keys of the features of which only one version has the digest; looks at some keys at a time."""
         found = [np.empty(0, dtype=np.int64)]
         for low, high in _ranges(sum(len(part.key_hash) for part in self.parts)):
@@ -236,7 +238,7 @@ class Layer:
                 break
         return np.concatenate(found)
 
-    def _digests(self, low, high):
+    def _digests(self, low: int | None, high: int | None) -> tuple[np.ndarray, np.ndarray]:
         """Return the hashes of the keys in a range, and the digests of these features, in any order."""
         keys, digests = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.uint64)
         for part in reversed(self.parts):
@@ -247,11 +249,11 @@ class Layer:
         return keys[kept], digests[kept]
 
 
-def _common(before, after):
+def _common(before: Layer, after: Layer) -> set[str]:
     return {part.name for part in before.parts} & {part.name for part in after.parts}
 
 
-def _ranges(count):
+def _ranges(count: int) -> Iterator[tuple[int | None, int | None]]:
     """Return ranges of hashes that together are all, each with about `COMPARED_AT_ONCE` of `count` hashes.
 
     A range goes from its first limit to before its second one; None stands for no limit.

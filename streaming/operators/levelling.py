@@ -33,5 +33,5 @@ def staying(sizes: Sequence[int]) -> int:
     return stay
 
 
-def _ratio(size):
+def _ratio(size: int) -> int:
     return RATIO if size < LARGE else min(RATIO, LARGE_RATIO)

@@ -22,7 +22,11 @@ FEW = 64
 _POINT, _LINE = 0, 1
 
 
-def distance_m(shapes, geometries, limit_m=np.nan) -> np.ndarray:
+def distance_m(
+    shapes: shapely.Geometry | np.ndarray,
+    geometries: shapely.Geometry | np.ndarray,
+    limit_m: float | np.ndarray = np.nan,
+) -> np.ndarray:
     """Return the distances between elements and geometries, a pair a row; the same in both directions.
 
     Parameters
@@ -86,12 +90,12 @@ def points_apart_m(places: np.ndarray, others: np.ndarray, limit_m: float = np.n
     return distance
 
 
-def _kinds(geometries):
+def _kinds(geometries: np.ndarray) -> np.ndarray:
     """Return the dimensions of geometries, -1 for missing and empty ones."""
     return np.where(shapely.is_empty(geometries), -1, shapely.get_dimensions(geometries))
 
 
-def meets(shapes: np.ndarray, geometries) -> np.ndarray:
+def meets(shapes: np.ndarray, geometries: shapely.Geometry | np.ndarray) -> np.ndarray:
     """Tell which elements intersect their geometry; places a turn of longitude apart are the same place.
 
     Parameters
@@ -115,7 +119,9 @@ def meets(shapes: np.ndarray, geometries) -> np.ndarray:
     return met
 
 
-def closer_than(shapes, geometries, limit_m: float) -> np.ndarray:
+def closer_than(
+    shapes: shapely.Geometry | np.ndarray, geometries: shapely.Geometry | np.ndarray, limit_m: float
+) -> np.ndarray:
     """Tell which pairs have a `distance_m` below a limit, bool of shape (P,).
 
     It is fast if the geometries are prepared: the distance in degrees then decides most pairs without reading all
@@ -130,7 +136,7 @@ def closer_than(shapes, geometries, limit_m: float) -> np.ndarray:
     return closer
 
 
-def perhaps_closer(shapes: np.ndarray, geometries: np.ndarray, limit_m) -> np.ndarray:
+def perhaps_closer(shapes: np.ndarray, geometries: np.ndarray, limit_m: float | np.ndarray) -> np.ndarray:
     """Tell which pairs may have a `distance_m` up to a limit, by distances in degrees, bool of shape (P,).
 
     The limit is a float, or float64 of shape (P,).
@@ -144,7 +150,7 @@ def perhaps_closer(shapes: np.ndarray, geometries: np.ndarray, limit_m) -> np.nd
     return closer
 
 
-def _perhaps_closer(shapes, geometries, limit_m):
+def _perhaps_closer(shapes: np.ndarray, geometries: np.ndarray, limit_m: np.ndarray) -> np.ndarray:
     bounds, others = shapely.bounds(shapes), shapely.bounds(geometries)
     reach = np.max(_margins(bounds[:, 1], bounds[:, 3], limit_m), axis=0)
     reach = np.minimum(np.nan_to_num(reach), ANYWHERE_DEG)
@@ -176,7 +182,7 @@ def within_reach(boxes: np.ndarray, distance: float | np.ndarray, space: Space) 
     return grown
 
 
-def turned(geometries: np.ndarray, turn) -> np.ndarray:
+def turned(geometries: np.ndarray, turn: float | np.ndarray) -> np.ndarray:
     """Return geometries moved by `turn`: degrees of longitude, or (x, y) in the axes of a plane."""
     if not np.any(turn):
         return geometries
@@ -184,7 +190,7 @@ def turned(geometries: np.ndarray, turn) -> np.ndarray:
     return shapely.set_coordinates(geometries.copy(), shapely.get_coordinates(geometries) + move)
 
 
-def _margins(south, north, limit_m):
+def _margins(south: np.ndarray, north: np.ndarray, limit_m: float | np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return how far boxes must grow in longitude and latitude to contain all places within a limit, (P,) each.
 
     The straight line in degrees between two places within the limit is no longer than the larger of the two margins.

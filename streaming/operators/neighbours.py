@@ -46,9 +46,10 @@ def may_meet(many: np.ndarray, few: np.ndarray) -> np.ndarray:
     return sums[x_hi + 1, y_hi + 1] - sums[x_lo, y_hi + 1] - sums[x_hi + 1, y_lo] + sums[x_lo, y_lo] > 0
 
 
-def _cells(boxes, lines):
+def _cells(boxes: np.ndarray, lines: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Return the first and the last cell of boxes in both axes: x_lo, y_lo, x_hi, y_hi."""
-    low = [np.searchsorted(lines[axis], boxes[:, axis], "right") for axis in (0, 1)]
+    x_lo, y_lo = (np.searchsorted(lines[axis], boxes[:, axis], "right") for axis in (0, 1))
     if (boxes[:, :2] == boxes[:, 2:]).all():
-        return *low, *low
-    return *low, *(np.searchsorted(lines[axis], boxes[:, 2 + axis], "right") for axis in (0, 1))
+        return x_lo, y_lo, x_lo, y_lo
+    x_hi, y_hi = (np.searchsorted(lines[axis], boxes[:, 2 + axis], "right") for axis in (0, 1))
+    return x_lo, y_lo, x_hi, y_hi

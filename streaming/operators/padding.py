@@ -96,7 +96,7 @@ class Padding:
         kept[page[intersects(boxes, box, layer.boxes.bounds, page, space)]] = True
         return kept
 
-    def _static(self, cell, reaches, space):
+    def _static(self, cell: np.ndarray, reaches: Iterable[LayerReach], space: Space) -> np.ndarray:
         """Return the enlarged cell, as the only box; log the joins that reach farther."""
         n, padded = space.n, within_reach(cell, self.size, space)
         for reach in reaches:
@@ -107,7 +107,7 @@ class Padding:
 
 
 @functools.lru_cache(maxsize=1024)
-def _log_once(reach, size):
+def _log_once(reach: LayerReach, size: float) -> None:
     logger.warning(
         "a join with the layer %s should not reach farther than LOOKOUT_PADDING_SIZE=%g; got a distance of %g after %s:"
         " what it needs beyond is read when an element needs it",

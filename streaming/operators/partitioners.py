@@ -37,14 +37,14 @@ def kd_tree(known: RegionMap, region: int, places: np.ndarray) -> RegionMap:
     return known.split(region, -axis, at)
 
 
-def _border(values, low, high):
+def _border(values: np.ndarray, low: float, high: float) -> float | None:
     """Return a border between the places with about half of them on each side; None if all are at one place."""
-    values = np.unique(values[(values > low) & (values < high)], return_counts=True)
-    if not len(values[0]):
+    places, count = np.unique(values[(values > low) & (values < high)], return_counts=True)
+    if not len(places):
         return None
-    below = np.cumsum(values[1]) - values[1]
-    at = int(np.argmin(np.abs(2 * below - values[1].sum())))
-    return float(values[0][at]) if len(values[0]) > 1 else None
+    below = np.cumsum(count) - count
+    at = int(np.argmin(np.abs(2 * below - count.sum())))
+    return float(places[at]) if len(places) > 1 else None
 
 
 def quadtree(known: RegionMap, region: int, places: np.ndarray) -> RegionMap:
@@ -69,7 +69,7 @@ def grid(known: RegionMap, region: int, places: np.ndarray) -> RegionMap:
     raise InvalidMap("the regions of a uniform grid are not split: choose another partitioner")
 
 
-def _halved(known, region, axis):
+def _halved(known: RegionMap, region: int, axis: int) -> RegionMap:
     cell, n = known.cells[region], known.space.n
     return known.split(region, axis, float(cell[axis] + cell[n + axis]) / 2)
 

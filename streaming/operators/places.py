@@ -10,7 +10,7 @@ from streaming.operators.geodesics import arc_m, error_m, geodesic_m, margins_de
 from streaming.spaces import Space
 
 
-def distances(boxes: np.ndarray, places: np.ndarray, space: Space, limit=np.nan) -> np.ndarray:
+def distances(boxes: np.ndarray, places: np.ndarray, space: Space, limit: float | np.ndarray = np.nan) -> np.ndarray:
     """Return the distances of boxes from places, a pair a row.
 
     Parameters
@@ -55,12 +55,19 @@ def surely_within(points: np.ndarray, places: np.ndarray, limit: np.ndarray, spa
     return arc + error_m(arc) <= limit
 
 
-def _ends(places, offset):
+def _ends(places: np.ndarray, offset: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Return the longitudes and latitudes of places, and those of the places at an offset from them."""
     return places[:, 0], places[:, 1], places[:, 0] + offset[:, 0], np.clip(places[:, 1] + offset[:, 1], -90.0, 90.0)
 
 
-def _beside(distance, boxes, places, offset, space, limit):
+def _beside(
+    distance: np.ndarray,
+    boxes: np.ndarray,
+    places: np.ndarray,
+    offset: np.ndarray,
+    space: Space,
+    limit: float | np.ndarray,
+) -> np.ndarray:
     """Return distances, corrected for boxes to the east or west of their place: those of the nearer side.
 
     On such a side, which is a meridian, the nearest place does not have the latitude of the given place.
@@ -88,7 +95,7 @@ def offsets(boxes: np.ndarray, places: np.ndarray, space: Space) -> np.ndarray:
     return way
 
 
-def _nearest(low, high):
+def _nearest(low: np.ndarray, high: np.ndarray) -> np.ndarray:
     """Return the number nearest to 0 in each interval."""
     return np.maximum(low, 0) + np.minimum(high, 0)
 

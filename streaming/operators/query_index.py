@@ -24,6 +24,8 @@ MAX_ENTRIES = 1_000_000
 FEW_CELLS = 32
 # GEOS needs finite coordinates.
 FAR = 1e18
+# Of each box the first column and row of its cells, and how many columns and rows.
+_Cells = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 
 
 class QueryIndex:
@@ -129,7 +131,7 @@ class QueryIndex:
             row, entry = np.divmod(distinct(row[meet] * len(self.query) + entry[meet]), max(1, len(self.query)))
         return row, self.query[entry]
 
-    def _by_tree(self, boxes):
+    def _by_tree(self, boxes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the pairs (row, entry) of boxes that meet, ordered by row; found by an STRtree of GEOS."""
         if self._tree is None:
             self._tree = shapely.STRtree(shapely.box(*self._boxes.T))
@@ -137,25 +139,25 @@ class QueryIndex:
         order = np.argsort(row, kind="stable")
         return row[order], entry[order]
 
-    def _met(self, boxes):
+    def _met(self, boxes: np.ndarray) -> _Cells:
         """Return the cells that each box meets: its first column and row, and how many columns and rows."""
         x_lo, x_hi = (np.searchsorted(self._x, boxes[:, side], "right") for side in (0, 2))
         y_lo, y_hi = (np.searchsorted(self._y, boxes[:, side], "right") for side in (1, 3))
         return x_lo, y_lo, x_hi - x_lo + 1, y_hi - y_lo + 1
 
-    def _numbered(self, cells):
+    def _numbered(self, cells: _Cells) -> tuple[np.ndarray, np.ndarray]:
         """Return the pairs of a box and the number of a cell that it meets, given the cells as `_met` returns them."""
         x, y, _, rows = cells
         box, offset = expand(np.zeros(len(x), dtype=np.int64), _sizes(cells))
         return box, (x[box] + offset // rows[box]) * (len(self._y) + 1) + y[box] + offset % rows[box]
 
 
-def _sizes(cells):
+def _sizes(cells: _Cells) -> np.ndarray:
     """Return how many cells each box meets."""
     return cells[2] * cells[3]
 
 
-def _lines(low, high, most):
+def _lines(low: np.ndarray, high: np.ndarray, most: int) -> np.ndarray:
     """Return at most `most` lines: the distinct starts of intervals, and the next floats after their ends.
 
     Intervals are closed, so they are over only after their ends. If there are more lines, those at even ranks are kept.

@@ -33,7 +33,13 @@ class _Level:
     the answers (ascending) whose queries can be copied from there: an answer may have had another plan in a level.
     """
 
-    def __init__(self, answers, plans, space, sources=()):
+    def __init__(
+        self,
+        answers: np.ndarray,
+        plans: np.ndarray,
+        space: Space,
+        sources: "tuple[tuple[_Level, np.ndarray], ...]" = (),
+    ) -> None:
         self.answers, self.plans, self.space, self._sources = answers, plans, space, sources
 
     @functools.cached_property
@@ -56,11 +62,11 @@ class _Level:
         return queries
 
     @property
-    def is_compiled(self):
+    def is_compiled(self) -> bool:
         """Whether the queries are compiled already."""
         return "queries" in self.__dict__
 
-    def compiled(self, answers):
+    def compiled(self, answers: np.ndarray) -> "tuple[tuple[_Level, np.ndarray], ...]":
         """Return the sources from which another level can copy the queries of some of the answers."""
         if self.is_compiled:
             return ((self, answers),)
@@ -75,27 +81,27 @@ class _Masked:
     kept: np.ndarray | None = None
 
     @functools.cached_property
-    def running(self):
+    def running(self) -> int:
         """How many queries of the level still run."""
         return len(self.level.answers) if self.kept is None else int(self.kept.sum())
 
     @property
-    def answers(self):
+    def answers(self) -> np.ndarray:
         """The answers of the level that still run, ascending."""
         return self.level.answers if self.kept is None else self.level.answers[self.kept]
 
     @functools.cached_property
-    def queries(self):
+    def queries(self) -> ContinuousQueries:
         """The queries, compiled; those that have ended do not match."""
         return self.level.queries if self.kept is None else self.level.queries.masked(self.kept)
 
-    def chosen(self, answers):
+    def chosen(self, answers: np.ndarray) -> np.ndarray:
         """Return the positions of those of the answers (ascending) that run here."""
         position, known = find(self.level.answers, answers)
         position = position[known]
         return position if self.kept is None else position[self.kept[position]]
 
-    def without(self, answers):
+    def without(self, answers: np.ndarray) -> "_Masked":
         """Return the level without some answers."""
         position = self.chosen(answers)
         if not len(position):
@@ -108,12 +114,11 @@ class _Masked:
         return merged([masked]) if few else masked
 
 
-def merged(levels):
+def merged(levels: Sequence[_Masked]) -> _Masked:
     """Return one level with the queries that run in some levels."""
-    parts = [(one.level.answers, one.level.plans, one.kept) for one in levels]
-    answers, plans = (
-        np.concatenate([part[place] if part[2] is None else part[place][part[2]] for part in parts]) for place in (0, 1)
-    )
+    kept = [slice(None) if one.kept is None else one.kept for one in levels]
+    answers = np.concatenate([one.level.answers[some] for one, some in zip(levels, kept, strict=True)])
+    plans = np.concatenate([one.level.plans[some] for one, some in zip(levels, kept, strict=True)])
     order = np.argsort(answers)
     sources = tuple(source for one in levels for source in one.level.compiled(one.answers))
     return _Masked(_Level(answers[order], plans[order], levels[0].level.space, sources))
@@ -166,16 +171,16 @@ class QueryLevels:
             known = self.__dict__["_only"] = answers, self._only_of(answers)
         return known[1]
 
-    def _only_of(self, answers):
-        masks = []
+    def _only_of(self, answers: np.ndarray) -> "QueryLevels":
+        some: list[tuple[_Level, np.ndarray]] = []
         for one in self.levels:
             kept = np.zeros(len(one.level.answers), dtype=bool)
             kept[one.chosen(answers)] = True
             if kept.any():
-                masks.append(_Masked(one.level, kept))
-        if len(masks) == 1 and masks[0].kept.all():
-            return QueryLevels(self.space, (_Masked(masks[0].level),))
-        return QueryLevels(self.space, (merged(masks),) if masks else ())
+                some.append((one.level, kept))
+        if len(some) == 1 and some[0][1].all():
+            return QueryLevels(self.space, (_Masked(some[0][0]),))
+        return QueryLevels(self.space, (merged([_Masked(*part) for part in some]),) if some else ())
 
     def match(self, elements: Elements, features_of: FeaturesOf, failures: Failures | None = None) -> Pairs:
         """Return the pairs of an element and a query that it satisfies, as `ContinuousQueries.match` does.
@@ -227,7 +232,7 @@ class QueryLevels:
         return reached
 
 
-def _numbered(pairs, query):
+def _numbered(pairs: Pairs, query: np.ndarray) -> Pairs:
     return Pairs(pairs.row, query, pairs.partner, pairs.distance)
 
 
@@ -240,5 +245,5 @@ def _levelled(levels: Sequence[_Masked]) -> tuple[_Masked, ...]:
     return tuple(sorted(levels, key=_size))
 
 
-def _size(level):
+def _size(level: _Masked) -> int:
     return -level.running

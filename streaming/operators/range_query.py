@@ -14,6 +14,7 @@ from time import perf_counter
 import numpy as np
 
 from streaming.elements import stream_number
+from streaming.kinds.parts import Enlargement
 from streaming.kinds.range.plan import RangePlan
 from streaming.operators.boxes import bounded_axes, box_array, enlarged, in_plane, intersects, with_turns
 from streaming.operators.conditions import Conditions
@@ -40,7 +41,7 @@ class _Columns:
     transform: Numbered
 
     @classmethod
-    def of(cls, plans, space):
+    def of(cls, plans: Sequence[RangePlan], space: Space) -> "_Columns":
         """Return the columns of plans."""
         area = box_array([plan.area for plan in plans], space)
         compare = box_array([plan.compare for plan in plans], space)
@@ -51,16 +52,17 @@ class _Columns:
         reach = _reach(area, compare, outside, _all_margins(transform)[transform.number], space)
         return cls(area, compare, outside, stream, reach, transform)
 
-    def take(self, rows):
+    def take(self, rows: np.ndarray) -> "_Columns":
         """Return the rows at positions."""
-        arrays = [getattr(self, field.name)[rows] for field in fields(self)[:-1]]
-        return _Columns(*arrays, self.transform.take(rows).used()[0])
+        arrays = {field.name: getattr(self, field.name)[rows] for field in fields(self)[:-1]}
+        return _Columns(**arrays, transform=self.transform.take(rows).used()[0])
 
     @classmethod
-    def together(cls, parts):
+    def together(cls, parts: "Sequence[_Columns]") -> "_Columns":
         """Return the rows of all parts, one part after the other."""
-        arrays = [np.concatenate([getattr(part, field.name) for part in parts]) for field in fields(cls)[:-1]]
-        return cls(*arrays, Numbered.together([part.transform for part in parts])[0])
+        names = [field.name for field in fields(cls)[:-1]]
+        arrays = {name: np.concatenate([getattr(part, name) for part in parts]) for name in names}
+        return cls(**arrays, transform=Numbered.together([part.transform for part in parts])[0])
 
 
 class RangeQueries:
@@ -77,7 +79,7 @@ class RangeQueries:
     def __init__(self, plans: Sequence[RangePlan], space: Space) -> None:
         self._use(_Columns.of(plans, space), Conditions(plans, space))
 
-    def _use(self, columns, conditions):
+    def _use(self, columns: _Columns, conditions: Conditions) -> None:
         self.space, self._columns, self._conditions = conditions.space, columns, conditions
         self._transforms, self._transform = columns.transform.values, columns.transform.number
         self._factor = max(map(_factor, self._transforms), default=1.0)
@@ -89,7 +91,7 @@ class RangeQueries:
         self._kept: np.ndarray | None = None
 
     @classmethod
-    def _of(cls, columns, conditions):
+    def _of(cls, columns: _Columns, conditions: Conditions) -> "RangeQueries":
         queries = cls.__new__(cls)
         queries._use(columns, conditions)
         return queries
@@ -118,7 +120,7 @@ class RangeQueries:
         return queries
 
     @functools.cached_property
-    def _index(self):
+    def _index(self) -> dict[int, QueryIndex]:
         """The index of the queries of each stream, by the stream's number."""
         streams, reach = self._columns.stream, self._columns.reach
         return {
@@ -170,7 +172,7 @@ class RangeQueries:
         lies[lies] = self._conditions.met(row[lies], query[lies], elements)
         return lies
 
-    def _of_stream(self, index, rows, bounds, failures):
+    def _of_stream(self, index: QueryIndex, rows: np.ndarray, bounds: np.ndarray, failures: Failures) -> np.ndarray:
         """Match the elements at `rows`, all of one stream, with that stream's queries."""
         began = perf_counter()
         row, query = self._candidates(index, bounds[rows])
@@ -179,7 +181,7 @@ class RangeQueries:
         failures.share(query, perf_counter() - began)
         return np.stack([row[keep], query[keep]])
 
-    def _candidates(self, index, bounds):
+    def _candidates(self, index: QueryIndex, bounds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the pairs of boxes and queries that are kept and that may meet."""
         row, query = index.at(bounds, self.space, self._grown)
         if self._kept is None:
@@ -187,14 +189,14 @@ class RangeQueries:
         kept = self._kept[query]
         return row[kept], query[kept]
 
-    def _grown(self, bounds, space):
+    def _grown(self, bounds: np.ndarray, space: Space) -> np.ndarray:
         """Return boxes of the plane, enlarged by the largest factor and twice the largest metres of any query."""
         bounds = enlarged(bounds, "enlarge_factor", self._factor, space)
         if self._metres:
             bounds = enlarged(bounds, "enlarge_m", self._metres, space)
         return in_plane(bounds, space)
 
-    def _satisfies(self, bounds, row, query):
+    def _satisfies(self, bounds: np.ndarray, row: np.ndarray, query: np.ndarray) -> np.ndarray:
         """Evaluate area, transformation, query box and report for candidate pairs."""
         columns = self._columns
         keep = intersects(bounds, row, columns.area, query, self.space, self._axes["area"])
@@ -210,12 +212,12 @@ class RangeQueries:
         return keep
 
 
-def _factor(transform):
+def _factor(transform: Sequence[Enlargement]) -> float:
     """Return an upper bound of the factor by which a transformation enlarges the extent of a box, at least 1."""
     return float(np.prod([max(1.0, step.amount) for step in transform if step.by == "enlarge_factor"]))
 
 
-def _reach(area, compare, outside, margins, space):
+def _reach(area: np.ndarray, compare: np.ndarray, outside: np.ndarray, margins: np.ndarray, space: Space) -> np.ndarray:
     """Return a box for each query (Q, 2n) that an element must meet to satisfy it: area or compare, the smaller one.
 
     The compare box grows by twice the margins, since an element within reach may lie nearer to a pole, where metres
@@ -231,12 +233,12 @@ def _reach(area, compare, outside, margins, space):
     return np.where(narrower[:, None], grown, area)
 
 
-def _plane(boxes, space):
+def _plane(boxes: np.ndarray, space: Space) -> np.ndarray:
     """Return the areas of boxes in the first two dimensions, which are those of the index."""
     return np.prod(np.minimum(boxes[:, space.n :] - boxes[:, : space.n], FAR)[:, :2], axis=1)
 
 
-def _leaves_circle(boxes, space):
+def _leaves_circle(boxes: np.ndarray, space: Space) -> np.ndarray:
     """Tell which boxes cross an end of a dimension that wraps, so that their bounds cannot be compared directly."""
     leaves = np.zeros(len(boxes), dtype=bool)
     for axis, dimension in enumerate(space.dimensions):
@@ -246,12 +248,12 @@ def _leaves_circle(boxes, space):
     return leaves
 
 
-def _all_margins(transforms):
+def _all_margins(transforms: Numbered) -> np.ndarray:
     """Return the margins of each distinct transformation, float64 of shape (T, 2); see `_margins`."""
     return np.array([_margins(transform) for transform in transforms.values]).reshape(-1, 2)
 
 
-def _margins(transform):
+def _margins(transform: Sequence[Enlargement]) -> tuple[float, float]:
     """Return upper bounds of how far a transformation moves a side: in the dimension's own unit, and in metres.
 
     They do not include how far factors enlarge the box's own extent; see `_factor`.
@@ -266,13 +268,13 @@ def _margins(transform):
     return length["enlarge_value"], length["enlarge_m"]
 
 
-def _index(queries, reach, space):
+def _index(queries: np.ndarray, reach: np.ndarray, space: Space) -> QueryIndex:
     """Index the reach of queries in the first two dimensions; boxes that wrap are indexed a turn away, too."""
     queries, boxes = with_turns(queries, in_plane(reach[queries], space), space)
     return QueryIndex(boxes, queries)
 
 
-def _ordered(pairs, queries):
+def _ordered(pairs: np.ndarray, queries: int) -> tuple[np.ndarray, np.ndarray]:
     """Return pairs (2, P) ordered by row, then query, without repetitions."""
     code = distinct(pairs[0] * queries + pairs[1])
     return code // max(1, queries), code % max(1, queries)

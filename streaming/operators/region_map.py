@@ -98,7 +98,7 @@ class RegionMap:
         return len(self.places)
 
     @functools.cached_property
-    def _nodes(self):
+    def _nodes(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """The nodes as arrays: axis, border, and the nodes of the low and the high side. A leaf leads to itself."""
         nodes: list[tuple[int, float, int, int, int]] = []
         _list_nodes(self.tree, nodes)
@@ -106,7 +106,7 @@ class RegionMap:
         return np.array(axis), np.array(at), np.array(low), np.array(high), np.array(region)
 
     @functools.cached_property
-    def _depth(self):
+    def _depth(self) -> int:
         return _depth(self.tree)
 
     def region_of(self, bounds: np.ndarray) -> np.ndarray:
@@ -160,7 +160,7 @@ class RegionMap:
             self._mark(met, rows, turned)
         return met
 
-    def _mark(self, met, rows, boxes):
+    def _mark(self, met: np.ndarray, rows: np.ndarray, boxes: np.ndarray) -> None:
         """Mark the regions that boxes meet, which are those of some rows."""
         n, left = self.space.n, [(self.tree, np.arange(len(rows)))]
         while left:
@@ -283,13 +283,13 @@ class RegionMap:
         rows = max(d for d in range(1, int(regions**0.5) + 1) if regions % d == 0) if space.n > 1 else 1
         columns = regions // rows
 
-        def row_tree(column):
+        def row_tree(column: int) -> Tree:
             return _even(space, 1, rows, [column * rows + row for row in range(rows)])
 
         return cls(space, _even(space, 0, columns, [row_tree(column) for column in range(columns)]))
 
 
-def _even(space, axis, count, trees):
+def _even(space: Space, axis: int, count: int, trees: Sequence[Tree]) -> Tree:
     """Return a tree that cuts an axis into `count` equal parts, in each of which is one of some trees."""
     if count == 1:
         return trees[0]
@@ -297,7 +297,7 @@ def _even(space, axis, count, trees):
     return _cut_evenly(axis, [known.lo + known.extent * place / count for place in range(1, count)], trees)
 
 
-def _cut_evenly(axis, borders, trees):
+def _cut_evenly(axis: int, borders: Sequence[float], trees: Sequence[Tree]) -> Tree:
     if not borders:
         return trees[0]
     middle = len(trees) // 2
@@ -305,7 +305,7 @@ def _cut_evenly(axis, borders, trees):
     return Cut(axis, borders[middle - 1], low, _cut_evenly(axis, borders[middle:], trees[middle:]))
 
 
-def _list_nodes(tree, nodes):
+def _list_nodes(tree: Tree, nodes: list[tuple[int, float, int, int, int]]) -> int:
     """Append the nodes of a tree, each as axis, border, low and high side, and region; return the place of its root."""
     node = len(nodes)
     nodes.append((0, np.nan, node, node, -1))
@@ -341,11 +341,11 @@ def _cuts_around(tree: Tree, region: int) -> list[tuple[Cut, bool]] | None:
     return None
 
 
-def _depth(tree):
+def _depth(tree: Tree) -> int:
     return 1 + max(_depth(tree.low), _depth(tree.high)) if isinstance(tree, Cut) else 0
 
 
-def _check(tree, cell, space):
+def _check(tree: Tree, cell: Sequence[Sequence[float]], space: Space) -> None:
     if not isinstance(tree, Cut):
         return
     if not 0 <= tree.axis < space.n:
@@ -368,7 +368,7 @@ def _check(tree, cell, space):
         _check(side, corners, space)
 
 
-def _cells(tree, box):
+def _cells(tree: Tree, box: list[float]) -> Iterator[tuple[int, list[float]]]:
     """Yield each region and its box."""
     if not isinstance(tree, Cut):
         yield tree, box
@@ -378,13 +378,13 @@ def _cells(tree, box):
     yield from _cells(tree.high, [*box[: tree.axis], tree.at, *box[tree.axis + 1 :]])
 
 
-def _replaced(tree, region, by):
+def _replaced(tree: Tree, region: int, by: Tree) -> Tree:
     if isinstance(tree, Cut):
         return replace(tree, low=_replaced(tree.low, region, by), high=_replaced(tree.high, region, by))
     return by if tree == region else tree
 
 
-def _joined(tree, low, high):
+def _joined(tree: Tree, low: int, high: int) -> Tree:
     if not isinstance(tree, Cut):
         return tree
     if (tree.low, tree.high) == (low, high):
@@ -392,17 +392,17 @@ def _joined(tree, low, high):
     return replace(tree, low=_joined(tree.low, low, high), high=_joined(tree.high, low, high))
 
 
-def _renumbered(tree, numbers):
+def _renumbered(tree: Tree, numbers: Mapping[int, int]) -> Tree:
     if isinstance(tree, Cut):
         return replace(tree, low=_renumbered(tree.low, numbers), high=_renumbered(tree.high, numbers))
     return numbers[tree]
 
 
-def _written(tree) -> Any:
+def _written(tree: Tree) -> Any:
     return [tree.axis, tree.at, _written(tree.low), _written(tree.high)] if isinstance(tree, Cut) else tree
 
 
-def _read(document) -> Tree:
+def _read(document: Any) -> Tree:
     if isinstance(document, Sequence) and not isinstance(document, str):
         axis, at, low, high = document
         return Cut(int(axis), float(at), _read(low), _read(high))

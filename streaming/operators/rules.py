@@ -161,7 +161,7 @@ class Rules:
         """Tell where it is unknown whether an alarm of rules (K,) lasts; see `begins`."""
         return self._lasts[self._place(rule, bits)] == UNKNOWN
 
-    def _place(self, rule, bits):
+    def _place(self, rule: np.ndarray, bits: np.ndarray) -> np.ndarray:
         """Return positions in the truth tables of all rules."""
         unknown = bits >> UNKNOWN_BIT & _TERM_BITS
         true = bits & _TERM_BITS & ~unknown
@@ -179,7 +179,7 @@ class Rules:
         """Return until when the same rules count as now, in microseconds since 1970 UTC; int64's maximum if always."""
         return self._at(now_us)[2]
 
-    def _at(self, now_us):
+    def _at(self, now_us: int) -> tuple[np.ndarray, np.ndarray, int]:
         """Return what `on`, `off` and `until_us` do; it is kept until a schedule begins or ends."""
         if self._known_at is None or not self._known_at[0] <= now_us < self._known_at[1]:
             on, until_us = np.ones(len(self.ids), dtype=bool), np.iinfo(np.int64).max
@@ -197,14 +197,14 @@ class Rules:
 class _Terms:
     """The terms of rules, ordered by the queries, or by the numbers, that they name."""
 
-    def __init__(self, rows):
+    def __init__(self, rows: Sequence[tuple[int, int, int] | tuple[int, int, int, float, float]]) -> None:
         rows = sorted(rows)
         self.of, self.rule, bit = np.array([row[:3] for row in rows], dtype=np.int64).reshape(-1, 3).T
         self.bit = np.int64(1) << bit
         limits = [row[3:] for row in rows if row[3:]]
         self.above, self.below = np.array(limits, dtype=np.float64).reshape(-1, 2).T
 
-    def naming(self, named):
+    def naming(self, named: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return which terms name queries, or numbers: the positions in `named`, and those of the terms."""
         start = np.searchsorted(self.of, named, "left")
         return expand(start, np.searchsorted(self.of, named, "right") - start)
@@ -218,11 +218,11 @@ def number_of(term: Condition) -> int:
     return COUNT if term.operator == "count" else int(key_hashes("", [term.group or ""])[0])
 
 
-def _limits(term):
+def _limits(term: Condition) -> tuple[float, float]:
     """Return the bounds between which the count of a term is, both excluded."""
     return -math.inf if term.above is None else term.above, math.inf if term.below is None else term.below
 
 
-def _whole_seconds_us(seconds):
+def _whole_seconds_us(seconds: float) -> int:
     """Return seconds, rounded up to whole ones, in microseconds."""
     return math.ceil(seconds) * MICROSECONDS

@@ -9,18 +9,20 @@ J. Patel, D. DeWitt, "Partition Based Spatial-Merge Join", SIGMOD 1996: a filter
 import copy
 import functools
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from time import perf_counter
 
 import numpy as np
 
-from streaming.kinds.join.plan import JoinPlan
+from streaming.kinds.join.plan import JoinPlan, Partners
 from streaming.kinds.parts import Filter, UserFilter
 from streaming.kinds.range.plan import RangePlan
 from streaming.operators.comparison import Comparison
 from streaming.operators.elements import Elements
 from streaming.operators.failures import Failures
+from streaming.operators.features import Features
+from streaming.operators.gathered import Gathered
 from streaming.operators.layer import Layer
 from streaming.operators.numbered import Numbered
 from streaming.operators.runs import expand, find, last_of_runs
@@ -95,12 +97,14 @@ class _Condition:
     count: np.ndarray
 
     @classmethod
-    def of(cls, asked, join, ranges):
+    def of(
+        cls, asked: tuple[str, tuple[Filter, ...], tuple[UserFilter, ...]], join: np.ndarray, ranges: np.ndarray
+    ) -> "_Condition":
         """Return a condition, given its filters, its joins, and the range of each join, ascending."""
         ranges, first, count = np.unique(ranges, return_index=True, return_counts=True)
         return cls(*asked, join, ranges, first, count)
 
-    def members(self, number, kept):
+    def members(self, number: np.ndarray, kept: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
         """Return the joins of ranges (K,) that are kept: the position of its range in `number`, and the join."""
         place, known = find(self.ranges, number)
         known = np.flatnonzero(known)
@@ -108,14 +112,14 @@ class _Condition:
         member, join = known[member], self.join[position]
         return (member, join) if kept is None else (member[kept[join]], join[kept[join]])
 
-    def asks(self, number, kept):
+    def asks(self, number: np.ndarray, kept: np.ndarray | None) -> np.ndarray:
         """Tell which ranges (K,) have a join that is kept, bool of shape (K,)."""
         if kept is None:
             return find(self.ranges, number)[1]
         ranges, place = np.unique(number, return_inverse=True)
         return (np.bincount(self.members(ranges, kept)[0], minlength=len(ranges)) > 0)[place]
 
-    def note(self, failures, number, kept, error):
+    def note(self, failures: Failures, number: np.ndarray, kept: np.ndarray | None, error: str | None) -> None:
         """Note that a filter failed for the joins of some ranges; do nothing if there is no error."""
         if error is not None:
             failures.note(self.members(np.unique(number), kept)[1], error)
@@ -154,14 +158,23 @@ class SpatialJoins:
         """Return the range query over a join's area, which finds the elements that the join compares."""
         return RangePlan(plan.stream, plan.area, plan.area, where=plan.where, filters=plan.filters, emit=plan.emit)
 
-    def _use(self, space, ranges, way, condition, plan_of):
+    def _use(
+        self, space: Space, ranges: Numbered, way: Numbered, condition: Numbered, plan_of: Mapping[Hashable, JoinPlan]
+    ) -> None:
         self.space, self.range, self._way, self._condition, self._plan_of = (space, ranges, way, condition, plan_of)
         self._kept: np.ndarray | None = None
 
     @classmethod
-    def _of(cls, *columns):
+    def _of(
+        cls,
+        space: Space,
+        ranges: Numbered,
+        way: Numbered,
+        condition: Numbered,
+        plan_of: Mapping[Hashable, JoinPlan],
+    ) -> "SpatialJoins":
         joins = cls.__new__(cls)
-        joins._use(*columns)
+        joins._use(space, ranges, way, condition, plan_of)
         return joins
 
     def take(self, joins: np.ndarray) -> tuple["SpatialJoins", np.ndarray]:
@@ -188,7 +201,7 @@ class SpatialJoins:
         return joins
 
     @functools.cached_property
-    def _groups(self):
+    def _groups(self) -> list[tuple[int, JoinPlan, list[_Condition]]]:
         """The number of each way to compare, a plan that compares so, and the conditions of the joins that do."""
         order = np.lexsort((self.range.number, self._condition.number, self._way.number))
         way, condition = self._way.number[order], self._condition.number[order]
@@ -201,7 +214,7 @@ class SpatialJoins:
             groups.setdefault(int(self._way.number[join[0]]), []).append(asked)
         return [(way, self._plan_of[self._way.values[way]], conditions) for way, conditions in groups.items()]
 
-    def _comparisons(self, features_of):
+    def _comparisons(self, features_of: FeaturesOf) -> Iterator[tuple[int, JoinPlan, Layer, list[_Condition]]]:
         """Yield each way to compare: its number, a plan that does so, the layer, and the conditions of the joins."""
         for way, plan, conditions in self._groups:
             yield way, plan, features_of(plan.partners.layer), conditions
@@ -276,7 +289,14 @@ class SpatialJoins:
                 reached[left[rows[comparison.reached(bounds[left[rows]])]]] = True
         return reached
 
-    def _of_group(self, group, elements, row, number, failures):
+    def _of_group(
+        self,
+        group: tuple[JoinPlan, Layer, list[_Condition]],
+        elements: Elements,
+        row: np.ndarray,
+        number: np.ndarray,
+        failures: Failures,
+    ) -> Iterator[Pairs]:
         """Yield the pairs of joins that compare in the same way, one `Pairs` for each condition and page."""
         plan, layer, conditions = group
         rows = row[last_of_runs(row)]
@@ -287,7 +307,14 @@ class SpatialJoins:
                 near = find(rows[some], row)[1]
                 yield from self._of_page(comparison, conditions, elements, (row[near], number[near]), failures)
 
-    def _of_page(self, comparison, conditions, elements, satisfied, failures):
+    def _of_page(
+        self,
+        comparison: Comparison[Features | Gathered],
+        conditions: list[_Condition],
+        elements: Elements,
+        satisfied: tuple[np.ndarray, np.ndarray],
+        failures: Failures,
+    ) -> Iterator[Pairs]:
         """Yield the pairs with one page of features, given the elements and the ranges that they satisfy."""
         row, number = satisfied
         rows = row[last_of_runs(row)]
@@ -313,7 +340,9 @@ class SpatialJoins:
             of = position[chosen[member]]
             yield Pairs(at[of], join, features.hashes(feature[of]), distance[of])
 
-    def _share(self, failures, conditions, ranges, count, seconds):
+    def _share(
+        self, failures: Failures, conditions: list[_Condition], ranges: np.ndarray, count: np.ndarray, seconds: float
+    ) -> None:
         """Share a cost among joins in proportion to how many elements were compared for each: `count` by range."""
         work = [condition.members(ranges, self._kept) for condition in conditions]
         each = seconds / max(1, sum(count[range_].sum() for range_, _ in work))
@@ -321,15 +350,15 @@ class SpatialJoins:
             failures.charge(join, each * count[range_])
 
 
-def _key(plan):
+def _key(plan: RangePlan) -> bytes:
     """Return what stands for a plan: a digest, since the hash of a plan is computed anew each time."""
     return hashlib.blake2b(repr(plan).encode(), digest_size=16).digest()
 
 
-def _conditions(partners):
+def _conditions(partners: Partners) -> tuple[str, tuple[Filter, ...], tuple[UserFilter, ...]]:
     return partners.where, partners.filters, partners.pair_filters
 
 
-def _way(plan):
+def _way(plan: JoinPlan) -> Hashable:
     partners = plan.partners
     return partners.source, partners.name, partners.predicate, partners.distance, plan.transform

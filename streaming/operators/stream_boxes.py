@@ -62,14 +62,14 @@ class StreamBoxes:
         self._given = numbers, plane, streams
 
     @functools.cached_property
-    def _turned(self):
+    def _turned(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """The numbers, the boxes with copies where they reach an end of a circle, and the streams."""
         numbers, plane, streams = self._given
         place, plane = with_turns(np.arange(len(numbers)), plane, self.space)
         return numbers[place], plane, streams[place]
 
     @functools.cached_property
-    def _of_stream(self):
+    def _of_stream(self) -> "dict[int, _Boxes]":
         """The boxes of each stream, by its number."""
         numbers, plane, streams = self._turned
         return {
@@ -117,14 +117,14 @@ class StreamBoxes:
 class _Boxes:
     """The boxes of one stream."""
 
-    def __init__(self, numbers, plane):
+    def __init__(self, numbers: np.ndarray, plane: np.ndarray) -> None:
         self.numbers, self.plane = numbers, plane
 
     @functools.cached_property
-    def index(self):
+    def index(self) -> QueryIndex:
         return QueryIndex(self.plane, self.numbers, max(MAX_ENTRIES, 8 * len(self.numbers)))
 
-    def met_by(self, bounds, space):
+    def met_by(self, bounds: np.ndarray, space: Space) -> tuple[np.ndarray, np.ndarray]:
         if len(bounds) * len(self.numbers) > FEW_PAIRS:
             return self.index.at(bounds, space, in_plane)
         row, boxes = with_turns(np.arange(len(bounds)), in_plane(bounds, space), space)

@@ -5,7 +5,7 @@ References
 BBoxDB Streams (2022), section 4.4.2: the query ``q_cj(S, R, alpha, sigma(theta, lambda))`` where R is a stream's table.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, fields
 from time import perf_counter
 
@@ -115,7 +115,7 @@ class StreamJoins:
         self.space = space
         self.keeps = np.array([plan.emit != "all" for plan in plans], dtype=bool)
         self.predicting = np.array([_prediction(plan) is not None for plan in plans], dtype=bool)
-        groups: dict[tuple, list[int]] = {}
+        groups: dict[Hashable, list[int]] = {}
         for query, plan in enumerate(plans):
             groups.setdefault(_way(plan), []).append(query)
         self._groups = [
@@ -172,7 +172,13 @@ class StreamJoins:
         """
         return self._found(elements, key_hash, failures, lambda group: group.among(elements, row, partner))
 
-    def _found(self, elements, key_hash, failures, candidates):
+    def _found(
+        self,
+        elements: Elements,
+        key_hash: np.ndarray,
+        failures: Failures | None,
+        candidates: "Callable[[_Group], tuple[np.ndarray, np.ndarray]]",
+    ) -> Meetings:
         """Return the pairs that satisfy the joins, given a function that returns the pairs that may, by group."""
         found = [Meetings.none(self.space)]
         for group in self._groups:
@@ -215,7 +221,7 @@ class _Group:
         self._partners = RangeQueries([_of_partners(plan, space) for plan in plans], space)
         self._choosy = any(plan.partners.where or plan.partners.filters for plan in plans)
 
-    def near(self, elements, left, right):
+    def near(self, elements: Elements, left: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the pairs (row, row of the partner) of the group's streams whose reach meets the partner's box."""
         rows = left[elements.stream[left] == self.stream]
         partners = right[elements.stream[right] == self.partner_stream]
@@ -229,14 +235,22 @@ class _Group:
         at, feature = IndexedBoxes(elements.bounds[partners], self.space).meeting(reach[chosen])
         return rows[at], partners[feature]
 
-    def among(self, elements, row, partner):
+    def among(self, elements: Elements, row: np.ndarray, partner: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return those of some pairs that `near` would return."""
         mine = (elements.stream[row] == self.stream) & (elements.stream[partner] == self.partner_stream)
         row, partner = row[mine], partner[mine]
         meet = intersects(self.reach(elements.bounds[row]), np.arange(len(row)), elements.bounds, partner, self.space)
         return row[meet], partner[meet]
 
-    def judged(self, elements, key_hash, row, partner, failures, began):
+    def judged(
+        self,
+        elements: Elements,
+        key_hash: np.ndarray,
+        row: np.ndarray,
+        partner: np.ndarray,
+        failures: Failures,
+        began: float,
+    ) -> Meetings:
         """Return those of some pairs that satisfy the joins, of two different objects; `began` is when it was asked."""
         apart = key_hash[row] != key_hash[partner]
         row, partner, distance = self._compared(elements, row[apart], partner[apart])
@@ -246,20 +260,26 @@ class _Group:
         pair, query = self._passing(elements, row, partner, failures)
         return self._met(elements, row[pair], query, partner[pair], distance[pair])
 
-    def _met(self, elements, row, query, partner, distance):
+    def _met(
+        self, elements: Elements, row: np.ndarray, query: np.ndarray, partner: np.ndarray, distance: np.ndarray
+    ) -> Meetings:
         """Return pairs that satisfy the joins at positions in `plans`."""
         due_us = self.measured(elements, row, partner)[1]
         return Meetings(row, self.queries[query], partner, distance, *self.sides(elements, row, partner, query), due_us)
 
-    def sides(self, elements, row, partner, query):
+    def sides(
+        self, elements: Elements, row: np.ndarray, partner: np.ndarray, query: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Return the two boxes of pairs, for joins at positions in `plans`, that decide which region reports them."""
         return self.reach(elements.bounds[row]), elements.bounds[partner]
 
-    def measured(self, elements, row, partner):
+    def measured(self, elements: Elements, row: np.ndarray, partner: np.ndarray) -> tuple[Closest | None, np.ndarray]:
         """Return where pairs are closest, and when they are past it; None and NaN unless that is predicted."""
         return None, np.full(len(row), np.nan)
 
-    def _compared(self, elements, row, partner):
+    def _compared(
+        self, elements: Elements, row: np.ndarray, partner: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return the pairs (row, row of the partner, distance) that satisfy the predicate, area and filters aside."""
         if not len(row) or self.plan.partners.predicate == "boxes":
             return row, partner, np.full(len(row), np.nan)
@@ -268,11 +288,18 @@ class _Group:
         at, feature, distance = comparison.judged(elements, rows, at, feature)
         return rows[at], others[feature], distance
 
-    def reach(self, bounds):
+    def reach(self, bounds: np.ndarray) -> np.ndarray:
         """Return the boxes (K, 2n) that a partner's box must meet, given the elements' own."""
         return reached(self.plan, bounds, self.space)
 
-    def _passing(self, elements, row, partner, failures, judged=None):
+    def _passing(
+        self,
+        elements: Elements,
+        row: np.ndarray,
+        partner: np.ndarray,
+        failures: Failures,
+        judged: Callable[[np.ndarray, np.ndarray], np.ndarray] | None = None,
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Return (pair, position in `plans`) for each join whose area and filters the elements of the pair pass.
 
         `judged` tells of which of them the join may look at the pair; without it, of all.
@@ -297,7 +324,15 @@ class _Group:
             pair, query = pair[keep], query[keep]
         return self._judged(elements, row, partner, pair, query, failures)
 
-    def _judged(self, elements, row, partner, pair, query, failures):
+    def _judged(
+        self,
+        elements: Elements,
+        row: np.ndarray,
+        partner: np.ndarray,
+        pair: np.ndarray,
+        query: np.ndarray,
+        failures: Failures,
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Return the pairs and their joins, without those that do not pass the pair filters of the join."""
         keep = np.ones(len(pair), dtype=bool)
         for number, plan in enumerate(self.plans):
@@ -319,16 +354,26 @@ class _Predicting(_Group):
     Whatever their limits are, a pair is compared once, with the largest ones, and then judged by those of each join.
     """
 
-    def __init__(self, plans, queries, space):
+    def __init__(self, plans: Sequence[JoinPlan], queries: np.ndarray, space: Space) -> None:
         super().__init__(plans, queries, space)
         names = "within_m", "within_s", "gap_s", "mirrored"
         asked = [_prediction(plan) for plan in plans]
         self._within_m, self._within_s, self._gap_s, self._mirrored = (
             np.array([getattr(one, name) for one in asked]) for name in names
         )
-        self.asked = Prediction(self._within_m.max(), self._within_s.max(), self._gap_s.max(), self._mirrored.all())
+        self.asked = Prediction(
+            self._within_m.max(), self._within_s.max(), self._gap_s.max(), bool(self._mirrored.all())
+        )
 
-    def judged(self, elements, key_hash, row, partner, failures, began):
+    def judged(
+        self,
+        elements: Elements,
+        key_hash: np.ndarray,
+        row: np.ndarray,
+        partner: np.ndarray,
+        failures: Failures,
+        began: float,
+    ) -> Meetings:
         """As in `_Group`. Of two pairs that mirror each other, the one in which the hashes ascend is told."""
         apart = key_hash[row] != key_hash[partner]
         row, partner = row[apart], partner[apart]
@@ -341,7 +386,7 @@ class _Predicting(_Group):
         if not len(row):
             return Meetings.none(self.space)
 
-        def within(pair, query):
+        def within(pair: np.ndarray, query: np.ndarray) -> np.ndarray:
             soon = satisfying(found.take(pair), self._within_m[query], self._within_s[query])
             return soon & not_too_old(elements, row[pair], partner[pair], self._gap_s[query])
 
@@ -353,7 +398,15 @@ class _Predicting(_Group):
         distance, due = np.full(len(row), np.nan), due_us(found, elements, row, partner)
         return Meetings(row, self.queries[query], partner, distance, *self.sides(elements, row, partner, query), due)
 
-    def _told(self, elements, key_hash, row, partner, pair, query):
+    def _told(
+        self,
+        elements: Elements,
+        key_hash: np.ndarray,
+        row: np.ndarray,
+        partner: np.ndarray,
+        pair: np.ndarray,
+        query: np.ndarray,
+    ) -> np.ndarray:
         """Tell which pairs of joins are told, since their mirrors are not, bool of shape (P,)."""
         told = np.ones(len(pair), dtype=bool)
         if self.stream != self.partner_stream:
@@ -365,7 +418,7 @@ class _Predicting(_Group):
         told[back[np.isin(place * count + query[back], mirror * count + passing)]] = False
         return told
 
-    def near(self, elements, left, right):
+    def near(self, elements: Elements, left: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         rows = left[elements.stream[left] == self.stream]
         partners = right[elements.stream[right] == self.partner_stream]
         if not len(rows) or not len(partners):
@@ -381,23 +434,27 @@ class _Predicting(_Group):
         at, feature = IndexedBoxes(others[near], self.space).meeting(reach[chosen])
         return rows[at], partners[feature]
 
-    def among(self, elements, row, partner):
+    def among(self, elements: Elements, row: np.ndarray, partner: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         mine = (elements.stream[row] == self.stream) & (elements.stream[partner] == self.partner_stream)
         return row[mine], partner[mine]
 
-    def _ways(self, elements, rows, within_m=None):
+    def _ways(
+        self, elements: Elements, rows: np.ndarray, within_m: float | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Return those of some elements that are predicted, and the boxes about their ways."""
         ways = ways_of(elements, rows, self.asked.ahead_s)
         predicted = np.flatnonzero(~np.isnan(ways[:, 0]))
         rows, ways = rows[predicted], ways[predicted]
         return rows, ways if within_m is None else within_reach(ways, within_m, self.space)
 
-    def sides(self, elements, row, partner, query):
+    def sides(
+        self, elements: Elements, row: np.ndarray, partner: np.ndarray, query: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
         ahead_s = (self._within_s + self._gap_s)[query]
         ways = [Motions.of(elements, side).ways(ahead_s, self.space.n) for side in (row, partner)]
         return within_reach(ways[0], self._within_m[query], self.space), ways[1]
 
-    def measured(self, elements, row, partner):
+    def measured(self, elements: Elements, row: np.ndarray, partner: np.ndarray) -> tuple[Closest, np.ndarray]:
         found = Closest.of(elements, row, partner)
         return found, due_us(found, elements, row, partner)
 
@@ -409,40 +466,40 @@ class _Partners(IndexedBoxes):
         super().__init__(elements.bounds[rows], space)
         self.rows, self._elements = rows, elements
 
-    def points(self, rows):
+    def points(self, rows: np.ndarray) -> np.ndarray | None:
         return None if self._elements.has_geometries else points_of(in_plane(self.bounds[rows], self.space))
 
-    def shapes(self, rows):
+    def shapes(self, rows: np.ndarray) -> np.ndarray:
         unique, place = np.unique(rows, return_inverse=True)
         shapes = shapes_of(self._elements.batch(self.rows[unique]))
         shapely.prepare(shapes)
         return shapes[place]
 
-    def spans(self, rows):
+    def spans(self, rows: np.ndarray) -> np.ndarray:
         return shapely.bounds(self.shapes(rows))[:, [0, 2]]
 
 
-def _way(plan):
+def _way(plan: JoinPlan) -> Hashable:
     partners = plan.partners
     if _prediction(plan):
         return plan.stream, partners.name
     return plan.stream, partners.name, partners.predicate, partners.distance, plan.transform
 
 
-def _prediction(plan):
+def _prediction(plan: JoinPlan) -> Prediction | None:
     return kind_of(plan).prediction(plan)
 
 
-def _of_elements(plan):
+def _of_elements(plan: JoinPlan) -> RangePlan:
     return RangePlan(plan.stream, plan.area, plan.area, where=plan.where, filters=plan.filters)
 
 
-def _of_partners(plan, space):
+def _of_partners(plan: JoinPlan, space: Space) -> RangePlan:
     whole = tuple(space.whole().tolist())
     return RangePlan(plan.partners.name, whole, whole, where=plan.partners.where, filters=plan.partners.filters)
 
 
-def _that_may_meet(boxes, others, space):
+def _that_may_meet(boxes: np.ndarray, others: np.ndarray, space: Space) -> tuple[np.ndarray, np.ndarray]:
     """Tell which boxes (N, 2n), and which of some others (M, 2n), may meet a box of the other side."""
     boxes, others = in_plane(boxes, space), in_plane(others, space)
     low, high = others[:, :2].min(0), others[:, 2:].max(0)

@@ -10,7 +10,7 @@ Li et al., "Distributed join query method for large-scale spatial data streams",
 
 from dataclasses import dataclass, replace
 from pkgutil import resolve_name
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -27,6 +27,7 @@ from streaming.operators.stream_reach import reached
 from streaming.spaces import Space
 
 MICROSECONDS = 1_000_000
+T = TypeVar("T", int, np.ndarray)
 
 
 @dataclass(frozen=True)
@@ -205,7 +206,7 @@ class WindowJoin(TimeJoin):
         newest = self._newest(times.time_us)
         return self.in_time(times, newest) & (newest + self.size_us > watermark_us)
 
-    def _newest(self, time_us):
+    def _newest(self, time_us: T) -> T:
         """Return the beginning of the last window that began by a time."""
         return (time_us - self.start_us) // self.slide_us * self.slide_us + self.start_us
 
@@ -302,5 +303,5 @@ def compiled(plan: Any, space: Space, partner_drives: bool = False) -> TimeJoin:
     return made
 
 
-def _us(seconds):
+def _us(seconds: float) -> int:
     return round(seconds * MICROSECONDS)

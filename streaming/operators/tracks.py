@@ -12,7 +12,7 @@ from streaming.elements import stream_number
 from streaming.kinds.area_documents import shape_of
 from streaming.kinds.areas import AreaFilter, PolygonArea
 from streaming.kinds.parts import Box
-from streaming.kinds.track.plan import MOST_ACCURACY_M
+from streaming.kinds.track.plan import MOST_ACCURACY_M, TrackPlan
 from streaming.operators.border_passages import BETWEEN, MOST_WAY_DEG, WITHIN, Borders
 from streaming.operators.boxes import box_array
 from streaming.operators.conditions import Conditions
@@ -102,15 +102,15 @@ class TrackQueries:
         return len(self.ids)
 
     @functools.cached_property
-    def _borders(self):
+    def _borders(self) -> Borders:
         return Borders([border_of(plan.area, shape_of(plan.filters), self.space) for plan in self._plans], self.space)
 
     @functools.cached_property
-    def _conditions(self):
+    def _conditions(self) -> Conditions:
         return Conditions([_Unplaced(plan) for plan in self._plans], self.space)
 
     @functools.cached_property
-    def _tree(self):
+    def _tree(self) -> shapely.STRtree:
         """An index over the areas, each also a turn of longitude to the west and to the east."""
         n = self.space.n
         west, south, east, north = (self._boxes[:, axis] for axis in (0, 1, n, n + 1))
@@ -193,7 +193,7 @@ class TrackQueries:
 class _Unplaced:
     """What `Conditions` asks of a plan, without the shape of its area."""
 
-    def __init__(self, plan):
+    def __init__(self, plan: TrackPlan) -> None:
         self.where = plan.where
         self.filters = tuple(entry for entry in plan.filters if not isinstance(entry, AreaFilter))
 

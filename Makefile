@@ -54,14 +54,15 @@ lint: $(INSTALLED)
 	$(BIN)/mypy
 	$(BIN)/python -m pytest -q -p no:tests.house.browser_required $(MADE)
 
-# Examples that no check has had yet, tests in a random order, and each file of tests by itself. It takes hours; one room
-# takes minutes: `make explore OPTIONS=tests/sketch`.
+# Examples and seeds that no check has had yet, tests in a random order, and each file of tests by itself. It takes hours;
+# one room takes minutes: `make explore OPTIONS=tests/sketch`.
 EXPLORED := -m "not spark and not browser" -p no:tests.house.browser_required -q
 explore: $(INSTALLED)
 	$(BIN)/python -m pytest $(EXPLORED) -n auto --random-order --random-order-bucket=global $(OPTIONS)
 	find $(or $(filter tests/%,$(OPTIONS)),tests) -name "test_*.py" | sort | xargs -P 2 -I{} \
 		sh -c '$(BIN)/python -m pytest $(EXPLORED) {} || [ $$? = 5 ]'
-	$(BIN)/python -m pytest -m "hypothesis and not spark and not browser" -n 2 --hypothesis-profile=exploring $(OPTIONS)
+	$(BIN)/python -m pytest -m "(hypothesis or seeds) and not spark and not browser" -n 2 --hypothesis-profile=exploring --seeds=all \
+		$(OPTIONS)
 
 # For instance `make bench OPTIONS="--scenario demo"`.
 bench: $(INSTALLED)

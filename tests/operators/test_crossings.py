@@ -2,8 +2,6 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from streaming.elements import stream_number
 from streaming.operators.crossings import Borders
@@ -70,8 +68,7 @@ def codes(pairs):
 
 
 @pytest.mark.parametrize("name", SPACES)
-@settings(max_examples=60)
-@given(seed=st.integers(0, 2**32 - 1))
+@pytest.mark.seeds(240)
 def test_what_begins_and_ends_is_that_of_brute_force(name, seed):
     space, rng = SPACES[name], np.random.default_rng(seed)
     middle, step = np.array(MIDDLES[name])[rng.integers(len(MIDDLES[name]))], STEP[name]

@@ -1,8 +1,7 @@
 """Sorting out boxes loses none that meets another one, and leaves few that meet none."""
 
 import numpy as np
-from hypothesis import given, settings
-from hypothesis import strategies as st
+import pytest
 
 from streaming.operators.neighbours import may_meet
 
@@ -19,8 +18,7 @@ def meeting(many, few):
     return meet.all(2).any(1)
 
 
-@settings(max_examples=60)
-@given(st.integers(0, 2**32 - 1))
+@pytest.mark.seeds(240)
 def test_no_box_that_meets_another_one_is_sorted_out(seed):
     rng = np.random.default_rng(seed)
     many, few = boxes(rng, rng.integers(0, 60)), boxes(rng, rng.integers(0, 30))

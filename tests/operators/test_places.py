@@ -1,8 +1,9 @@
 """Distances from places are geodesics, or those of plain geometry; boxes hold what is within reach."""
 
 import numpy as np
+import pytest
 import shapely
-from hypothesis import example, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from streaming.operators.places import distances, surely_within, within, within_boxes
@@ -33,9 +34,7 @@ def test_whatever_is_within_reach_meets_the_box_of_that_reach(seed, reach):
     assert not (near & ~inside).any()
 
 
-@settings(max_examples=100)
-@given(seeds)
-@example(23990)  # nearly antipodal: the nearest place is a corner
+@pytest.mark.seeds(280, also=[23990])  # of this one, a place is nearly antipodal: the nearest is a corner
 def test_a_box_is_as_far_as_its_nearest_place_and_within_a_limit_accordingly(seed):
     rng = np.random.default_rng(seed)
     places, low = np.stack(random_points(rng, 5), axis=1), np.stack(random_points(rng, 5), axis=1)

@@ -2,15 +2,12 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from streaming.operators import query_index
 
 
 @pytest.mark.parametrize("few", [0, 32, 10**9])
-@settings(max_examples=50)
-@given(seed=st.integers(0, 2**32 - 1))
+@pytest.mark.seeds(200)
 def test_the_index_finds_the_boxes_that_meet_whether_by_cells_or_by_a_tree(few, seed):
     rng = np.random.default_rng(seed)
 

@@ -4,14 +4,14 @@ import random
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given
 
 from streaming.elements import wrapped
 from streaming.operators.boxes import intersects
 from streaming.operators.partitioners import PARTITIONERS, partitioned
 from streaming.operators.region_map import Cut, InvalidMap, RegionMap
 from streaming.spaces import EARTH, Dimension, Space
+from tests.draws import rngs, times
 from tests.servers.harness import another
 
 LINE = Space("line", (Dimension("x", "", 0.0, 1.0),))
@@ -33,12 +33,12 @@ def boxes(rng, space, regions, count):
 @pytest.mark.parametrize("space", [LINE, CIRCLE, TORUS, EARTH], ids=lambda space: space.name)
 @pytest.mark.parametrize("regions", [1, 4, 7, 12])
 @pytest.mark.parametrize("changes", [0, 8])
-@settings(max_examples=20)
-@given(seed=st.integers(0, 2**32 - 1))
+@pytest.mark.seeds(80)
 def test_boxes_that_meet_have_a_region_in_common(space, regions, changes, seed):
     rng, region_map = np.random.default_rng(seed), RegionMap.grid(space, regions)
+    decisions = random.Random(seed)
     for _ in range(changes):
-        region_map = another(region_map, random.Random(seed))
+        region_map = another(region_map, decisions)
     reach, others = boxes(rng, space, regions, 40), wrapped(boxes(rng, space, regions, 40), space)
     reach = wrapped(reach, space)
     # A reach may begin before the circle does.
@@ -59,11 +59,11 @@ def test_the_region_that_keeps_a_box_is_one_of_those_that_it_meets_and_points_me
     assert (points.sum(1) == 1).all() and (points.argmax(1) == kept).all()
 
 
-@given(seed=st.integers(0, 2**32 - 1))
-def test_a_region_keeps_what_lies_in_its_cell_through_splits_and_merges(seed):
-    rng, known = random.Random(seed), RegionMap.grid(EARTH, 3)
-    places = np.random.default_rng(seed).uniform([-180, -90, -100], [180, 90, 10_000], (50, 3))
-    for _ in range(12):
+@given(rngs())
+def test_a_region_keeps_what_lies_in_its_cell_through_splits_and_merges(rng):
+    known = RegionMap.grid(EARTH, 3)
+    places = np.random.default_rng(rng.getrandbits(32)).uniform([-180, -90, -100], [180, 90, 10_000], (50, 3))
+    for _ in times(rng, 20):
         later = another(known, rng)
         assert later.number == known.number + 1 and len(later.places) == later.regions
         assert RegionMap.of(EARTH, later.document()) == later

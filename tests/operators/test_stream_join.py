@@ -4,8 +4,6 @@ import numpy as np
 import pyarrow as pa
 import pytest
 import shapely
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from streaming.elements import stream_number
 from streaming.kinds.join.plan import JoinPlan, Partners
@@ -43,8 +41,9 @@ def found(meetings):
     return sorted((int(row), int(query), int(partner), float(distance)) for row, query, partner, distance in pairs)
 
 
-@settings(max_examples=20, deadline=None)
-@given(st.integers(0, 2**32 - 1), st.sampled_from(SHAPES), st.sampled_from(sorted(WAYS)))
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("way", sorted(WAYS))
+@pytest.mark.seeds(8)
 def test_pairs_that_a_caller_knows_are_judged_as_those_that_the_join_finds(seed, shape, way):
     rng = np.random.default_rng(seed)
     elements, joins = random_elements(rng, shape), StreamJoins([WAYS[way]], EARTH)
@@ -58,8 +57,7 @@ def test_pairs_that_a_caller_knows_are_judged_as_those_that_the_join_finds(seed,
     assert judged == [one for one in expected if (one[0], one[2]) in pairs]
 
 
-@settings(max_examples=10, deadline=None)
-@given(st.integers(0, 2**32 - 1))
+@pytest.mark.seeds(40)
 def test_points_have_the_same_distances_as_their_geometries(seed):
     points, geometries = (random_elements(np.random.default_rng(seed), shape) for shape in ("points", "geometries"))
     joins, rows = StreamJoins([WAYS["dwithin"]], EARTH), np.arange(COUNT)

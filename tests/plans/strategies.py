@@ -1,7 +1,6 @@
 """Documents of plans that `parse_plan` accepts, of every kind and with every key, there or not."""
 
 import math
-import random
 
 from hypothesis import strategies as st
 
@@ -10,6 +9,7 @@ from streaming.kinds.fields import EMITS
 from streaming.kinds.join.plan import PREDICATES, SOURCES
 from streaming.kinds.range.plan import REPORTS
 from tests.areas import random_area
+from tests.draws import rngs
 from tests.strategies import corners, steps
 
 
@@ -43,8 +43,8 @@ common = looks | {"transform": st.lists(steps, max_size=3), "emit": st.sampled_f
 kept = st.sampled_from(["changes", "membership"])
 boxes_or_null = st.one_of(st.none(), boxes)
 shapes = st.builds(
-    lambda seed, lon, lat: random_area(random.Random(seed), lon, lat, 1.0),
-    st.integers(0, 2**32 - 1),
+    lambda rng, lon, lat: random_area(rng, lon, lat, 1.0),
+    rngs(),
     st.sampled_from([-180, 20.5, 180]),
     st.sampled_from([-90, 0, 60.5]),
 )

@@ -1,7 +1,5 @@
 """Areas of any shape: which documents are sound, what the others are told, and that the box about a shape holds it."""
 
-import random
-
 import pyproj
 import pytest
 from hypothesis import given, settings
@@ -14,6 +12,7 @@ from streaming.plans.schema import plan_schema
 from streaming.plans.together import parse_together
 from streaming.spaces import EARTH, Dimension, Space
 from tests.areas import random_area
+from tests.draws import rngs
 from tests.oracle import boxes_meet
 from webapp.words import plan_in_words
 
@@ -40,9 +39,8 @@ KINDS = {
 
 
 @settings(max_examples=30)
-@given(st.sampled_from(list(KINDS)), st.integers(0, 2**32 - 1))
-def test_a_plan_of_every_kind_keeps_its_shape_and_says_it_in_words(kind, seed):
-    rng = random.Random(seed)
+@given(st.sampled_from(list(KINDS)), rngs())
+def test_a_plan_of_every_kind_keeps_its_shape_and_says_it_in_words(kind, rng):
     area = random_area(rng, rng.uniform(-180, 180), rng.uniform(-89, 89), rng.choice([0.1, 2, 20]))
     document = KINDS[kind] | {"area": area, "filters": [{"key": "x"}]}
     plan = parse_plan(document)
@@ -57,9 +55,8 @@ def test_a_plan_of_every_kind_keeps_its_shape_and_says_it_in_words(kind, seed):
 
 
 @settings(max_examples=200, deadline=None)
-@given(st.integers(0, 2**32 - 1))
-def test_the_box_about_a_shape_holds_all_of_it(seed):
-    rng = random.Random(seed)
+@given(rngs())
+def test_the_box_about_a_shape_holds_all_of_it(rng):
     lon, lat = rng.choice([-180.0, 179.99, rng.uniform(-180, 180)]), rng.choice([-90.0, 89.9, rng.uniform(-90, 90)])
     metres = 10 ** rng.uniform(0, 7)
     if rng.random() < 0.5:

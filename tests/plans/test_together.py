@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from streaming.plans import parse_plan, plan_document, together
 from streaming.plans.together import parse_together
 from streaming.spaces import EARTH, Dimension, Space
+from tests.draws import rngs, times
 
 LINE = Space("line", (Dimension("x", "m", -10.0, 10.0),))
 WIDE = Space("wide", (Dimension("x", "m", -1e18, 1e18), Dimension("angle", "deg", 0.0, 360.0, wraps=True)))
@@ -59,10 +60,9 @@ def alone(document, space):
         return type(error), str(error)
 
 
-@given(st.integers(0, 2**32), st.sampled_from([EARTH, LINE, WIDE]))
-def test_documents_read_together_are_read_as_each_by_itself(seed, space):
-    rng = random.Random(seed)
-    documents = [document(rng) for _ in range(60)]
+@given(rngs(), st.sampled_from([EARTH, LINE, WIDE]))
+def test_documents_read_together_are_read_as_each_by_itself(rng, space):
+    documents = [document(rng) for _ in times(rng, 30)]
     for asked, told in zip(documents, parse_together(documents, space), strict=True):
         expected = alone(asked, space)
         if isinstance(told, Exception):

@@ -2,12 +2,12 @@
 
 import numpy as np
 from hypothesis import given
-from hypothesis import strategies as st
 
 from streaming.plans import parse_plan
 from streaming.results import ENTERED, LEFT, STAYED
 from streaming.servers.assembler.nearest import Ranked, Ranking, Searches, step
 from streaming.servers.participant.partial import Candidates, Partial
+from tests.draws import rngs, times
 from tests.servers.test_distributed import PLANE
 
 K = {1: 1, 4: 2, 6: 5, 9: 3}
@@ -49,10 +49,10 @@ def answer(found, query):
     return {key: (distance, rank) for rank, (distance, key) in enumerate(ordered[: K[query]], 1)}
 
 
-@given(st.integers(0, 2**32 - 1))
-def test_answers_and_changes_are_those_of_sorting_everything(seed):
-    rng, ranking, found, before = np.random.default_rng(seed), Ranking.none(), {}, {}
-    for _ in range(6):
+@given(rngs())
+def test_answers_and_changes_are_those_of_sorting_everything(rng):
+    ranking, found, before = Ranking.none(), {}, {}
+    for _ in times(rng, 9, 1):
         ids = sorted(q for q in K if rng.random() < 0.8)
         news = {q for q in ids if q not in before}
         shifted = news | {q for q in ids if rng.random() < 0.2}
@@ -60,16 +60,16 @@ def test_answers_and_changes_are_those_of_sorting_everything(seed):
         removed, added, moved, now = [], [], [], {}
         for query in ids:
             if query in shifted:
-                inside = {key: float(rng.integers(0, 4)) for key in rng.permutation(9)[: rng.integers(0, 9)].tolist()}
+                inside = {key: float(rng.randrange(4)) for key in rng.sample(range(9), rng.randrange(9))}
                 touched = {key for key in inside if rng.random() < 0.3}
             else:
                 inside = {key: d for (q, key), d in found.items() if q == query}
-                touched = set(rng.permutation(9)[: rng.integers(0, 4)].tolist())
+                touched = set(rng.sample(range(9), rng.randrange(4)))
                 off = {} if rng.random() < 0.8 else {"rounded": 1e-9}  # as another limit may round it
                 removed += [(query, key, inside.pop(key) + sum(off.values())) for key in touched & inside.keys()]
                 if query in carried:
-                    inside = {key: float(rng.integers(0, 4)) for key in inside}
-                inside |= {key: float(rng.integers(0, 4)) for key in sorted(touched) if rng.random() < 0.7}
+                    inside = {key: float(rng.randrange(4)) for key in inside}
+                inside |= {key: float(rng.randrange(4)) for key in sorted(touched) if rng.random() < 0.7}
             told = sorted(inside) if query in shifted else sorted(touched & inside.keys())
             added += [(query, key, inside[key]) for key in told]
             moved += [key in touched for key in told]
@@ -79,7 +79,7 @@ def test_answers_and_changes_are_those_of_sorting_everything(seed):
             wanted = {ids[p] for p in positions.tolist()}
             return candidates([(q, key, d) for (q, key), d in sorted(now.items()) if q in wanted])
 
-        order = rng.permutation(len(added))
+        order = np.array(rng.sample(range(len(added)), len(added)), dtype=np.int64)
         cut = len(order) // 2
         partials = [
             Partial(candidates(removed) if not part else Candidates.none(), *sent(added, moved, rows))

@@ -6,8 +6,6 @@ from dataclasses import fields, replace
 import numpy as np
 import pytest
 import shapely
-from hypothesis import given
-from hypothesis import strategies as st
 
 from streaming.sketch import density, groups, statistics
 from streaming.sketch.answers import contrast, deviations
@@ -22,7 +20,6 @@ from streaming.sketch.settings import HOUR_US, InvalidSketch
 from streaming.sketch.sketch import Sketch, reduced, split
 from tests.sketch.scenes import FEATURES, SETTINGS, grown, known, matching, observations, some_settings
 
-seeds = st.integers(0, 2**32 - 1)
 PARTS = (0.1, 0.5, 0.9)
 
 
@@ -83,7 +80,7 @@ def questions(feature, limits):
     }
 
 
-@given(seeds)
+@pytest.mark.seeds(240)
 def test_certain_bounds_hold_for_every_question(seed):
     rng, sketch, elements, selection, mask = scene(seed)
     feature = FEATURES[rng.integers(3)]
@@ -101,7 +98,7 @@ def test_certain_bounds_hold_for_every_question(seed):
         assert answer.low <= expected <= answer.high
 
 
-@given(seeds)
+@pytest.mark.seeds(400)
 def test_less_confidence_never_widens_bounds(seed):
     rng, sketch, elements, selection, mask = scene(seed)
     feature = FEATURES[rng.integers(3)]
@@ -114,7 +111,7 @@ def test_less_confidence_never_widens_bounds(seed):
         assert widths == sorted(widths), name
 
 
-@given(seeds)
+@pytest.mark.seeds(400)
 def test_what_cuts_no_leaf_is_answered_exactly(seed):
     rng, sketch, elements, _, _ = scene(seed)
     sketch = grown(known(replace(sketch.settings, study_us=None)), elements)
@@ -139,7 +136,7 @@ def test_what_cuts_no_leaf_is_answered_exactly(seed):
         assert abs(found.value - np.corrcoef(pair)[0, 1]) < 1e-6 and found.width < 1e-6
 
 
-@given(seeds)
+@pytest.mark.seeds(240)
 def test_regions_answer_together_as_the_whole_does(seed):
     rng, sketch, _, selection, _ = scene(seed)
     feature, sketch = FEATURES[rng.integers(3)], reduced(sketch)
@@ -159,7 +156,7 @@ def test_regions_answer_together_as_the_whole_does(seed):
             assert np.isclose(answer.basis.elements, expected.basis.elements)
 
 
-@given(seeds)
+@pytest.mark.seeds(400)
 def test_small_partials_answer_densities_within_certain_bounds(seed):
     rng, sketch, elements, selection, mask = scene(seed)
     feature = FEATURES[rng.integers(3)]
@@ -174,7 +171,7 @@ def test_small_partials_answer_densities_within_certain_bounds(seed):
     assert answer.low <= ((values >= low) & (values <= high)).mean() <= answer.high
 
 
-@given(seeds)
+@pytest.mark.seeds(240)
 def test_a_part_of_a_sketch_is_asked_again(seed):
     _, sketch, _, selection, _ = scene(seed)
     more = Selection(((-90.0, -45.0, 60.0, 45.0),), Times.between(10 * HOUR_US, 60 * HOUR_US))
@@ -187,7 +184,7 @@ def test_a_part_of_a_sketch_is_asked_again(seed):
     assert relate(sketch, selection).relate(more).chosen.leaves == at_once.leaves or not selection.areas
 
 
-@given(seeds)
+@pytest.mark.seeds(400)
 def test_moments_of_a_selection_are_those_of_whole_leaves_and_parts_of_cut_ones(seed):
     _, sketch, _, selection, _ = scene(seed)
     chosen = choose(sketch, selection)
@@ -269,10 +266,10 @@ def test_an_area_that_is_none_is_refused(area):
         choose(grown(known(SETTINGS), observations(np.random.default_rng(0), 50)), Selection((area,)))
 
 
-@given(seeds, st.integers(0, 14))
-def test_leaves_merged_by_cell_answer_for_each_cell_as_all_of_them_do(seed, level):
+@pytest.mark.seeds(400)
+def test_leaves_merged_by_cell_answer_for_each_cell_as_all_of_them_do(seed):
     rng, sketch, _, selection, _ = scene(seed)
-    feature = FEATURES[rng.integers(3)]
+    feature, level = FEATURES[rng.integers(3)], int(rng.integers(15))
     for one in (selection, EVERYTHING):
         whole, (few, _) = choose(sketch, one, merge=False), by_cell(sketch, one, level)
         (cells, bits, of), (few_cells, few_bits, few_of) = groups.by_cell(whole, level), groups.by_cell(few, level)

@@ -4,8 +4,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from streaming.sketch import codec
 from streaming.sketch import sketch as sketch_module
@@ -20,15 +18,13 @@ from streaming.spaces import EARTH
 from streaming.state.codec import Tables
 from tests.sketch.scenes import FEATURES, SETTINGS, grown, known, observations, same, some_settings
 
-seeds = st.integers(0, 2**32 - 1)
-
 
 def scene(seed, most=200):
     rng = np.random.default_rng(seed)
     return rng, some_settings(rng), observations(rng, int(rng.integers(1, most)))
 
 
-@given(seeds)
+@pytest.mark.seeds(400)
 def test_any_cut_into_batches_makes_the_same_sketch_with_bins_that_follow_the_stream(seed):
     rng, settings, elements = scene(seed, 300)
     cuts = rng.integers(0, len(elements), 4).tolist()
@@ -44,7 +40,7 @@ def test_any_cut_into_batches_makes_the_same_sketch_with_bins_that_follow_the_st
         assert whole.bins.tag == cut.bins.tag
 
 
-@given(seeds)
+@pytest.mark.seeds(400)
 def test_it_does_not_matter_how_many_elements_wait_before_they_become_leaves(seed):
     rng, settings, elements = scene(seed, 300)
     cuts = rng.integers(0, len(elements), 9).tolist()
@@ -62,7 +58,7 @@ def test_it_does_not_matter_how_many_elements_wait_before_they_become_leaves(see
         same(whole, plain)
 
 
-@given(seeds)
+@pytest.mark.seeds(400)
 def test_any_order_of_elements_and_of_merges_makes_the_same_leaves(seed):
     rng, settings, elements = scene(seed)
     part = rng.integers(0, 3, len(elements))
@@ -73,7 +69,7 @@ def test_any_order_of_elements_and_of_merges_makes_the_same_leaves(seed):
     assert merge(merge(a, b), c).count == whole.count
 
 
-@given(seeds)
+@pytest.mark.seeds(400)
 def test_what_is_split_by_place_loses_nothing_and_is_the_whole_when_merged(seed):
     rng, settings, elements = scene(seed)
     start = known(settings) if rng.random() < 0.5 else Sketch.empty(settings)
@@ -88,7 +84,7 @@ def test_what_is_split_by_place_loses_nothing_and_is_the_whole_when_merged(seed)
     assert merged.count == sketch.count
 
 
-@given(seeds)
+@pytest.mark.seeds(400)
 def test_leaves_are_those_of_brute_force(seed):
     _, settings, elements = scene(seed)
     settings = replace(settings, study_us=None)
@@ -127,7 +123,7 @@ def _moments(column):
     return (len(column), column.min(), column.max(), column.mean(), ((column - column.mean()) ** 2).sum())
 
 
-@given(seeds)
+@pytest.mark.seeds(400)
 def test_moments_of_everything_are_those_of_all_complete_elements(seed):
     rng, settings, elements = scene(seed)
     settings = replace(settings, comoments=FEATURES)
@@ -141,7 +137,7 @@ def test_moments_of_everything_are_those_of_all_complete_elements(seed):
         np.testing.assert_allclose(found.comoment, expected, rtol=1e-8, atol=1e-9 * np.abs(expected).max() + 1e-12)
 
 
-@given(seeds)
+@pytest.mark.seeds(400)
 def test_a_stored_sketch_goes_on_as_if_it_had_not_been_stored(seed):
     rng, settings, elements = scene(seed)
     at = int(rng.integers(0, len(elements)))
@@ -208,7 +204,7 @@ def test_in_the_equal_mode_everything_becomes_coarser_as_elements_come():
     assert set(sketch.leaves().level) == {coarseness[-1]}
 
 
-@given(seeds)
+@pytest.mark.seeds(400)
 def test_a_time_bin_has_one_level_and_levels_only_rise(seed):
     _, settings, elements = scene(seed)
     settings = replace(settings, study_us=2 * HOUR_US)
@@ -254,7 +250,7 @@ def test_bins_of_intervals_do_not_depend_on_the_order_of_leaves():
     assert one.tolist() == equal_bins_of_intervals(low[order], high[order], n[order], 7).tolist()
 
 
-@given(seeds)
+@pytest.mark.seeds(400)
 def test_the_order_of_planes_makes_no_more_vertices_than_the_opposite_order(seed):
     rng = np.random.default_rng(seed)
     codes = np.stack([rng.integers(1, most, 100) for most in rng.integers(2, 40, 3)])

@@ -1,0 +1,71 @@
+"""Tests of seeds: what a run takes, and what it says of a seed that fails."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.house.seeds import ALL, PARTS, commits, taken
+
+ROOT = Path(__file__).parents[2]
+TESTS = """
+import pytest
+
+@pytest.mark.parametrize("other", ["x"])
+@pytest.mark.seeds(8, also=[99])
+def test_a_seed(tmp_path, other, seed):
+    print("took", seed)
+    assert other == "x" and tmp_path and seed != 6
+"""
+
+
+def test_the_parts_are_the_whole_table_without_overlaps_and_with_the_seeds_that_each_has():
+    parts = [taken(str(part), 10, [77]) for part in range(PARTS)]
+    assert all(part[0] == 77 for part in parts)
+    assert sorted(seed for part in parts for seed in part[1:]) == list(range(10))
+
+
+def test_all_are_the_table_and_as_many_new_seeds_each_time():
+    one, other = (taken(ALL, 10) for _ in range(2))
+    assert one[:10] == other[:10] == list(range(10))
+    assert len(one) == len(set(one)) == 20 and one[10:] != other[10:]
+
+
+def test_a_folder_without_commits_has_none(tmp_path):
+    assert commits(tmp_path) == 0
+    assert commits(tmp_path / "absent") == 0
+
+
+@pytest.fixture
+def run(tmp_path):
+    """Return a function that runs a few tests of seeds with options, and returns what that prints."""
+    (tmp_path / "test_few.py").write_text(TESTS)
+
+    def run(*options, **environment):
+        command = [sys.executable, "-m", "pytest", "-s", "--noconftest", "-p", "tests.house.seeds", "-c", os.devnull]
+        command += ["-p", "no:cacheprovider", "-p", "no:hypothesispytest", "--rootdir", tmp_path, *options]
+        known = {name: value for name, value in os.environ.items() if name != "LOOKOUT_SEEDS"}
+        known |= environment | {"PYTHONPATH": str(ROOT), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+        return subprocess.run([*command, tmp_path], cwd=tmp_path, env=known, capture_output=True, text=True).stdout
+
+    return run
+
+
+def test_a_run_takes_a_part_and_names_it_with_the_seed_that_fails(run):
+    told = run("--seeds=2")
+    assert "seeds: part 2 of 0 to 3 (again: --seeds=2)" in told
+    assert re.findall(r"took (\d+)", told) == ["99", "2", "6"]
+    assert "with the seed 6; again: pytest --seed=6 'test_few.py::test_a_seed[x]'" in told and "1 failed" in told
+
+
+def test_a_run_takes_the_part_that_the_environment_names_and_otherwise_the_first(run):
+    assert "took 1\ntook 5\n" in run(LOOKOUT_SEEDS="1")
+    assert "took 0\ntook 4\n" in run()  # of a folder without commits
+
+
+def test_a_run_takes_one_seed(run):
+    told = run("--seed=4")
+    assert "took 4" in told and "took 0" not in told and "1 passed" in told

@@ -9,8 +9,8 @@ import random
 from hypothesis import currently_in_test_context, note
 from hypothesis import strategies as st
 
-# Hypothesis draws ranges of so many values evenly. It keeps each in two bytes, and an example has 8 KiB, so a history has
-# at most 4,096 decisions.
+# Hypothesis draws ranges of so many values evenly. It keeps each in two bytes, and an example has 8 KiB:
+# a history has at most 4,096 decisions.
 STEPS = 128
 _STEP = st.integers(0, STEPS - 1)
 

@@ -5,6 +5,7 @@ import json
 import threading
 import time
 from contextlib import ExitStack, asynccontextmanager
+from types import SimpleNamespace
 
 import pytest
 from channels.testing import WebsocketCommunicator
@@ -18,6 +19,7 @@ from streaming.gateway.access import FeedAccess
 from streaming.logs import Log, LogNames
 from streaming.results import read_frame
 from streaming.spaces import EARTH, space_document
+from tests.layers.forked import ForkedImport
 from tests.servers.harness import Engine
 from webapp import tasks
 from webapp.celery import app as celery_app
@@ -48,6 +50,12 @@ def project(settings, redis_server, redis_client):
     # What a test without Redis left untold must not be told during the next.
     settings.REDIS_URL = redis_server
     until_told()
+
+
+@pytest.fixture(autouse=True)
+def forked_imports(monkeypatch):
+    """Fork the processes of imports; tests/layers starts them as the project does."""
+    monkeypatch.setattr("streaming.layers.child.subprocess", SimpleNamespace(Popen=ForkedImport, PIPE=None))
 
 
 @pytest.fixture(autouse=True)

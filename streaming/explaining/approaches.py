@@ -24,7 +24,7 @@ def approach_terms(plan: ApproachPlan, subject: Subject) -> list[Term]:
     return [outside, _course(course_deg), _speed(speed_mps), _reaches(plan, subject, course_deg, speed_mps)]
 
 
-def _course(course_deg):
+def _course(course_deg: float) -> Term:
     known = bool(np.isfinite(course_deg))
     return Term(
         gettext("%(course)s is a number") % {"course": COURSE},
@@ -33,7 +33,7 @@ def _course(course_deg):
     )
 
 
-def _speed(speed_mps):
+def _speed(speed_mps: float) -> Term:
     found = (
         gettext("it is %(speed_mps)s") % {"speed_mps": number(speed_mps)}
         if np.isfinite(speed_mps)
@@ -47,7 +47,7 @@ def _speed(speed_mps):
     )
 
 
-def _reaches(plan, subject, course_deg, speed_mps):
+def _reaches(plan: ApproachPlan, subject: Subject, course_deg: float, speed_mps: float) -> Term:
     asks = gettext("on its course, in the area within %(within_s)s s of its report") % {
         "within_s": number(plan.within_s)
     }

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import shapely
+from numpy.typing import ArrayLike
 
 from streaming.explaining.subject import Subject
 from streaming.explaining.terms import Border
@@ -45,7 +46,7 @@ def border_of_box(box: Box, within: bool, subject: Subject) -> Border | None:
     return border_of_lines(shapely.MultiLineString(lines), within, subject) if lines else None
 
 
-def _sides(box, space):
+def _sides(box: Box, space: Space) -> list[list[tuple[float, float]]]:
     """Return the sides of a box that are bounded, as lines."""
     west, south, east, north = (box[i] for i in (0, 1, space.n, space.n + 1))
     if math.isfinite(west) and space.dimensions[0].extent <= east - west:
@@ -91,6 +92,6 @@ def outside_by(low: Sequence[float], high: Sequence[float], bounds: Box, axis: i
     return max(bounds[axis] - high[axis], low[axis] - bounds[space.n + axis])
 
 
-def _pair(place):
+def _pair(place: ArrayLike) -> tuple[float, float]:
     longitude, latitude = np.asarray(place).tolist()
     return longitude, latitude

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -28,7 +29,7 @@ def closest_terms(plan: ClosestApproachPlan, subject: Subject, known: Known) -> 
     return every(gettext("in the answer"), [*asked_terms(plan, subject), _partner(plan, subject, known)])
 
 
-def _partner(plan, subject, known):
+def _partner(plan: ClosestApproachPlan, subject: Subject, known: Known) -> Term:
     asks = gettext("comes within %(within_m)s of an object of %(name)s if both keep course and speed") % {
         "within_m": metres(plan.within_m),
         "name": plan.partners.name,
@@ -55,7 +56,7 @@ def _partner(plan, subject, known):
     )
 
 
-def _terms(plan, subject, other, found, best):
+def _terms(plan: ClosestApproachPlan, subject: Subject, other: Subject, found: Closest, best: int) -> list[Term]:
     """Return the terms of a pair: the distance, the time, the age of the older report, the filters of the partner."""
     far_m, after_s = float(found.distance_m[best]), float(found.after_s[best])
     apart_s = abs(_time_us(subject) - _time_us(other)) / MICROSECONDS
@@ -102,15 +103,15 @@ def _elements(everyone: Sequence[Subject]) -> Elements:
     return Elements(stream, bounds, tables.take, time_us=time_us, heard_us=time_us)
 
 
-def _met(plan, subject, elements, everyone):
+def _met(plan: ClosestApproachPlan, subject: Subject, elements: Elements, everyone: Sequence[Subject]) -> list[int]:
     """Return the positions of the others that are partners; which one of the two the pair is told of does not count."""
     n = subject.space.n
-    pairs = replace(plan, area=(-np.inf,) * n + (np.inf,) * n, where="", filters=(), mirrored=True)
+    pairs: Any = replace(plan, area=(-np.inf,) * n + (np.inf,) * n, where="", filters=(), mirrored=True)
     keys = np.concatenate([one.table["key_hash"].to_numpy() for one in everyone])
     rows = np.arange(len(everyone))
     found = StreamJoins([pairs], subject.space).pairs(elements, keys, rows[:1], rows[1:])
     return sorted({int(partner) - 1 for partner in found.partner})
 
 
-def _time_us(subject):
+def _time_us(subject: Subject) -> int:
     return subject.table["time_us"][0].as_py()

@@ -1,6 +1,7 @@
 """Explain a plan of any kind: which of its terms an element satisfies."""
 
 from collections.abc import Callable, Mapping
+from typing import Any
 
 from streaming.explaining import joins, moving, rules
 from streaming.explaining.approaches import approach_terms
@@ -11,8 +12,11 @@ from streaming.explaining.places import compared_term
 from streaming.explaining.subject import Subject
 from streaming.explaining.terms import Term, every
 from streaming.explaining.tracks import track_term
+from streaming.kinds.aggregate.plan import AggregatePlan
 from streaming.kinds.base import Evaluation, Plan
+from streaming.kinds.range.plan import RangePlan
 from streaming.kinds.registry import kind_of
+from streaming.kinds.sketch.plan import SketchPlan
 from streaming.language import gettext
 
 
@@ -43,7 +47,7 @@ def explain(plan: Plan, subject: Subject, known: Known | None = None) -> Term:
     return _BY_EVALUATION[kind_of(plan).evaluation(plan)](plan, subject, known)
 
 
-def _regional(plan, subject, known):
+def _regional(plan: Any, subject: Subject, known: Known) -> Term:
     if getattr(plan, "partners", None) is not None:
         return every(
             gettext("in the answer"), [*asked_terms(plan, subject), *joins.feature_terms(plan, subject, known)]
@@ -63,24 +67,24 @@ def _regional(plan, subject, known):
     return every(gettext("in the answer"), [*asked_terms(plan, subject), *_compared(plan, subject)])
 
 
-def _compared(plan, subject):
+def _compared(plan: RangePlan, subject: Subject) -> list[Term]:
     """Return the term of the box of a range query, unless it is that of the area."""
     if plan.compare == plan.area and plan.report == "inside" and not plan.transform:
         return []
     return [compared_term(plan.compare, plan.report, plan.transform, subject)]
 
 
-def _aggregate(plan, subject, known):
+def _aggregate(plan: AggregatePlan, subject: Subject, known: Known) -> Term:
     members = kind_of(plan).members(plan)
     return moving.aggregate_term(plan, explain(members, subject, known), subject, known)
 
 
-def _stream_join(plan, subject, known):
+def _stream_join(plan: Any, subject: Subject, known: Known) -> Term:
     term = closest_terms if kind_of(plan).prediction(plan) else joins.stream_term
     return term(plan, subject, known)
 
 
-def _sketch(plan, subject, known):
+def _sketch(plan: SketchPlan, subject: Subject, known: Known) -> Term:
     asks = gettext("about areas and times, as a sketch has them")
     return every(gettext("in the answer"), [Term(asks, None, gettext("a sketch does not know single objects"))])
 

@@ -1,5 +1,6 @@
 """Filters explained: each comparison of CQL2 text with the values that it found, and each further filter."""
 
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,7 @@ def explain_filter(text: str, subject: Subject) -> Term:
     return _term(parse_text(text), PropertyColumns(subject.table["properties"]), subject.properties)
 
 
-def _term(node, columns, properties):
+def _term(node: Any, columns: PropertyColumns, properties: Mapping[str, Any]) -> Term:
     operator = node.get("op") if isinstance(node, dict) else None
     if operator in _COMBINED:
         return _COMBINED[operator](text_of(node), [_term(part, columns, properties) for part in node["args"]])
@@ -39,7 +40,7 @@ def _term(node, columns, properties):
     return Term(text_of(node), holds, found)
 
 
-def _names(node) -> list[str]:
+def _names(node: Any) -> list[str]:
     """Return the names of the properties in a tree, each once, in their order."""
     if isinstance(node, list):
         return list(dict.fromkeys(name for part in node for name in _names(part)))
@@ -80,12 +81,12 @@ def text_of(node: Any) -> str:
     return f" {operator.upper()} ".join(map(_within, arguments))
 
 
-def _within(node):
+def _within(node: Any) -> str:
     """Return the text of a part of a comparison, in brackets if it is made of others."""
     return f"({text_of(node)})" if _is(node, ("and", "or", *"+-*/%^")) else text_of(node)
 
 
-def _is(node, operators):
+def _is(node: Any, operators: Collection[str]) -> bool:
     return isinstance(node, dict) and node.get("op") in operators
 
 
@@ -121,5 +122,5 @@ def filter_term(entry: Filter, subject: Subject) -> Term:
     return Term((with_argument if values["argument"] else gettext("passes the filter %(udf)s")) % values, passes)
 
 
-def _own(subject):
+def _own(subject: Subject) -> dict[str, Any]:
     return box_document(tuple(subject.bounds[0].tolist()), subject.space)

@@ -1,6 +1,6 @@
 """Joins explained: the partners of an element, or the nearest that could be one."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -16,9 +16,11 @@ from streaming.explaining.places import steps_words
 from streaming.explaining.subject import Subject
 from streaming.explaining.terms import Border, Term, every
 from streaming.explaining.words import metres, span
-from streaming.kinds.base import Plan
+from streaming.kinds.encounter.plan import AwayFrom, EncounterPlan
+from streaming.kinds.interval_join.plan import IntervalJoinPlan
 from streaming.kinds.join.plan import JoinPlan, Partners
 from streaming.kinds.parts import Box
+from streaming.kinds.window_join.plan import WindowJoinPlan
 from streaming.kinds.words import number
 from streaming.language import gettext, gettext_noop
 from streaming.operators.elements import Elements
@@ -27,6 +29,8 @@ from streaming.operators.layer import Layer
 from streaming.operators.metres import distance_m
 from streaming.operators.spatial_join import SpatialJoins
 from streaming.operators.stream_join import StreamJoins
+
+Joined = JoinPlan | EncounterPlan | WindowJoinPlan | IntervalJoinPlan
 
 # The nearest feature is looked for within these distances, one after the other: metres, or units of the space.
 REACHES = (100.0, 1_000.0, 10_000.0, 100_000.0)
@@ -72,7 +76,7 @@ def feature_terms(plan: JoinPlan, subject: Subject, known: Known) -> list[Term]:
     return [_term_of(asks, bool(len(hashes)), gettext("the nearest is "), nearest, subject)]
 
 
-def partner_words(plan: Any, what: str, subject: Subject) -> str:
+def partner_words(plan: Joined, what: str, subject: Subject) -> str:
     """Return what a join asks of a pair, in words."""
     partners: Partners = plan.partners
     distance = _length(partners.distance, subject)
@@ -86,18 +90,18 @@ def partner_words(plan: Any, what: str, subject: Subject) -> str:
     return f"{whose}{words} {what}{which}"
 
 
-def _length(length, subject):
+def _length(length: float, subject: Subject) -> str:
     return metres(length) if subject.space.geographic else number(length)
 
 
-def _partners(plan, subject, layer):
+def _partners(plan: JoinPlan, subject: Subject, layer: Layer) -> tuple[np.ndarray, Failures]:
     """Return the hashes of the partners of an element, areas and filters of elements aside, and what failed."""
     failures, row = Failures(), np.zeros(1, dtype=np.int64)
     pairs = SpatialJoins([plan], subject.space).refined(subject.elements, row, row, lambda _: layer, failures)
     return np.unique(pairs.partner), failures
 
 
-def _nearest(plan, subject, layer):
+def _nearest(plan: JoinPlan, subject: Subject, layer: Layer) -> dict[str, Any] | None:
     """Return the nearest feature that passes the filters of the join; None if there is none near."""
     for reach in REACHES:
         partners = replace(plan.partners, predicate="dwithin", distance=reach, pair_filters=())
@@ -115,13 +119,15 @@ def _features(layer: Layer, hashes: np.ndarray) -> Iterator[dict[str, Any]]:
             yield row | {"shape": shape}
 
 
-def _apart(feature, subject):
+def _apart(feature: Mapping[str, Any], subject: Subject) -> float:
     if subject.space.geographic:
         return float(distance_m(subject.shape, np.array([feature["shape"]], dtype=object))[0])
     return float(shapely.distance(subject.shape[0], feature["shape"]))
 
 
-def _term_of(asks, holds, opening, feature, subject, more=""):
+def _term_of(
+    asks: str, holds: bool | None, opening: str, feature: Mapping[str, Any], subject: Subject, more: str = ""
+) -> Term:
     border = border_of_feature(feature["shape"], subject) if subject.space.geographic else None
     apart = _apart(feature, subject)
     far = gettext("%(distance)s away") % {"distance": _length(apart, subject)} if apart else gettext("which it meets")
@@ -156,7 +162,7 @@ def possible_partners(partners: Partners, asks: str, subject: Subject, known: Kn
     return others or Term(asks, False, gettext("there is none that could be a partner"))
 
 
-def _stream_partner(plan, subject, known):
+def _stream_partner(plan: JoinPlan | EncounterPlan, subject: Subject, known: Known) -> Term:
     asks = partner_words(plan, gettext("an object of %(name)s") % {"name": plan.partners.name}, subject)
     others = possible_partners(plan.partners, asks, subject, known)
     if isinstance(others, Term):
@@ -179,7 +185,7 @@ def _stream_partner(plan, subject, known):
     )
 
 
-def _met(plan, subject, others):
+def _met(plan: JoinPlan | EncounterPlan, subject: Subject, others: Sequence[Subject]) -> list[int]:
     """Return the positions of the elements that are partners, areas and filters of elements aside."""
     pairs = replace_area(plan, subject.space.n)
     everyone = [subject, *others]
@@ -194,13 +200,13 @@ def _met(plan, subject, others):
     return sorted({int(partner) - 1 for partner in found.partner})
 
 
-def replace_area(plan: Plan, n: int) -> JoinPlan:
+def replace_area(plan: JoinPlan | EncounterPlan, n: int) -> JoinPlan:
     """Return the join of the elements of a plan, wherever they are and whatever their properties."""
     everywhere: Box = (-np.inf,) * n + (np.inf,) * n
-    return JoinPlan(plan.stream, plan.partners, everywhere, transform=plan.transform)  # type: ignore[attr-defined]
+    return JoinPlan(plan.stream, plan.partners, everywhere, transform=plan.transform)
 
 
-def time_term(plan: Any, subject: Subject, known: Known) -> Term:
+def time_term(plan: WindowJoinPlan | IntervalJoinPlan, subject: Subject, known: Known) -> Term:
     """Explain a join over event time: of its pairs, only what is about the element itself can be known."""
     asks = partner_words(plan, gettext("a report of %(name)s, near in time") % {"name": plan.partners.name}, subject)
     found = gettext(
@@ -209,19 +215,18 @@ def time_term(plan: Any, subject: Subject, known: Known) -> Term:
     return every(gettext("in the answer"), [*asked_terms(plan, subject), Term(asks, None, found)])
 
 
-def encounter_term(plan: Any, subject: Subject, known: Known) -> Term:
+def encounter_term(plan: EncounterPlan, subject: Subject, known: Known) -> Term:
     """Explain a query for encounters: where the two are now. For how long they have been near is not known."""
     terms = [*asked_terms(plan, subject), _stream_partner(plan, subject, known)]
     if plan.away_from is not None:
-        terms.append(_away_term(plan, subject, known))
+        terms.append(_away_term(plan, plan.away_from, subject, known))
     lasts = gettext("the engine follows this in event time, and tells it once it lasted so long")
     if plan.for_s:
         terms.append(Term(gettext("for at least %(for_s)s without a break") % {"for_s": span(plan.for_s)}, None, lasts))
     return every(gettext("in the answer"), terms)
 
 
-def _away_term(plan, subject, known):
-    away = plan.away_from
+def _away_term(plan: EncounterPlan, away: AwayFrom, subject: Subject, known: Known) -> Term:
     asks = gettext("more than %(distance)s from %(layer)s") % {
         "distance": _length(away.distance, subject),
         "layer": away.layer,
@@ -241,5 +246,5 @@ def _away_term(plan, subject, known):
     return term if term.border is None else replace(term, border=_beyond(term.border, away.distance))
 
 
-def _beyond(border, distance_m_):
+def _beyond(border: Border, distance_m_: float) -> Border:
     return replace(border, distance_m=border.distance_m - distance_m_)

@@ -1,7 +1,6 @@
 """Ranges about a focus, nearest neighbours and aggregates explained."""
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import shapely
@@ -13,7 +12,11 @@ from streaming.explaining.places import box_terms, side
 from streaming.explaining.subject import Subject
 from streaming.explaining.terms import Border, Term, every, some
 from streaming.explaining.words import metres, span
+from streaming.kinds.aggregate.plan import AggregatePlan, Threshold
+from streaming.kinds.around import Focus
 from streaming.kinds.fields import whole
+from streaming.kinds.knn.plan import NearestPlan
+from streaming.kinds.moving_range.plan import MovingRangePlan
 from streaming.kinds.words import number
 from streaming.language import gettext
 from streaming.operators.aggregates import NO_GROUP
@@ -26,12 +29,12 @@ from streaming.spaces import FULL_TURN_DEG
 _ONE = np.zeros(1, dtype=np.int64)
 
 
-def range_term(plan: Any, subject: Subject, known: Known) -> Term:
+def range_term(plan: MovingRangePlan, subject: Subject, known: Known) -> Term:
     """Explain a range about a focus."""
     return every(gettext("in the answer"), [*asked_terms(plan, subject), *_about(plan, subject, known)])
 
 
-def _about(plan, subject, known):
+def _about(plan: MovingRangePlan, subject: Subject, known: Known) -> list[Term]:
     """Return the terms about the focus of a range, and about the range."""
     if lacking := _lacking(plan, subject, known):
         return lacking
@@ -51,7 +54,7 @@ def _about(plan, subject, known):
     return [Term(gettext("in the polygon about %(where)s") % {"where": where}, lies, side(lies, border), border=border)]
 
 
-def _lacking(plan, subject, known):
+def _lacking(plan: MovingRangePlan | NearestPlan, subject: Subject, known: Known) -> list[Term]:
     """Return the terms that decide a range because of its focus: it is the element itself, is lost, or is not known."""
     if not plan.focus.key:
         return []
@@ -67,12 +70,12 @@ def _lacking(plan, subject, known):
     return [Term(asks, None, gettext("where the object that the query follows was is not known"))]
 
 
-def focus_words(focus: Any) -> str:
+def focus_words(focus: Focus) -> str:
     """Return a focal object, or a fixed place, as text."""
     return f"{focus.stream} {focus.key}" if focus.key else gettext(", ").join(map(number, focus.at))
 
 
-def _placed(plan, subject, known) -> PlacedRanges:
+def _placed(plan: MovingRangePlan | NearestPlan, subject: Subject, known: Known) -> PlacedRanges:
     """Return the range of a plan where its focus is, without its area and filters."""
     bare = replace(plan, where="", filters=(), area=whole(subject.space))
     keys, bounds = np.empty(0, dtype=np.int64), np.empty((0, 2 * subject.space.n))
@@ -81,11 +84,11 @@ def _placed(plan, subject, known) -> PlacedRanges:
     return FocalRanges([bare], subject.space).placed(keys, bounds, np.full(1, np.nan))
 
 
-def _length(length, subject):
+def _length(length: float, subject: Subject) -> str:
     return metres(length) if subject.space.geographic else number(length)
 
 
-def _circle_term(asks, holds, place, radius, subject):
+def _circle_term(asks: str, holds: bool, place: np.ndarray, radius: float, subject: Subject) -> Term:
     apart = float(distances(subject.bounds, place[None], subject.space)[0])
     return Term(
         asks,
@@ -95,7 +98,7 @@ def _circle_term(asks, holds, place, radius, subject):
     )
 
 
-def _ring(place, apart, radius, subject):
+def _ring(place: np.ndarray, apart: float, radius: float, subject: Subject) -> Border | None:
     """Return the border of a circle about a place, given how far the element is from the place."""
     if not subject.space.geographic:
         return None
@@ -103,7 +106,7 @@ def _ring(place, apart, radius, subject):
     return Border(apart - radius, subject.place, along(middle, subject.place, radius))
 
 
-def _carried_border(placed, lies, subject):
+def _carried_border(placed: PlacedRanges, lies: bool, subject: Subject) -> Border | None:
     ring = np.array(shapely.get_coordinates(placed.ranges.carried[0].exterior))
     place = placed.places[0]
     degrees = place + ring / np.array(local_metres(place[1]))
@@ -113,7 +116,7 @@ def _carried_border(placed, lies, subject):
     return border_of_lines(shapely.LineString(degrees), lies, subject)
 
 
-def nearest_term(plan: Any, subject: Subject, known: Known) -> Term:
+def nearest_term(plan: NearestPlan, subject: Subject, known: Known) -> Term:
     """Explain a query for nearest neighbours: the rank of the element, and how far the last of the answer is."""
     terms = asked_terms(plan, subject)
     if lacking := _lacking(plan, subject, known):
@@ -129,7 +132,7 @@ def nearest_term(plan: Any, subject: Subject, known: Known) -> Term:
     return every(gettext("in the answer"), [*terms, _rank_term(plan, place, subject, known)])
 
 
-def _rank_term(plan, place, subject, known):
+def _rank_term(plan: NearestPlan, place: np.ndarray, subject: Subject, known: Known) -> Term:
     asks = gettext("among the %(k)s nearest of %(focus)s") % {"k": plan.k, "focus": focus_words(plan.focus)}
     apart = float(distances(subject.bounds, place[None], subject.space)[0])
     away = gettext("%(distance)s away") % {"distance": _length(apart, subject)}
@@ -157,7 +160,7 @@ def _rank_term(plan, place, subject, known):
     )
 
 
-def aggregate_term(plan: Any, member: Term, subject: Subject, known: Known) -> Term:
+def aggregate_term(plan: AggregatePlan, member: Term, subject: Subject, known: Known) -> Term:
     """Explain an aggregate: whether the element is counted, and the value of its group against each threshold."""
     counted = replace(member, asks=gettext("the object is counted"))
     aggregate = plan.aggregate
@@ -175,9 +178,10 @@ def aggregate_term(plan: Any, member: Term, subject: Subject, known: Known) -> T
     )
 
 
-def threshold_term(threshold: Any, value: float | None, told: bool) -> Term:
+def threshold_term(threshold: Threshold, value: float | None, told: bool) -> Term:
     """Return the term of a threshold, given the value of the group; `told` says whether the values are known."""
     limit, above = (threshold.below, False) if threshold.above is None else (threshold.above, True)
+    assert limit is not None  # a threshold has one of the two
     asks = f"{'above' if above else 'below'} {number(limit)}"
     if threshold.for_s:
         asks += gettext(" for %(for_s)s") % {"for_s": span(threshold.for_s)}

@@ -35,20 +35,20 @@ def area_terms(area: Box, shape: AreaShape | None, subject: Subject) -> list[Ter
     return [Term(_shape_words(shape), met, side(met, border), border=border)]
 
 
-def _met(shape, subject):
+def _met(shape: AreaShape, subject: Subject) -> bool:
     return Areas([AreaFilter(shape)], subject.space).met(subject.elements, _NONE, _NONE)[0]
 
 
-def _meets(box, bounds, space):
+def _meets(box: Box, bounds: np.ndarray, space: Space) -> bool:
     """Tell whether the box of an element meets another one."""
     return bool(intersects(bounds, _NONE, np.array([box]), _NONE, space)[0])
 
 
-def _shape_words(shape):
+def _shape_words(shape: AreaShape) -> str:
     return shape_words(area_document(shape), " m")
 
 
-def _placed(subject):
+def _placed(subject: Subject) -> bool:
     """Tell whether an element has a place on a map."""
     return bool(np.isfinite(subject.bounds[0][[0, 1, subject.space.n, subject.space.n + 1]]).all())
 
@@ -81,7 +81,7 @@ def box_terms(box: Box, subject: Subject, bounds: np.ndarray | None = None) -> l
     return terms + [_axis_term(box, axis, own, space) for axis in range(first, space.n) if _bounded(box, axis, space)]
 
 
-def _bounded(box, axis, space):
+def _bounded(box: Box, axis: int, space: Space) -> bool:
     return math.isfinite(box[axis]) or math.isfinite(box[space.n + axis])
 
 
@@ -92,7 +92,7 @@ def only(box: Box, axes: tuple[int, ...], space: Space) -> Box:
     return (*low, *(box[n + axis] if axis in axes else math.inf for axis in range(n)))
 
 
-def _plane_term(box, subject, bounds, untransformed):
+def _plane_term(box: Box, subject: Subject, bounds: np.ndarray, untransformed: bool) -> Term:
     plane = only(box, (0, 1), subject.space)
     meets = _meets(plane, bounds, subject.space)
     border = border_of_box(plane, meets, subject) if untransformed and _placed(subject) else None
@@ -106,7 +106,7 @@ def _plane_term(box, subject, bounds, untransformed):
     return Term(gettext("in %(place)s") % {"place": ", ".join(sides)}, meets, side(meets, border), border=border)
 
 
-def _axis_term(box, axis, bounds, space):
+def _axis_term(box: Box, axis: int, bounds: np.ndarray, space: Space) -> Term:
     dimension, n = space.dimensions[axis], space.n
     meets = _meets(only(box, (axis,), space), bounds, space)
     low, high = float(bounds[0, axis]), float(bounds[0, n + axis])

@@ -47,7 +47,7 @@ def rule_term(plan: RulePlan, subject: Subject | None, known: Known) -> Term:
     return every(gettext("has an alarm"), terms, _since(plan, told))
 
 
-def _since(plan, told):
+def _since(plan: RulePlan, told: RuleClock | None) -> str:
     if told is None or told.phase != ALARM:
         return ""
     # An alarm begins when its condition has held for long enough, but not before the rule is armed again.
@@ -67,7 +67,7 @@ def _condition(condition: Condition, known: Known, numbers: Mapping[Condition, f
     return _LASTS[condition.operator](joined.join(part.asks for part in parts), parts)
 
 
-def _number_term(condition, known, numbers):
+def _number_term(condition: Condition, known: Known, numbers: Mapping[Condition, float | None]) -> Term:
     """Return the term that a number of a whole answer is below, or above, a limit."""
     name = known.names.get(condition.query, gettext("query %(query)s") % {"query": condition.query})
     about = {"name": name, "group": condition.group, "limit": limit_in_words(condition.below, condition.above)}
@@ -90,7 +90,7 @@ def _number_term(condition, known, numbers):
     return Term(asks, condition.holds_of(number), f"{number:.6g}")
 
 
-def _answer_term(query, known):
+def _answer_term(query: int, known: Known) -> Term:
     """Return the term that the object is in the answer of a query: as the engine says, otherwise as it is explained."""
     name = known.names.get(query, gettext("query %(query)s") % {"query": query})
     why = known.answers.get(query)

@@ -73,7 +73,7 @@ class Term:
         if self.holds is not True:
             yield from self._deciding(self.holds)
 
-    def _deciding(self, holds):
+    def _deciding(self, holds: bool | None) -> Iterator["Term"]:
         """Yield the leaves that make this term hold, not hold, or unknown, as `holds` says."""
         if self.of in ("", TOLD) or not self.parts:
             yield self

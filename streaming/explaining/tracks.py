@@ -12,6 +12,7 @@ from streaming.explaining.terms import Term, every
 from streaming.explaining.words import metres, span
 from streaming.kinds.area_documents import shape_of
 from streaming.kinds.areas import AreaFilter
+from streaming.kinds.parts import Box
 from streaming.kinds.track.plan import TrackPlan
 from streaming.kinds.words import number
 from streaming.language import gettext, gettext_noop
@@ -40,7 +41,7 @@ def track_term(plan: TrackPlan, subject: Subject, known: Known) -> Term:
     return every(gettext("in the answer"), terms)
 
 
-def _believed(plan, subject, known):
+def _believed(plan: TrackPlan, subject: Subject, known: Known) -> Term:
     """Return the term that the newest report is believed; if it is not, another one counts, so it decides nothing."""
     asks = gettext("a report that is believed: reached at no more than %(fastest_m_s)s m/s") % {
         "fastest_m_s": number(plan.fastest_m_s)
@@ -59,7 +60,7 @@ def _believed(plan, subject, known):
     return Term(asks, True, found)
 
 
-def _circle(plan, fix, known):
+def _circle(plan: TrackPlan, fix: Subject, known: Known) -> Term:
     """Return the term of the accuracy circle; on the border, the object stays what it was."""
     shape = shape_of(plan.filters)
     area = every("", area_terms(only(plan.area, (0, 1), fix.space), shape, fix)).parts[0]
@@ -81,7 +82,7 @@ def _circle(plan, fix, known):
     return Term(f"{circle}{area.asks}", holds, found, border=area.border)
 
 
-def _border_words(area):
+def _border_words(area: Term) -> str:
     """Say where the border of an area is."""
     if area.border is None:
         return gettext("the border is away, inside") if area.holds else gettext("the border is away, outside")
@@ -94,5 +95,5 @@ def _border_words(area):
     return text % {"distance": metres(abs(area.border.distance_m))}
 
 
-def _heights(plan, fix):
+def _heights(plan: TrackPlan, fix: Subject) -> Box:
     return only(plan.area, tuple(range(2, fix.space.n)), fix.space)

@@ -30,7 +30,7 @@ async def run(settings: EngineSettings) -> None:
     await samples
 
 
-def _prepare_samples():
+def _prepare_samples() -> None:
     try:
         prepare_flights(FLIGHTS)
     except (LookoutError, OSError) as error:  # only the demonstration's stream needs it, and reports its absence

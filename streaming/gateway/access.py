@@ -134,7 +134,7 @@ class FeedAccess:
         )
 
 
-def _resolved(path, given):
+def _resolved(path: Path, given: str) -> Path:
     try:
         return path.resolve()
     except (OSError, RuntimeError, ValueError) as error:  # a loop of links, a NUL
@@ -143,7 +143,7 @@ def _resolved(path, given):
         ) from None
 
 
-def _network(text):
+def _network(text: str) -> Network | None:
     try:
         return ipaddress.ip_network(text, strict=False)
     except ValueError:

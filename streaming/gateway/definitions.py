@@ -107,5 +107,5 @@ def check_sketch(document: Any, space: Space) -> None:
         raise InvalidOptions.of(error, "sketch") from None
 
 
-def _is_positive(number):
+def _is_positive(number: object) -> bool:
     return isinstance(number, int | float) and not isinstance(number, bool) and number > 0

@@ -69,7 +69,7 @@ class ElementQueue:
         self._counted(-block.num_rows)
         return block, max(heard)
 
-    def _counted(self, rows):
+    def _counted(self, rows: int) -> None:
         self.rows += rows
         if self.live and self.rows > self._conflate_at:
             self._conflate()
@@ -80,7 +80,7 @@ class ElementQueue:
         else:
             self._room.clear()
 
-    def _conflate(self):
+    def _conflate(self) -> None:
         newest = newest_per_key(pa.concat_tables([elements for elements, _ in self._parts]))
         self.merged += self.rows - newest.num_rows
         self.rows = newest.num_rows

@@ -21,6 +21,7 @@ from streaming.gateway.health import StreamHealth, rate
 from streaming.gateway.intake import Intake
 from streaming.gateway.stream import Outlet, RunningStream
 from streaming.logs import HEALTH_KEY, STREAMS_CHANNEL, STREAMS_KEY, Log, published_spaces, write_report
+from streaming.redis_client import read_hash
 from streaming.spaces import EARTH, Space
 
 logger = logging.getLogger(__name__)
@@ -106,7 +107,7 @@ class Gateway:
                 await self._apply(name, payload)
                 self._applied[name] = target
 
-    async def _apply(self, name, payload):
+    async def _apply(self, name: str, payload: bytes) -> None:
         await self._halt(name)
         space = _space_name(payload)
         if name in self.health and self.health[name].space != space:
@@ -124,7 +125,7 @@ class Gateway:
         except InvalidOptions as error:
             health.enter("failed", error)
 
-    def _start(self, definition: StreamDefinition, health: StreamHealth):
+    def _start(self, definition: StreamDefinition, health: StreamHealth) -> None:
         intake = self.intakes[definition.space]
         queue = intake.writer.queue(definition.name, live=True)
         stream = RunningStream(definition, Outlet(queue, health, self.clock, self.config, intake.space))
@@ -132,12 +133,12 @@ class Gateway:
         self.streams[definition.name] = stream
         self._tasks[definition.name] = asyncio.create_task(stream.run(), name=definition.name)
 
-    async def _halt(self, name):
+    async def _halt(self, name: str) -> None:
         self.streams.pop(name, None)
         if task := self._tasks.pop(name, None):
             await _cancel(task)
 
-    async def _drop(self, name):
+    async def _drop(self, name: str) -> None:
         await self._halt(name)
         if intake := self.intakes.get(self.health[name].space):
             await intake.writer.discard(name)
@@ -149,13 +150,13 @@ class Gateway:
             self._counts.pop(name, None)
         self._applied.pop(name, None)
 
-    async def _close(self, space):
+    async def _close(self, space: str) -> None:
         """Halt the streams of a space that was removed or redefined, and stop its intake."""
         for name in [name for name in self.streams if self.health[name].space == space]:
             await self._halt(name)
         await self.intakes.pop(space).stop()
 
-    async def _watch(self):
+    async def _watch(self) -> None:
         """Apply the definitions: at once when a change is announced, and every few seconds in any case."""
         while True:
             try:
@@ -167,7 +168,7 @@ class Gateway:
                 logger.warning("the definitions cannot be read: %s", error)
                 await asyncio.sleep(self.config.report_s)
 
-    async def _follow(self):
+    async def _follow(self) -> None:
         listener = redis.asyncio.Redis.from_url(
             self.redis_url,
             socket_connect_timeout=_REDIS_TIMEOUT_S,
@@ -179,21 +180,21 @@ class Gateway:
                 await self.reconcile(*await asyncio.to_thread(self._wanted))
                 await _message(told, self.config.reread_s)
 
-    def _wanted(self):
-        documents = self.client.hgetall(STREAMS_KEY)
+    def _wanted(self) -> tuple[dict[str, bytes], dict[str, Space]]:
+        documents = read_hash(self.client, STREAMS_KEY)
         return {name.decode(): payload for name, payload in documents.items()}, published_spaces(self.client)
 
-    def _known(self):
+    def _known(self) -> dict[str, StreamHealth]:
         """Return the streams that an earlier gateway ran; `reconcile` drops those that were removed since."""
-        told = self.client.hgetall(HEALTH_KEY)
+        told = read_hash(self.client, HEALTH_KEY)
         return {name.decode(): StreamHealth(_space_name(counters)) for name, counters in told.items()}
 
-    def _forget_stale(self):
+    def _forget_stale(self) -> None:
         """Reset the counts of stale elements, since all counters begin at this gateway's start."""
         for space in published_spaces(self.client):
             Log(self.client, space, self.config.partitions).forget_stale()
 
-    async def _report(self):
+    async def _report(self) -> None:
         """Every second, send each engine a tick and a sign of life, and write the health of the streams."""
         while True:
             try:
@@ -206,12 +207,12 @@ class Gateway:
                 logger.warning("the control log cannot be written: %s", error)
             await self.clock.sleep(self.config.report_s)
 
-    def _note_stale(self, space, counts):
+    def _note_stale(self, space: str, counts: Mapping[int, int]) -> None:
         for name, health in self.health.items():
             if health.space == space:
                 health.stale = counts.get(stream_number(name), 0)
 
-    def _documents(self):
+    def _documents(self) -> dict[str, bytes]:
         now_us = self.clock.now_us()
         for name, health in self.health.items():
             if (intake := self.intakes.get(health.space)) and (queue := intake.writer.queues.get(name)):
@@ -221,12 +222,12 @@ class Gateway:
             health.elements_per_s = rate(counts)
         return {name: orjson.dumps(health.document()) for name, health in self.health.items()}
 
-    async def _write_health(self):
+    async def _write_health(self) -> None:
         async with self._health_log:
             if documents := self._documents():
                 await asyncio.to_thread(write_report, self.client, HEALTH_KEY, documents)
 
-    async def _last_words(self):
+    async def _last_words(self) -> None:
         for health in self.health.values():
             if health.state not in ("failed", "finished"):
                 health.enter("stopped")
@@ -241,7 +242,7 @@ class Gateway:
             logger.warning("stopped with %d elements unwritten: %s", waiting, error or type(error).__name__)
 
 
-def _space_name(payload):
+def _space_name(payload: bytes) -> str:
     """Return the space's name in a definition or in a stream's health; empty if there is none."""
     try:
         document = orjson.loads(payload)
@@ -251,14 +252,14 @@ def _space_name(payload):
     return space if isinstance(space, str) else ""
 
 
-async def _message(told, timeout_s):
+async def _message(told: redis.asyncio.client.PubSub, timeout_s: float) -> None:
     """Wait for a message; messages that came together count as one."""
     if await told.get_message(timeout=timeout_s):
         while await told.get_message(timeout=0):
             pass
 
 
-async def _cancel(*tasks):
+async def _cancel(*tasks: asyncio.Task) -> None:
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)

@@ -1,5 +1,6 @@
 """What the gateway reports about each stream."""
 
+import builtins
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -71,7 +72,7 @@ class StreamHealth:
             self.elements += elements
             self.last_us = now_us
 
-    def count_malformed(self, reason: str, sample: bytes, now_us: int, times: int = 1) -> None:
+    def count_malformed(self, reason: str, sample: builtins.bytes, now_us: int, times: int = 1) -> None:
         """Count input that was malformed, and keep its last piece; reasons beyond `MAX_REASONS` count as one."""
         reason = _writable(reason)
         if reason not in self.malformed and len(self.malformed) >= MAX_REASONS:
@@ -130,6 +131,6 @@ def printable(sample: bytes) -> str:
     return repr(sample[:SAMPLE_CHARACTERS])[2:-1][:SAMPLE_CHARACTERS]
 
 
-def _writable(text):
+def _writable(text: str) -> str:
     """Return a text without lone surrogates, which a file's name may have and JSON cannot write."""
     return text.encode(errors="replace").decode()

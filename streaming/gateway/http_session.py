@@ -4,6 +4,7 @@ import socket
 from collections.abc import Mapping
 
 import aiohttp
+from aiohttp.abc import ResolveResult
 from yarl import URL
 
 from streaming.errors import InvalidOptions
@@ -28,7 +29,9 @@ def guarded_session(
         Headers of every request.
     """
 
-    async def check_request(request, handler):
+    async def check_request(
+        request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerType
+    ) -> aiohttp.ClientResponse:
         """Refuse a literal address that is out of reach, since no resolver checks it."""
         try:
             access.check_host(request.url.host or "")
@@ -51,7 +54,9 @@ class _Resolver(aiohttp.ThreadedResolver):
         super().__init__()
         self._access = access
 
-    async def resolve(self, host, port=0, family=socket.AF_INET):
+    async def resolve(
+        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
+    ) -> list[ResolveResult]:
         """Return the addresses of a host that are in reach; raise TransportError if there are none."""
         found = await super().resolve(host, port, family)
         if not (allowed := [answer for answer in found if self._access.reaches(host, answer["host"])]):

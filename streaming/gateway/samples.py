@@ -67,7 +67,7 @@ def prepare_flights(target: Path) -> Path:
     return unfinished.replace(target)
 
 
-def _sample():
+def _sample() -> Path:
     package = find_spec(_PACKAGE)
     folders = (package.submodule_search_locations if package else None) or []
     for folder in folders:

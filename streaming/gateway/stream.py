@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import random
+from collections.abc import Callable
 from contextlib import aclosing
 from dataclasses import dataclass
 
@@ -19,7 +20,7 @@ from streaming.gateway.elementqueue import ElementQueue
 from streaming.gateway.health import StreamHealth
 from streaming.gateway.pacing import Progress, next_lap, restamped, schedule
 from streaming.gateway.transports import make_transport
-from streaming.gateway.transports.base import Chunk, Mark, Transport, TransportError
+from streaming.gateway.transports.base import Chunk, Mark, Replay, Transport, TransportError
 from streaming.gateway.unfinished import Unfinished
 from streaming.language import gettext_noop
 from streaming.spaces import EARTH, Space
@@ -87,10 +88,10 @@ class RunningStream:
                 waits = backoff_s(config.backoff_s, config.longest_backoff_s, random.Random())
             await self.outlet.clock.sleep(next(waits))
 
-    async def _read(self):
+    async def _read(self) -> None:
         self._decoders.clear()
         self._unfinished = Unfinished(self.outlet.config.unfinished_bytes)
-        self._progress = next_lap(self._progress, self.transport.replay, self.outlet.clock.now_us())
+        self._begin_lap()
         ticking = asyncio.create_task(self._tick())
         try:
             async with aclosing(self.transport.chunks()) as chunks:
@@ -101,14 +102,14 @@ class RunningStream:
             ticking.cancel()
             await asyncio.gather(ticking, return_exceptions=True)
 
-    async def _tick(self):
+    async def _tick(self) -> None:
         """Let decoders release elements that have waited too long for a time, even while no bytes come."""
         while True:
             await asyncio.sleep(_TICK_S)
             for source in [source for source, decoder in self._decoders.items() if decoder.waiting]:
                 await self._take_or_count(Chunk(source))
 
-    async def _take_or_count(self, chunk: Chunk):
+    async def _take_or_count(self, chunk: Chunk) -> None:
         async with self._turn:
             try:
                 await self._take(chunk)
@@ -116,14 +117,14 @@ class RunningStream:
                 self._decoders.pop(chunk.source, None)
                 self._count_failure(gettext_noop("input failed"), error, chunk.payload)
 
-    def _count_failure(self, what, error, payload):
+    def _count_failure(self, what: str, error: Exception, payload: bytes) -> None:
         """Count bytes that caused an error as malformed; log the first error of each kind."""
         health, reason = self.outlet.health, f"{what}: {type(error).__name__}"
         if reason not in health.malformed:
             logger.error("stream %s: %s", self.definition.name, what, exc_info=error)
         health.count_malformed(reason, payload, self.outlet.clock.now_us())
 
-    async def _take(self, chunk: Chunk):
+    async def _take(self, chunk: Chunk) -> None:
         health, clock = self.outlet.health, self.outlet.clock
         self._taken_us = clock.now_us()
         health.bytes += len(chunk.payload)
@@ -142,22 +143,26 @@ class RunningStream:
         if chunk.mark is Mark.SOURCE_GONE:
             self._decoders.pop(chunk.source, None)
         if chunk.mark is Mark.LAP_END:
-            self._progress = next_lap(self._progress, self.transport.replay, clock.now_us())
+            self._begin_lap()
 
-    def _bound(self, chunk, decoded):
+    def _begin_lap(self) -> None:
+        if self.transport.replay:
+            self._progress = next_lap(self._progress, self.transport.replay, self.outlet.clock.now_us())
+
+    def _bound(self, chunk: Chunk, decoded: Decoded) -> None:
         """Forget the decoders that keep the most bytes, if all together keep too many."""
         gave = bool(decoded.elements.num_rows or decoded.malformed)
         for source in self._unfinished.count(chunk.source, len(chunk.payload), gave):
             self._decoders.pop(source, None)
             self.outlet.health.count_malformed("unfinished", source.encode(), self.outlet.clock.now_us())
 
-    async def _decoded(self, decode, payload: bytes | None = None) -> Decoded:
+    async def _decoded(self, decode: Callable[..., Decoded], payload: bytes | None = None) -> Decoded:
         arguments = ([] if payload is None else [payload]) + [self.outlet.clock.now_us()]
         if payload is not None and len(payload) > _THREAD_BYTES:
             return await asyncio.to_thread(decode, *arguments)
         return decode(*arguments)
 
-    async def _deliver(self, decoded: Decoded):
+    async def _deliver(self, decoded: Decoded) -> None:
         health, now_us = self.outlet.health, self.outlet.clock.now_us()
         for fault in decoded.malformed:
             health.count_malformed(fault.reason, fault.sample, now_us)
@@ -165,11 +170,11 @@ class RunningStream:
         if not elements.num_rows:
             return
         if self.transport.replay:
-            await self._play(elements)
+            await self._play(elements, self.transport.replay)
         else:
             await self._put(elements)
 
-    def _not_ahead(self, elements, now_us):
+    def _not_ahead(self, elements: pa.Table, now_us: int) -> pa.Table:
         """Return the elements that are not ahead of the clock by more than the stream's bound; count the others.
 
         One such element would make all later elements of its object stale until the clock reaches its time.
@@ -185,8 +190,8 @@ class RunningStream:
         self.outlet.health.count_malformed(AHEAD, sample, now_us, int(ahead.sum()))
         return elements.filter(pa.array(~ahead))
 
-    async def _play(self, elements):
-        clock, replay = self.outlet.clock, self.transport.replay
+    async def _play(self, elements: pa.Table, replay: Replay) -> None:
+        clock = self.outlet.clock
         time_us = elements["time_us"].to_numpy()
         self._progress, due_us, stamp_us = schedule(self._progress, time_us, replay, clock.now_us())
         if replay.restamp:
@@ -201,12 +206,12 @@ class RunningStream:
             else:
                 await clock.sleep(max(_STEP_S, (int(due_us[played]) - clock.now_us()) / SECOND_US))
 
-    async def _put(self, elements):
+    async def _put(self, elements: pa.Table) -> None:
         now_us, traces = self.outlet.clock.now_us(), self.outlet.config.traces
         await self.outlet.queue.put(elements, now_us)
         self.outlet.health.count_elements(elements.num_rows, now_us)
         traces.record(RECEIVE, None, traces.sampled([elements]), 1000 * self._taken_us, stream=self.definition.name)
 
-    def _decoder(self):
+    def _decoder(self) -> GatedDecoder:
         definition = self.definition
         return make_decoder(definition.decoder, definition.name, self.outlet.space)

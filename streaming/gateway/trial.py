@@ -81,7 +81,7 @@ async def tried(definition: StreamDefinition, space: Space, access: FeedAccess, 
     return told | {"shown": gathered.elements()}
 
 
-def _elements(table):
+def _elements(table: pa.Table) -> list[dict[str, Any]]:
     boxes = bounds_of(table["bounds"]).tolist()
     n = len(boxes[0]) // 2 if boxes else 0
     return [

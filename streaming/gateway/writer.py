@@ -4,6 +4,7 @@ import asyncio
 import logging
 import math
 import time
+from collections.abc import Awaitable
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -123,14 +124,14 @@ class BlockWriter:
             self.filled.clear()
         return bool(blocks)
 
-    def _take(self, pressure):
+    def _take(self, pressure: Pressure) -> list[StreamBlock]:
         return [
             StreamBlock(stream, *queue.take(self.config.block_rows))
             for stream, queue in self.queues.items()
             if queue.rows and self.config.takes(pressure, queue.live)
         ]
 
-    def _note(self, pressure):
+    def _note(self, pressure: Pressure) -> None:
         """Note whether live feeds have to wait for room in Redis, and log it when that begins."""
         before, self.full = self.full, None
         if pressure.memory > self.config.live_memory:
@@ -140,7 +141,7 @@ class BlockWriter:
             if before is None:
                 logger.warning("%s: %s", self.log.names.space, self.full)
 
-    def _write(self, blocks):
+    def _write(self, blocks: list[StreamBlock]) -> None:
         """Write blocks, and remove each from the list as soon as it is written."""
         traces = self.config.traces
         while blocks:
@@ -149,11 +150,11 @@ class BlockWriter:
             del blocks[0]
             traces.record(WRITE, RECEIVE, traces.sampled([block.elements]), began_ns, stream=block.stream)
 
-    def _has_full_block(self):
+    def _has_full_block(self) -> bool:
         return any(queue.rows >= self.config.block_rows for queue in self.queues.values())
 
 
-async def _finished(work):
+async def _finished(work: Awaitable[None]) -> None:
     """Wait until work in a thread has ended, even when cancelled, since a thread cannot be stopped half-way."""
     task = asyncio.ensure_future(work)
     try:

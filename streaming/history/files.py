@@ -10,7 +10,7 @@ files are merged, and after a merge that was killed.
 """
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -72,7 +72,7 @@ def parts_of(folder: Path, days: Iterable[str] | None = None) -> list[Part]:
     return [part for day in (days_of(folder) if days is None else days) for part in _parts(folder / f"day={day}", day)]
 
 
-def _parts(folder, day):
+def _parts(folder: Path, day: str) -> Iterator[Part]:
     for region in _entries(folder):
         number = int(region.name.removeprefix("region="))
         for entry in _entries(region.path):
@@ -93,7 +93,7 @@ def pending_of(folder: Path, among: Callable[[int], bool] = lambda region: True)
     return sorted(found, key=lambda pending: (pending.epoch, pending.region, pending.batch))
 
 
-def _pending(folder, epoch, region):
+def _pending(folder: str, epoch: str, region: int) -> Iterator[Pending]:
     for entry in _entries(folder):
         if entry.name.endswith(WAITING):
             batch, rows, second = map(int, entry.name.removesuffix(WAITING).split("."))
@@ -116,7 +116,7 @@ def covers(parts: Iterable[Part], day: str, pending: Pending) -> bool:
     return any(part.place == place and part.first <= pending.batch <= part.last for part in parts)
 
 
-def _entries(folder):
+def _entries(folder: Path | str) -> list[os.DirEntry[str]]:
     """Return the entries of a folder; none if the folder does not exist (any more)."""
     try:
         with os.scandir(folder) as entries:

@@ -6,7 +6,7 @@ BBoxDB Streams (2022), sections 2.1.2 and 3.2: the operations get, queryByRect a
 """
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -239,7 +239,15 @@ class StoredTables:
         )
         return self._pairs(comparison, elements, rows, partners, left == right, limit)
 
-    def _pairs(self, comparison, elements, rows, partners, alike, limit):
+    def _pairs(
+        self,
+        comparison: Comparison,
+        elements: Elements,
+        rows: pa.Table,
+        partners: pa.Table,
+        alike: bool,
+        limit: int | None,
+    ) -> Found:
         """Compare a chunk of rows at a time, until there are enough pairs for the limit."""
         found, count = [joined_schema(self.space).empty_table()], 0
         for start in range(0, rows.num_rows, CHUNK):
@@ -261,10 +269,10 @@ class StoredTables:
         table = pa.concat_tables(found)
         return Found(table if limit is None else table.slice(0, limit), limit is not None and count > limit)
 
-    def _most(self):
+    def _most(self) -> int | None:
         return None if self.most_rows is None else self.most_rows + 1
 
-    def _check_size(self, table, rows):
+    def _check_size(self, table: Table, rows: int) -> None:
         if self.most_rows is not None and rows > self.most_rows:
             raise InvalidQuestion(
                 "a join must compare at most %(most_rows)s rows of a table: give a smaller box or "
@@ -274,32 +282,40 @@ class StoredTables:
                 name=repr(table.name),
             )
 
-    def _stored(self, table, condition, span, collected, box=None, few=False):
-        def take(rows):
+    def _stored(
+        self,
+        table: Table,
+        condition: pc.Expression,
+        span: Span,
+        collected: "_Collected",
+        box: np.ndarray | None = None,
+        few: bool = False,
+    ) -> Found:
+        def take(rows: pa.Table) -> None:
             self.turn(rows.num_rows)
             collected.take(rows if box is None else self._inside(rows, box))
 
-        def ask():
+        def ask() -> Found:
             collected.begin()
             self.history.collect(table.name, condition, span, take, few)
             return collected.found()
 
         return asked(ask)
 
-    def _features(self, table):
+    def _features(self, table: Table) -> pa.Table:
         version = self.layers.newest(table.name)
         if version is None:
             raise InvalidQuestion("layer must be the name of a layer; got %(name)s", name=repr(table.name))
         return _layer_rows(self.layers.root, table.name, version, self.space)
 
-    def _inside(self, rows, box):
+    def _inside(self, rows: pa.Table, box: np.ndarray) -> pa.Table:
         at = np.arange(rows.num_rows)
         mask = intersects(_boxes(rows, self.space), at, box[None], np.zeros_like(at), self.space)
         return rows if mask.all() else rows.filter(pa.array(mask))
 
 
 @functools.lru_cache(maxsize=4)
-def _layer_rows(root, name, version, space):
+def _layer_rows(root: Path, name: str, version: int, space: Space) -> pa.Table:
     """Return the features of a layer's version with `rows.row_schema`."""
     features = LayerStore(root).read(name, version, space)
     schema = row_schema(space)
@@ -311,15 +327,15 @@ def _layer_rows(root, name, version, space):
 class _Collected:
     """Collects the first rows in an order, or the last, up to a limit, and whether there were more."""
 
-    def __init__(self, space, limit, order, last=False):
+    def __init__(self, space: Space, limit: int | None, order: Sequence[str], last: bool = False) -> None:
         self._limit, self._order, self._last = limit, order, last
         self._none = row_schema(space).empty_table()
 
-    def begin(self):
+    def begin(self) -> None:
         """Forget all rows, to begin again."""
         self._tables, self._rows, self._more = [self._none], 0, False
 
-    def take(self, rows):
+    def take(self, rows: pa.Table) -> None:
         """Add rows; drop those beyond the limit now and then, to save memory."""
         self._tables.append(rows)
         self._rows += rows.num_rows
@@ -327,13 +343,13 @@ class _Collected:
             found = self.found()
             self._tables, self._rows, self._more = [found.rows], found.rows.num_rows, found.truncated
 
-    def found(self):
+    def found(self) -> Found:
         """Return the collected rows, in order and cut to the limit."""
         found = _cut(self._tables, self._limit, self._order, self._last)
         return replace(found, truncated=found.truncated or self._more)
 
 
-def _cut(tables, limit, order=BY_KEY, last=False):
+def _cut(tables: Sequence[pa.Table], limit: int | None, order: Sequence[str] = BY_KEY, last: bool = False) -> Found:
     """Return rows in order, cut to the limit."""
     rows = pa.concat_tables(tables)
     rows = rows.sort_by([(name, "ascending") for name in order])
@@ -342,7 +358,7 @@ def _cut(tables, limit, order=BY_KEY, last=False):
     return Found(rows.slice(rows.num_rows - limit) if last else rows.slice(0, limit), True)
 
 
-def _boxes(rows, space):
+def _boxes(rows: pa.Table, space: Space) -> np.ndarray:
     return bounds_of(rows["bounds"]) if rows.num_rows else np.empty((0, 2 * space.n))
 
 
@@ -356,12 +372,12 @@ def _plan(predicate: Any, distance: Any, space: Space) -> JoinPlan:
         raise InvalidQuestion.of(error) from None
 
 
-def _as_features(rows, space):
+def _as_features(rows: pa.Table, space: Space) -> Features:
     """Return rows as the features that elements are joined with, in the same order."""
     return Features(rows.append_column("key_hash", pa.array(np.arange(rows.num_rows))), space)
 
 
-def _joined(rows, partners, distance):
+def _joined(rows: pa.Table, partners: pa.Table, distance: np.ndarray) -> pa.Table:
     columns = {name: rows[name] for name in rows.column_names}
     columns |= {f"partner_{name}": partners[name] for name in partners.column_names}
     return pa.table(columns | {"distance": pa.array(distance, pa.float64(), from_pandas=True)})

@@ -8,7 +8,7 @@ BBoxDB Streams (2022), section 4.1.2: a cleanup task merges files that were writ
 import contextlib
 import shutil
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
@@ -121,7 +121,7 @@ def _runs(parts: Iterable[Part]) -> list[list[Part]]:
     return [run for run, worth in zip(runs, full, strict=True) if worth and len(run) > 1]
 
 
-def _merge(folder, run, space):
+def _merge(folder: Path, run: Sequence[Part], space: Space) -> int:
     """Merge a run of parts into one; return how many were merged, or 0 if one of them has gone meanwhile."""
     path = part_path(folder, run[0].day, run[0].region, run[0].epoch, run[0].first, run[-1].last)
     try:
@@ -137,14 +137,14 @@ def _merge(folder, run, space):
     return len(run)
 
 
-def _size(part):
+def _size(part: Part) -> int:
     try:
         return part.path.stat().st_size
     except FileNotFoundError:
         return 0
 
 
-def _newest_us(part):
+def _newest_us(part: Part) -> float:
     """Return the newest event time of a part, in microseconds since 1970 UTC; infinity if it is not known."""
     try:
         metadata = pq.read_metadata(part.path)
@@ -154,8 +154,8 @@ def _newest_us(part):
     groups = [metadata.row_group(number).column(column).statistics for number in range(metadata.num_row_groups)]
     if not all(group is not None and group.has_min_max for group in groups):
         return np.inf
-    return max(np.datetime64(group.max.replace(tzinfo=None), "us").astype(np.int64) for group in groups)
+    return max(int(np.datetime64(group.max.replace(tzinfo=None), "us").astype(np.int64)) for group in groups)
 
 
-def _day(day):
+def _day(day: str) -> np.datetime64:
     return np.datetime64(day, "D")

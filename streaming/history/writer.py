@@ -7,7 +7,7 @@ collected, then written as immutable files, which are merged later.
 """
 
 import contextlib
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -96,11 +96,11 @@ class HistoryWriter:
         if kept or pending:
             self._wait(turn, pending, pa.concat_tables([waiting_schema(self.space).empty_table(), *kept]))
 
-    def _pending(self, turn):
+    def _pending(self, turn: Turn) -> list[Pending]:
         """Return the pending files that this region cares for: its own, and those of regions that no longer exist."""
         return pending_of(self.folder, lambda region: region % turn.regions == turn.region)
 
-    def _wait(self, turn, pending, elements):
+    def _wait(self, turn: Turn, pending: Sequence[Pending], elements: pa.Table) -> None:
         """Write the batch's pending file unless it is empty, and remove the file of an interrupted run of the batch."""
         second = turn.now_us // MICROSECONDS
         path = pending_path(self.folder, turn.epoch, turn.region, turn.batch, elements.num_rows, second)
@@ -111,7 +111,7 @@ class HistoryWriter:
             if (other.epoch, other.region, other.batch) == (turn.epoch, turn.region, turn.batch) and other.path != path:
                 other.path.unlink(missing_ok=True)
 
-    def _merge(self, turn, pending):
+    def _merge(self, turn: Turn, pending: Sequence[Pending]) -> None:
         """Write the pending elements of committed batches as parts, then remove their pending files."""
         ripe = [one for one in pending if _committed(one, turn)]
         places: dict[tuple[str, int], list[Pending]] = {}
@@ -124,7 +124,7 @@ class HistoryWriter:
             one.path.unlink(missing_ok=True)
         self._tidy(turn)
 
-    def _write_parts(self, epoch, region, files, tables):
+    def _write_parts(self, epoch: str, region: int, files: Sequence[Pending], tables: Sequence[pa.Table]) -> None:
         """Write the parts of pending files of one region and epoch, which are ordered by batch."""
         table = pa.concat_tables(tables, promote_options="none").unify_dictionaries().combine_chunks()
         number = np.repeat(np.arange(len(files)), [one.num_rows for one in tables])
@@ -134,7 +134,17 @@ class HistoryWriter:
                 rows = mine[day[mine] == date]
                 self._write_part(self.folder / stream, str(date), region, epoch, files, number[rows], table, rows)
 
-    def _write_part(self, folder, day, region, epoch, files, number, table, rows):
+    def _write_part(
+        self,
+        folder: Path,
+        day: str,
+        region: int,
+        epoch: str,
+        files: Sequence[Pending],
+        number: np.ndarray,
+        table: pa.Table,
+        rows: np.ndarray,
+    ) -> None:
         """Write the elements that no part has yet; an interrupted merge may have written some of its parts."""
         known = parts_of(folder, [day])
         fresh = np.array([not covers(known, day, one) for one in files])
@@ -146,7 +156,7 @@ class HistoryWriter:
         with whole(path) as temporary:
             write_rows(temporary, stored(table.take(pa.array(rows)), self.space), self.space)
 
-    def _drop(self, turn, pending, dropped):
+    def _drop(self, turn: Turn, pending: Sequence[Pending], dropped: Collection[str]) -> None:
         """Remove the elements of dropped streams from earlier batches, in the files that this region cares for."""
         names = pa.array(sorted(dropped), pa.string())
         for one in pending:
@@ -159,7 +169,7 @@ class HistoryWriter:
         for name in dropped:
             remove(part for part in parts_of(self.folder / name) if part.region % turn.regions == turn.region)
 
-    def _tidy(self, turn):
+    def _tidy(self, turn: Turn) -> None:
         """Remove the folders of former epochs that are empty."""
         for path in (self.folder / PENDING).glob("*/*"):
             if path.parent.name != turn.epoch:
@@ -180,7 +190,7 @@ def read_pending(pending: Pending, space: Space) -> pa.Table:
     return waiting_schema(space).empty_table()
 
 
-def _put(path, table):
+def _put(path: Path, table: pa.Table) -> None:
     """Write a pending file whole. It need not be durable: after a power cut, the engine runs its batch again."""
     write_whole(path, to_ipc(table), durable=False)
 
@@ -198,7 +208,7 @@ def remove(parts: Iterable[Part]) -> int:
     return count
 
 
-def _due(turn, pending):
+def _due(turn: Turn, pending: Sequence[Pending]) -> bool:
     """Return whether it is time to merge; the batches of former epochs are merged at once."""
     ripe = [one for one in pending if _committed(one, turn)]
     if any(one.epoch != turn.epoch for one in ripe) or sum(one.rows for one in ripe) >= MERGE_ROWS:
@@ -207,11 +217,11 @@ def _due(turn, pending):
     return turn.now_us // MICROSECONDS - oldest >= MERGE_AFTER_S
 
 
-def _committed(pending, turn):
+def _committed(pending: Pending, turn: Turn) -> bool:
     return pending.epoch != turn.epoch or pending.batch < turn.batch
 
 
-def _by_stream(table):
+def _by_stream(table: pa.Table) -> Iterator[tuple[str, np.ndarray]]:
     """Yield the streams of waiting elements, each with the positions of its rows."""
     column = table["stream"].combine_chunks() if table.num_rows else None
     if column is None:

@@ -12,10 +12,15 @@ import signal
 import sys
 from dataclasses import asdict
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import orjson
 
 from streaming.layers.offline import OPTIONS, go_offline
+
+if TYPE_CHECKING:
+    from streaming.layers.job import Job
+
 
 # All vector drivers of GDAL 3.12 except `reading.DRIVERS`; GDAL reads this setting when it is loaded.
 SKIPPED = (
@@ -61,7 +66,7 @@ def main() -> None:
         _say(imported=asdict(imported) | {"part": str(imported.part)})
 
 
-def _job(words):
+def _job(words: dict[str, Any]) -> "Job":
     """Return the job of a JSON object; the inverse of ``dataclasses.asdict``."""
     from streaming.layers.job import Job, Limits, Wanted
     from streaming.spaces import Dimension, Space
@@ -76,13 +81,13 @@ def _job(words):
     )
 
 
-def _end_with_who_asked():
+def _end_with_who_asked() -> None:
     """Let the kernel end this process when its parent ends; only Linux can."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
-def _say(**words):
+def _say(**words: Any) -> None:
     sys.stdout.buffer.write(orjson.dumps(words) + b"\n")
     sys.stdout.buffer.flush()
 

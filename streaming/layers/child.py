@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
+from typing import IO, Any
 
 import orjson
 
@@ -65,12 +66,13 @@ def import_in_child(job: Job) -> Iterator[float | Imported]:
         _end(child)
 
 
-def _followed(child, job, stderr):
+def _followed(child: subprocess.Popen[bytes], job: bytes, stderr: Path) -> Iterator[float | Imported]:
+    assert child.stdin is not None and child.stdout is not None  # both are pipes
     child.stdin.write(job)
     child.stdin.close()
     share = 0.0
     for line in _lines(child.stdout):
-        words = orjson.loads(line) if line else {"share": share}
+        words: dict[str, Any] = orjson.loads(line) if line else {"share": share}
         if "error" in words:
             raise InvalidLayer.of_document(words["error"])
         if "imported" in words:
@@ -83,7 +85,7 @@ def _followed(child, job, stderr):
     )
 
 
-def _lines(pipe):
+def _lines(pipe: IO[bytes]) -> Iterator[bytes]:
     """Yield the lines of a pipe, and an empty line whenever none has arrived for `TURN_S` seconds."""
     with selectors.DefaultSelector() as selector:
         selector.register(pipe, selectors.EVENT_READ)
@@ -99,7 +101,7 @@ def _lines(pipe):
             yield from lines
 
 
-def _imported(words):
+def _imported(words: dict[str, Any]) -> Imported:
     summary = words["summary"]
     return Imported(
         Path(words["part"]),
@@ -109,7 +111,7 @@ def _imported(words):
     )
 
 
-def _how_it_ended(code, stderr):
+def _how_it_ended(code: int, stderr: Path) -> str:
     words = stderr.read_text(errors="replace").strip().splitlines()[-1:]
     how = (
         gettext("was ended by %(name)s") % {"name": signal.Signals(-code).name}
@@ -119,7 +121,8 @@ def _how_it_ended(code, stderr):
     return ": ".join([how, *words])[:500]
 
 
-def _end(child):
+def _end(child: subprocess.Popen[bytes]) -> None:
+    assert child.stdout is not None  # it is a pipe
     child.stdout.close()
     child.kill()  # it has nothing to clean up: all that it writes is in the job's folder
     child.wait()

@@ -122,7 +122,7 @@ def with_hashes(layer: str, table: pa.Table, space: Space) -> pa.Table:
     return pa.Table.from_arrays([columns[name] for name in schema.names], schema=schema)
 
 
-def _repeated(keys):
+def _repeated(keys: np.ndarray) -> str:
     different, counts = np.unique(keys.astype(str), return_counts=True)
     return str(different[np.argmax(counts)])
 

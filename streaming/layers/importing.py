@@ -5,8 +5,9 @@ No step holds all features in memory: see `streaming.layers.sorting`.
 
 import tempfile
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
@@ -19,7 +20,7 @@ from streaming.layers.features import MAX_KEY_CHARACTERS, InvalidLayer, geometry
 from streaming.layers.job import Imported, Job
 from streaming.layers.keys import UniqueKeys
 from streaming.layers.parts import Summary, write_groups
-from streaming.layers.placing import placed, transform_to
+from streaming.layers.placing import Transform, placed, transform_to
 from streaming.layers.reading import Rows, check_sequence, opened
 from streaming.layers.sorting import Spill
 from streaming.layers.unpack import SEQUENCE, Unpacked, unpacked
@@ -86,15 +87,19 @@ def import_file(job: Job, tell: Callable[[float], None] = lambda share: None) ->
     return Imported(part, summary, gathered.problems, gathered.problem_count)
 
 
-def _gather(gathered, files, job, tell):
+def _gather(gathered: _Gathered, files: Sequence[Unpacked], job: Job, tell: Callable[[float], None]) -> None:
     """Gather the features of all files, in the coordinates of the space."""
     if job.wanted.table and len(files) > 1:
         raise InvalidLayer(
             "no table can be named where an archive holds several files; got %(table)s",
             table=repr(job.wanted.table),
         )
+
+    def tell_share(number: int, share: float) -> None:
+        tell(READING_SHARE * (number + share) / len(files))
+
     for number, file in enumerate(files):
-        _read(gathered, file, job, lambda share, number=number: tell(READING_SHARE * (number + share) / len(files)))
+        _read(gathered, file, job, partial(tell_share, number))
     if not gathered.spill.rows:
         rows = f"{gathered.rows:,}"
         if not gathered.problems:
@@ -108,7 +113,7 @@ def _gather(gathered, files, job, tell):
         )
 
 
-def _read(gathered, file: Unpacked, job, tell):
+def _read(gathered: _Gathered, file: Unpacked, job: Job, tell: Callable[[float], None]) -> None:
     """Read a file, and add its features to those gathered."""
     before = gathered.rows
     with opened(file, job.wanted) as source:
@@ -124,7 +129,7 @@ def _read(gathered, file: Unpacked, job, tell):
         check_sequence(file.path, gathered.rows)
 
 
-def _add(gathered: _Gathered, rows: Rows, space: Space, transform) -> None:
+def _add(gathered: _Gathered, rows: Rows, space: Space, transform: Transform | None) -> None:
     """Transform and repair a batch, and add it to those gathered."""
     read = placed(shapely.from_wkb(rows.geometry.to_numpy(zero_copy_only=False), on_invalid="ignore"), space, transform)
     for row, note in sorted(read.notes.items()):

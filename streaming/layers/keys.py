@@ -66,7 +66,7 @@ class UniqueKeys:
         return keys if renamed is None else pa.array(renamed, pa.string())
 
 
-def _hashes(keys):
+def _hashes(keys: pa.Array) -> np.ndarray:
     return key_hashes("", keys.to_numpy(zero_copy_only=False))
 
 
@@ -77,12 +77,12 @@ def _numbered(batches: Iterable[pa.Array]) -> Iterator[tuple[int, pa.Array]]:
         first += len(keys)
 
 
-def _within(rows, first, count):
+def _within(rows: np.ndarray, first: int, count: int) -> slice:
     """Return which of some rows, ascending, are among `count` ones from `first` on."""
     return slice(*np.searchsorted(rows, [first, first + count]).tolist())
 
 
-def _repeated(hashes):
+def _repeated(hashes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the rows of all but the first occurrence of each hash, ascending, and their turns, from 2 on."""
     ordered = np.sort(hashes)
     several = np.unique(ordered[1:][ordered[1:] == ordered[:-1]])
@@ -98,6 +98,6 @@ def _repeated(hashes):
     return row[later], turn[later] + 1
 
 
-def _among(hashes, several):
+def _among(hashes: np.ndarray, several: np.ndarray) -> np.ndarray:
     place = np.minimum(np.searchsorted(several, hashes), len(several) - 1)
     return several[place] == hashes

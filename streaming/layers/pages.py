@@ -8,6 +8,7 @@ processes of a machine share what they read.
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 import numpy as np
 import polars as pl
@@ -99,7 +100,7 @@ def mapped_pages(path: Path) -> Pages:
     )
 
 
-def _append(file, *tables):
+def _append(file: IO[bytes], *tables: pa.Table) -> tuple[int, int]:
     """Write tables at the end of a file; return their place and their size."""
     file.write(bytes(-file.tell() % ALIGNMENT))
     place, content = file.tell(), serialized(tables)
@@ -107,7 +108,7 @@ def _append(file, *tables):
     return place, content.size
 
 
-def _by_key(tables):
+def _by_key(tables: Iterable[pa.Table]) -> list[pa.Table]:
     """Return the keys of all pages, ascending, as a list of one table."""
     schema = pa.schema([("key_hash", pa.int64()), ("page", pa.int32()), ("digest", pa.uint64())])
     keys = pa.concat_tables([schema.empty_table(), *(table.cast(schema) for table in tables)])
@@ -118,5 +119,5 @@ def _by_key(tables):
     return [keys.take(pa.array(order)).combine_chunks()]
 
 
-def _digests(table):
+def _digests(table: pa.Table) -> np.ndarray:
     return pl.DataFrame(pl.from_arrow(table)).hash_rows(0).to_numpy()

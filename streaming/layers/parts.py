@@ -11,6 +11,7 @@ import uuid
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import orjson
@@ -174,7 +175,7 @@ def sample_bounds(path: Path, most: int) -> np.ndarray:
     return np.concatenate([bounds_of(rows["bounds"])[:: max(1, step)] for rows in _column(path, "bounds")])
 
 
-def _column(path, name):
+def _column(path: Path, name: str) -> Iterator[pa.Table]:
     """Yield a column of a part, a group at a time."""
     with pq.ParquetFile(path) as part:
         for group in range(part.num_row_groups):
@@ -204,11 +205,11 @@ def read_parts(layer: str, paths: Iterable[Path], masks: Iterable[np.ndarray | N
     return with_hashes(layer, pa.concat_tables(tables).replace_schema_metadata(None), space)
 
 
-def _part_schema(schema, summary, space):
+def _part_schema(schema: pa.Schema, summary: Summary, space: Space) -> pa.Schema:
     if space.n < 2:
         return schema
     box = pa.struct([pa.field(side, pa.float64(), nullable=False) for side in ("xmin", "ymin", "xmax", "ymax")])
-    geometry = {
+    geometry: dict[str, Any] = {
         "encoding": "WKB",
         "geometry_types": list(summary.geometry_types),
         "covering": {"bbox": {side.name: ["bbox", side.name] for side in box}},
@@ -221,7 +222,7 @@ def _part_schema(schema, summary, space):
     return schema.append(pa.field("bbox", box, nullable=False)).with_metadata({"geo": orjson.dumps(head)})
 
 
-def _with_bbox(rows, schema, space):
+def _with_bbox(rows: pa.Table, schema: pa.Schema, space: Space) -> pa.Table:
     if space.n < 2:
         return rows
     sides = bounds_of(rows["bounds"])[:, [0, 1, space.n, space.n + 1]]
@@ -230,5 +231,5 @@ def _with_bbox(rows, schema, space):
     return rows.append_column(field, box).cast(schema)
 
 
-def _flat(bounds, space):
+def _flat(bounds: Sequence[float], space: Space) -> list[float]:
     return [bounds[0], bounds[1], bounds[space.n], bounds[space.n + 1]]

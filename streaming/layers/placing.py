@@ -105,13 +105,13 @@ def placed(geometries: Any, space: Space, transform: Transform | None = None) ->
     return Placed(shapes, notes)
 
 
-def _leave_out(shapes, notes, mask, reason):
+def _leave_out(shapes: np.ndarray, notes: dict[int, str], mask: np.ndarray, reason: str) -> None:
     for row in np.flatnonzero(mask):
         notes[int(row)] = gettext("left out: %(reason)s") % {"reason": reason}
     shapes[mask] = None
 
 
-def _not_finite(shapes):
+def _not_finite(shapes: np.ndarray) -> np.ndarray:
     present = ~shapely.is_missing(shapes)
     bad = np.zeros(len(shapes), dtype=bool)
     coordinates, owner = shapely.get_coordinates(shapes[present], return_index=True)
@@ -120,7 +120,7 @@ def _not_finite(shapes):
     return bad
 
 
-def _repair(shapes, notes):
+def _repair(shapes: np.ndarray, notes: dict[int, str]) -> None:
     """Make geometries valid in place; leave out those that collapse, such as a line between two equal points."""
     for row in np.flatnonzero(~shapely.is_valid(shapes) & ~shapely.is_missing(shapes)):
         reason = shapely.is_valid_reason(shapes[row])
@@ -131,7 +131,7 @@ def _repair(shapes, notes):
         notes[int(row)] = text % {"reason": reason}
 
 
-def _cut(shapes, notes, space):
+def _cut(shapes: np.ndarray, notes: dict[int, str], space: Space) -> None:
     """Cut geometries that cross the antimeridian, in place; the parts beyond it move to the other side of the world."""
     axis = space.dimensions[0]
     bounds = shapely.bounds(shapes)
@@ -143,7 +143,7 @@ def _cut(shapes, notes, space):
         notes.setdefault(int(row), gettext("cut: it reaches over the antimeridian"))
 
 
-def _pieces(shape, space):
+def _pieces(shape: shapely.Geometry, space: Space) -> np.ndarray:
     """Return the parts of a geometry that lie in the space when it is moved by -1, 0 and 1 turns of longitude."""
     axis, latitude = space.dimensions[:2]
     # The box reaches far beyond the poles, since `_check_inside` checks latitudes later.
@@ -155,7 +155,7 @@ def _pieces(shape, space):
     return pieces[shapely.get_dimensions(pieces) == shapely.get_dimensions(shape)]
 
 
-def _check_inside(shapes, notes, space):
+def _check_inside(shapes: np.ndarray, notes: dict[int, str], space: Space) -> None:
     """Move geometries onto the edge of the space if rounding put them outside; leave out those farther outside."""
     low = np.array([dimension.lo for dimension in space.dimensions[:2]])
     high = np.array([dimension.hi for dimension in space.dimensions[:2]])

@@ -2,7 +2,7 @@
 
 import mmap
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -68,7 +68,7 @@ class Source:
 
 
 @contextmanager
-def opened(file: Unpacked, wanted: Wanted):
+def opened(file: Unpacked, wanted: Wanted) -> Iterator[Source]:
     """Open a file for reading; yield a `Source`.
 
     If an archive held several files, each feature gets the file's name as a property, and as a prefix of its key unless
@@ -97,7 +97,7 @@ def opened(file: Unpacked, wanted: Wanted):
 
 
 @contextmanager
-def said_clearly(path: Path):
+def said_clearly(path: Path) -> Iterator[None]:
     """Raise the errors of GDAL as InvalidLayer, with GDAL's message."""
     try:
         yield
@@ -114,7 +114,7 @@ def said_clearly(path: Path):
         raise InvalidLayer("a layer's file must be whole; got: %(error)s", error=error) from None
 
 
-def _table(path, wanted):
+def _table(path: Path, wanted: str) -> str | None:
     """Return the name of the table to read, or None if the format has a single table."""
     if path.suffix in SINGLE and not wanted:
         return None
@@ -138,7 +138,7 @@ def _table(path, wanted):
     return names[0]
 
 
-def _total(path, table):
+def _total(path: Path, table: str | None) -> int | None:
     if path.suffix == SEQUENCE:
         return count_in(path, b"\n") or None
     if path.suffix in GEOJSON_SUFFIXES:
@@ -147,7 +147,7 @@ def _total(path, table):
     return count if count >= 0 else None
 
 
-def _check_system(path):
+def _check_system(path: Path) -> None:
     """Raise InvalidLayer if a GeoJSON file gives its reference system by a link, which is never followed."""
     if not path.is_file() or not path.stat().st_size:
         return
@@ -162,7 +162,9 @@ def _check_system(path):
     )
 
 
-def _reader_of(schema, fid, geometry, key, file) -> Callable[[pa.RecordBatch], Rows]:
+def _reader_of(
+    schema: pa.Schema, fid: str, geometry: str, key: str, file: Unpacked
+) -> Callable[[pa.RecordBatch], Rows]:
     """Return the function that turns a record batch of the file into `Rows`."""
     dropped = {fid, geometry, *(KML_STYLE if file.path.suffix == ".kml" else ())}
     columns = [name for name in schema.names if name not in dropped]
@@ -176,7 +178,7 @@ def _reader_of(schema, fid, geometry, key, file) -> Callable[[pa.RecordBatch], R
     named = key or ("id" if "id" in columns else "")
     prefix = f"{file.name}/" if file.name and not key else ""
 
-    def read(batch):
+    def read(batch: pa.RecordBatch) -> Rows:
         values = {name: _values(batch.column(schema.get_field_index(name))) for name in columns}
         numbers = batch.column(schema.get_field_index(fid)).to_pylist()
         keys = (
@@ -193,7 +195,7 @@ def _reader_of(schema, fid, geometry, key, file) -> Callable[[pa.RecordBatch], R
     return read
 
 
-def _free_name(values):
+def _free_name(values: Mapping[str, list[Any]]) -> str:
     """Return a name, which no other property has, for the property with the name of a feature's file."""
     name = "file"
     while name in values:
@@ -201,7 +203,7 @@ def _free_name(values):
     return name
 
 
-def _values(column):
+def _values(column: pa.Array) -> list[Any]:
     """Return the values of a column as JSON values; binary values become null."""
     if isinstance(column.type, pa.BaseExtensionType):
         return [None if text is None else _nested(text) for text in column.cast(pa.string()).to_pylist()]
@@ -210,7 +212,7 @@ def _values(column):
     return column.to_pylist()
 
 
-def _nested(text):
+def _nested(text: str) -> Any:
     """Return the value of a text that GDAL marks as JSON, or the text itself if it is not JSON."""
     try:
         return orjson.loads(text)
@@ -224,7 +226,7 @@ def _text(key: Any) -> str:
     return key if isinstance(key, str) else orjson.dumps(key).decode()
 
 
-def _json(values, batch):
+def _json(values: Mapping[str, list[Any]], batch: pa.RecordBatch) -> list[str]:
     """Return the properties of each row as JSON text, without nulls."""
     if not values:
         return ["{}"] * batch.num_rows
@@ -233,7 +235,7 @@ def _json(values, batch):
     return [orjson.dumps(it).decode() for it in objects]
 
 
-def _binary(column):
+def _binary(column: pa.Array) -> pa.Array:
     storage = column.storage if isinstance(column.type, pa.BaseExtensionType) else column
     return storage.cast(pa.binary())
 
@@ -270,7 +272,7 @@ def check_sequence(path: Path, features: int) -> None:
     )
 
 
-def _texts_of(path):
+def _texts_of(path: Path) -> Iterator[tuple[int, bytes]]:
     """Yield the lines that are not blank, with their numbers from 1 on."""
     with path.open("rb") as lines:
         for number, line in enumerate(lines, 1):

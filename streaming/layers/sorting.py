@@ -91,12 +91,12 @@ class Spill:
                 done += rows.num_rows
                 tell((1 + done / self.rows) / 2)
 
-    def _close(self):
+    def _close(self) -> None:
         if self._writer is not None:
             with _room():
                 self._writer.close()
 
-    def _ranks(self):
+    def _ranks(self) -> np.ndarray:
         """Return the place of each feature along the curve, int64 of shape (N,)."""
         found = [
             hilbert_positions(middles(bounds_of(bounds), self._space), self._low, self._high)
@@ -106,7 +106,7 @@ class Spill:
         rank[np.argsort(np.concatenate(found), kind="stable")] = np.arange(self.rows)
         return rank
 
-    def _buckets(self, rank):
+    def _buckets(self, rank: np.ndarray) -> np.ndarray:
         """Return the bucket of each group: of neighbouring groups as many as have `BUCKET_BYTES`."""
         sizes = np.zeros(-(-self.rows // ROWS_PER_GROUP))
         first = 0
@@ -117,7 +117,14 @@ class Spill:
         self._sizes.clear()
         return np.unique(np.cumsum(sizes) // BUCKET_BYTES, return_inverse=True)[1]
 
-    def _distribute(self, rank, bucket, count, tell, named):
+    def _distribute(
+        self,
+        rank: np.ndarray,
+        bucket: np.ndarray,
+        count: int,
+        tell: Callable[[float], None],
+        named: Callable[[int, pa.Array], pa.Array],
+    ) -> None:
         """Divide the file into buckets, each with the places of its features; then remove the file."""
         first = 0
         writers: dict[int, pa.ipc.RecordBatchStreamWriter] = {}
@@ -138,7 +145,7 @@ class Spill:
                 tell(first / self.rows)
         (self._folder / SPILL).unlink()
 
-    def _sorted(self, number):
+    def _sorted(self, number: int) -> Iterator[pa.Table]:
         """Yield the groups of a bucket, and remove its file."""
         path = self._folder / BUCKET.format(number)
         with pa.OSFile(str(path)) as file:
@@ -151,7 +158,7 @@ class Spill:
 
 
 @contextlib.contextmanager
-def _room():
+def _room() -> Iterator[None]:
     """Raise the errors of a disk that is full, or of a file that may not be larger, as InvalidLayer."""
     try:
         yield
@@ -159,12 +166,12 @@ def _room():
         raise InvalidLayer("an import needs room for its features on the disk; got: %(error)s", error=error) from None
 
 
-def _writer(path, schema):
+def _writer(path: Path, schema: pa.Schema) -> pa.ipc.RecordBatchStreamWriter:
     options = pa.ipc.IpcWriteOptions(compression="lz4", use_threads=False)
     return pa.ipc.new_stream(str(path), schema, options=options)
 
 
-def _read(path, columns=None):
+def _read(path: Path, columns: list[int] | None = None) -> Iterator[pa.Table]:
     """Yield the tables of a file, as they were written, of some columns."""
     options = pa.ipc.IpcReadOptions(included_fields=columns, use_threads=False)
     with pa.OSFile(str(path)) as file, pa.ipc.open_stream(file, options=options) as reader:
@@ -172,7 +179,7 @@ def _read(path, columns=None):
             yield pa.Table.from_batches([batch])
 
 
-def _bytes_of(table):
+def _bytes_of(table: pa.Table) -> np.ndarray:
     """Return about how many bytes each feature takes in memory, uint32 of shape (N,)."""
     sizes = [pc.fill_null(pc.binary_length(table[name]), 0).to_numpy() for name in ("key", "geometry", "properties")]
     return (np.sum(sizes, axis=0) + table["bounds"].type.list_size * 8).astype(np.uint32)

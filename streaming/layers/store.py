@@ -10,7 +10,7 @@ import os
 import shutil
 import time
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence, Set
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -322,11 +322,11 @@ class LayerStore:
             os.replace(self.root / layer, grave)
         shutil.rmtree(grave, ignore_errors=True)
 
-    def _last_dropped(self, layer):
+    def _last_dropped(self, layer: str) -> Path:
         """Return the path of a dropped layer's last version number, kept so that no number is ever used twice."""
         return self.root / ".dropped" / layer
 
-    def _compact(self, base, upserts, removed, space):
+    def _compact(self, base: Manifest, upserts: pa.Table, removed: Collection[str], space: Space) -> int:
         """Write the edited version as one fresh part; return its number."""
         table = self.read(base.layer, base.version, space)
         gone = pd.Index([*removed, *upserts["key"].to_pylist()])
@@ -336,7 +336,16 @@ class LayerStore:
             summary = write_part(path, pa.concat_tables([kept, upserts]), space)
             return self._publish(base.layer, [path.name], summary, base.space, base.title, (), base.version + 1)
 
-    def _publish(self, layer, parts, summary, space, title, removed=(), version=None):
+    def _publish(
+        self,
+        layer: str,
+        parts: Sequence[str],
+        summary: Summary,
+        space: str,
+        title: str,
+        removed: Collection[str] = (),
+        version: int | None = None,
+    ) -> int:
         """Write the manifest of a version, by default of the next one; return its number."""
         number = version or self._next(layer)
         content = (space, tuple(parts), tuple(sorted(removed)), summary.features, summary.bounds)
@@ -354,10 +363,10 @@ class LayerStore:
             ) from None
         return number
 
-    def _next(self, layer):
+    def _next(self, layer: str) -> int:
         return self.last(layer) + 1
 
-    def _new_part(self, layer):
+    def _new_part(self, layer: str) -> Path:
         folder = self.root / check_name(layer) / "parts"
         folder.mkdir(parents=True, exist_ok=True)
         return folder / new_part_name()
@@ -377,7 +386,7 @@ def _in_force(hashes: Sequence[np.ndarray], removed: np.ndarray) -> list[np.ndar
     return np.split(mask, np.cumsum([len(part) for part in hashes])[:-1])
 
 
-def _check_removed(layer, removed, added, present):
+def _check_removed(layer: str, removed: Set[str], added: Set[str], present: np.ndarray) -> None:
     if both := removed & added:
         raise InvalidLayer("an edit must either change or remove a feature; got both of %(both)s", both=repr(min(both)))
     keys = sorted(removed)
@@ -387,7 +396,9 @@ def _check_removed(layer, removed, added, present):
         )
 
 
-def _edited(base, paths, masks, upserts, space):
+def _edited(
+    base: Manifest, paths: Sequence[Path], masks: Sequence[np.ndarray], upserts: pa.Table, space: Space
+) -> Summary:
     """Return the summary of an edited version, given its base, its upserts and the rows in force of each part."""
     new = summarize(upserts, space)
     boxes = [*(read_extent(path, mask, space) for path, mask in zip(paths, masks[:-1], strict=True)), new.bounds]
@@ -396,7 +407,7 @@ def _edited(base, paths, masks, upserts, space):
 
 
 @contextlib.contextmanager
-def _removed_on_error(path: Path | None):
+def _removed_on_error(path: Path | None) -> Iterator[None]:
     """Remove the part of a version that could not be written."""
     try:
         yield

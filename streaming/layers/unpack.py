@@ -5,7 +5,7 @@ import shutil
 import stat
 import zipfile
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -155,11 +155,11 @@ class _Growing(Allowance):
         super().take(count, told)
 
 
-def _most_of(packed_bytes):
+def _most_of(packed_bytes: int) -> int:
     return max(FREE_OF_RATIO_BYTES, MOST_RATIO * packed_bytes)
 
 
-def _allowance(path, folder, limits):
+def _allowance(path: Path, folder: Path, limits: Limits) -> Allowance:
     """Return how much an archive may unpack to: the least by the limit, by its own size, and by the free disk."""
     size = path.stat().st_size
     rules = (
@@ -179,7 +179,7 @@ def _copy(source: IO[bytes] | gzip.GzipFile, target: Path, allowance: Allowance)
 
 
 @contextmanager
-def _whole():
+def _whole() -> Iterator[None]:
     """Raise InvalidLayer, with the reason, if an archive cannot be read."""
     try:
         yield
@@ -187,7 +187,7 @@ def _whole():
         raise InvalidLayer("an archive must be whole and without a password; got: %(error)s", error=error) from None
 
 
-def _unzipped(path, folder, limits):
+def _unzipped(path: Path, folder: Path, limits: Limits) -> list[Unpacked]:
     with _whole(), zipfile.ZipFile(path) as archive:
         members = [member for member in archive.infolist() if not member.is_dir()]
         _check_members(members, limits)
@@ -204,7 +204,7 @@ def _unzipped(path, folder, limits):
     return _chosen(found, names)
 
 
-def _targets(members, folder):
+def _targets(members: Sequence[zipfile.ZipInfo], folder: Path) -> list[Path]:
     """Return the paths for the files of an archive, with names of our own, so that it cannot choose where to write.
 
     The files of a shapefile have the same name but for the suffix; they stay together.
@@ -218,7 +218,7 @@ def _targets(members, folder):
     return list(targets)
 
 
-def _stem(name):
+def _stem(name: str) -> str:
     return str(PurePosixPath(name).with_suffix(""))
 
 

@@ -37,7 +37,7 @@ def transport_kinds() -> list[str]:
     return sorted(_kinds())
 
 
-def transport_class(kind: str) -> type[Transport]:
+def transport_class(kind: Any) -> type[Transport]:
     """Return the class, or another callable, that makes transports of a kind.
 
     Raises

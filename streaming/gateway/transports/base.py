@@ -1,7 +1,7 @@
 """What a transport is, and how its options are checked."""
 
 import math
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, Mapping
 from dataclasses import MISSING, dataclass, fields
 from enum import Enum
 from pathlib import Path
@@ -93,7 +93,9 @@ class Transport(Protocol):
     live: bool
     replay: Replay | None
 
-    def chunks(self) -> AsyncIterator[Chunk]:
+    def __init__(self, definition: Mapping[str, Any]) -> None: ...
+
+    def chunks(self) -> AsyncGenerator[Chunk, None]:
         """Open the feed and yield its bytes until it ends; may be called again after an error.
 
         Raises
@@ -193,7 +195,7 @@ def parse_options(options: type[Options], document: Mapping[str, Any]) -> Option
     return options(**given)
 
 
-def _check_type(name, value, kind):
+def _check_type(name: str, value: Any, kind: Any) -> None:
     accepted = isinstance(value, _KINDS[kind]) and (kind is bool or not isinstance(value, bool))
     if not accepted:
         raise InvalidOptions(

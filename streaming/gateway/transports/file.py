@@ -6,11 +6,11 @@ import gzip
 import os
 import stat
 import zlib
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import IO, Any, BinaryIO
 
 from streaming.decoders.options import REQUIRED, option
 from streaming.gateway.transports.base import (
@@ -26,7 +26,7 @@ from streaming.gateway.transports.base import (
 )
 from streaming.language import thousands
 
-_UNPACKERS = {".gz": gzip.open, ".bz2": bz2.open}
+_UNPACKERS: Mapping[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open}
 _FAST_READ_BYTES = 1 << 20
 # Compression reduces recorded feeds to a fifth or a twentieth, but a file of zeros to a thousandth or far less.
 _MOST_UNPACKED = 200
@@ -62,7 +62,7 @@ class FileTransport(Restricted):
         """Refuse a file that is not below an allowed folder; see `base.Restricted`."""
         self.access.file(self.options.path)
 
-    async def chunks(self) -> AsyncIterator[Chunk]:
+    async def chunks(self) -> AsyncGenerator[Chunk, None]:
         """Yield the file in bounded chunks; see `base.Transport.chunks`."""
         while True:
             found = False
@@ -78,7 +78,7 @@ class FileTransport(Restricted):
                 )
             yield Chunk(mark=Mark.LAP_END)
 
-    async def _lap(self):
+    async def _lap(self) -> AsyncGenerator[Chunk, None]:
         # Check the access again for each lap: symbolic links may lead elsewhere by now.
         with open_recording(self.allowed_file(self.options.path)) as recording:
             yield OPEN
@@ -100,7 +100,7 @@ class Recording:
     def __init__(self, file: BinaryIO, path: Path) -> None:
         self._file, self._path = file, path
         unpack = _UNPACKERS.get(path.suffix)
-        self._unpacked: Any = unpack(file, "rb") if unpack else file
+        self._unpacked: IO[bytes] = unpack(file, "rb") if unpack else file
         self._bytes = 0
 
     def read(self, size: int) -> bytes:

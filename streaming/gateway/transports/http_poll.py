@@ -1,7 +1,7 @@
 """A feed that the gateway requests again and again by HTTP."""
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -65,14 +65,14 @@ class HttpPoll(Restricted, LiveTransport):
         """Refuse an address that is not public, as far as is known without the DNS; see `base.Restricted`."""
         self.access.check_host(URL(self.options.url).host or "")
 
-    async def chunks(self) -> AsyncIterator[Chunk]:
+    async def chunks(self) -> AsyncGenerator[Chunk, None]:
         """Yield one document after another; see `base.Transport.chunks`."""
         async with guarded_session(self.access, _TIMEOUT_S, headers=self.options.headers) as session:
             while True:
                 yield await self._poll(session)
                 await asyncio.sleep(self.options.interval_s)
 
-    async def _poll(self, session):
+    async def _poll(self, session: aiohttp.ClientSession) -> Chunk:
         try:
             async with session.get(self.options.url, headers=self.validators) as response:
                 if response.status == _NOT_MODIFIED:
@@ -94,7 +94,7 @@ class HttpPoll(Restricted, LiveTransport):
             ) from None
 
 
-async def _body(response):
+async def _body(response: aiohttp.ClientResponse) -> bytes:
     body = bytearray()
     async for part in response.content.iter_chunked(READ_BYTES):
         body += part

@@ -3,7 +3,7 @@
 import asyncio
 import os
 import stat
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -46,7 +46,7 @@ class Pipe(Restricted):
         """Refuse a pipe that is not below an allowed folder; see `base.Restricted`."""
         self.access.file(self.options.path)
 
-    async def chunks(self) -> AsyncIterator[Chunk]:
+    async def chunks(self) -> AsyncGenerator[Chunk, None]:
         """Yield what the writers write; see `base.Transport.chunks`."""
         # One reader stays open throughout, so that a writer who comes while the pipe is opened again finds a reader.
         path = self.allowed_file(self.options.path)

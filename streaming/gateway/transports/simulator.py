@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -56,7 +56,7 @@ class Simulator(LiveTransport):
     def __init__(self, definition: Mapping[str, Any]) -> None:
         self.options = parse_options(SimulatorOptions, definition)
 
-    async def chunks(self) -> AsyncIterator[Chunk]:
+    async def chunks(self) -> AsyncGenerator[Chunk, None]:
         """Yield the feature of every object once per step; see `base.Transport.chunks`."""
         options = self.options
         fleet = await asyncio.to_thread(make_fleet, options.fleet, options.count, options.seed)

@@ -3,7 +3,7 @@
 import asyncio
 import os
 import select
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,21 +30,21 @@ class Stdin:
         self.live = parse_options(StdinOptions, definition).live
         self.descriptor = descriptor
 
-    async def chunks(self) -> AsyncIterator[Chunk]:
+    async def chunks(self) -> AsyncGenerator[Chunk, None]:
         """Yield the bytes that arrive there; see `base.Transport.chunks`."""
         yield OPEN
         while payload := await self._read():
             yield Chunk(payload=payload)
         yield Chunk(mark=Mark.DOCUMENT_END)
 
-    async def _read(self):
+    async def _read(self) -> bytes:
         # The event loop cannot wait for files, and nothing could interrupt a blocking read.
         while not await asyncio.to_thread(_is_readable, self.descriptor):
             pass
         return os.read(self.descriptor, READ_BYTES)
 
 
-def _is_readable(descriptor):
+def _is_readable(descriptor: int) -> bool:
     # `select.select` refuses descriptors above 1,023, and an epoll refuses files.
     waiting = select.poll()
     waiting.register(descriptor, select.POLLIN)

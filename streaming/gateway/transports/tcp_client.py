@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import socket
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -50,7 +50,7 @@ class TcpClient(Restricted, LiveTransport):
         """Refuse a host for special use, as far as is known without the DNS; see `base.Restricted`."""
         self.access.check_host(self.options.host, local=True)
 
-    async def chunks(self) -> AsyncIterator[Chunk]:
+    async def chunks(self) -> AsyncGenerator[Chunk, None]:
         """Yield what the server sends; see `base.Transport.chunks`."""
         host, port = self.options.host, self.options.port
         async with asyncio.timeout(_CONNECT_S):
@@ -65,14 +65,14 @@ class TcpClient(Restricted, LiveTransport):
             writer.close()
         raise TransportError("a live feed must not end; %(host)s:%(port)s closed the connection", host=host, port=port)
 
-    async def _connect(self, host, port):
+    async def _connect(self, host: str, port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         """Connect to the first address in reach that answers.
 
         This machine and its network are in reach, because receivers stand there. That is safe: this client sends
         nothing, so it can ask a service there for nothing.
         """
         found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
-        addresses = dict.fromkeys(address[0] for *_, address in found)
+        addresses = dict.fromkeys(str(address[0]) for *_, address in found)
         allowed = [address for address in addresses if self.access.reaches(host, address, local=True)]
         if not allowed:
             raise TransportError.of(self.access.unreachable(host, local=True))
@@ -81,7 +81,7 @@ class TcpClient(Restricted, LiveTransport):
                 return await asyncio.open_connection(address, port)
         return await asyncio.open_connection(allowed[-1], port)
 
-    async def _read(self, reader):
+    async def _read(self, reader: asyncio.StreamReader) -> bytes:
         try:
             async with asyncio.timeout(self.options.idle_s or None):
                 return await reader.read(READ_BYTES)

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections import deque
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -50,7 +50,7 @@ class TcpListener(LiveTransport):
         # If the option is 0, this is the real port once `chunks` has yielded.
         self.port = self.options.port
 
-    async def chunks(self) -> AsyncIterator[Chunk]:
+    async def chunks(self) -> AsyncGenerator[Chunk, None]:
         """Yield what the clients send; see `base.Transport.chunks`."""
         inbox = ReceivedBytes(self.options)
         loop = asyncio.get_running_loop()
@@ -180,7 +180,7 @@ class Client(asyncio.BufferedProtocol):
         self._receiving, self._heard_s = True, self._loop.time()
         self.transport.resume_reading()
 
-    def _watch(self):
+    def _watch(self) -> None:
         """Disconnect the client once it has been silent for too long."""
         left_s = self._heard_s + self._idle_s - self._loop.time() if self._receiving else self._idle_s
         if left_s > 0:

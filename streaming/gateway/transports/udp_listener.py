@@ -5,7 +5,7 @@ import contextlib
 import socket
 import struct
 from collections import deque
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -43,7 +43,7 @@ class UdpListener(LiveTransport):
         # If the option is 0, this is the real port once `chunks` has yielded.
         self.port = self.options.port
 
-    async def chunks(self) -> AsyncIterator[Chunk]:
+    async def chunks(self) -> AsyncGenerator[Chunk, None]:
         """Yield what arrives; see `base.Transport.chunks`."""
         loop = asyncio.get_running_loop()
         address = (self.options.host, self.options.port)
@@ -105,12 +105,12 @@ class Mailbox(asyncio.DatagramProtocol):
         """Return a chunk without bytes that says how many datagrams were lost."""
         return self._chunk([], Mark.BYTES)
 
-    def _take(self):
+    def _take(self) -> bytes:
         datagram = self.waiting.popleft()
         self.size -= len(datagram)
         return datagram
 
-    def _chunk(self, datagrams, mark):
+    def _chunk(self, datagrams: Iterable[bytes], mark: Mark) -> Chunk:
         if not self.waiting:
             self.filled.clear()
         dropped = _kernel_drops(self.socket) if self.socket else 0
@@ -119,7 +119,7 @@ class Mailbox(asyncio.DatagramProtocol):
         return Chunk(payload=b"".join(datagrams), mark=mark, lost=lost)
 
 
-def _kernel_drops(bound):
+def _kernel_drops(bound: socket.socket) -> int:
     """Return how many datagrams the kernel has dropped at a socket, modulo 2**32; 0 if it does not say."""
     try:
         return struct.unpack("=9I", bound.getsockopt(socket.SOL_SOCKET, _SO_MEMINFO, 36))[_DROPS]

@@ -7,7 +7,7 @@ BBoxDB Streams (2022), section 5.4, table 6: the QueryPlanBuilder.
 
 import copy
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from streaming.errors import InvalidPlan
@@ -386,7 +386,7 @@ class QueryPlanBuilder:
         """Return the finished plan as JSON text, as the websocket takes it."""
         return json.dumps(plan_document(self.build(), self._space))
 
-    def _completed(self):
+    def _completed(self) -> Mapping[str, Any]:
         """Return the document, with placeholders for what later calls may add, such that `parse_plan` can check it."""
         document, kind = self._document, self._document.get("kind", "range")
         around = document.get("around")
@@ -396,38 +396,38 @@ class QueryPlanBuilder:
             return {"area": _box([0.0, 0.0], [1.0, 1.0])} | document
         if "join" in document or kind not in ("range", "knn"):
             return document
-        missing = {} if _has(around, ("key", "at")) else {"key": "any"}
+        missing: dict[str, Any] = {} if _has(around, ("key", "at")) else {"key": "any"}
         if kind == "range" and not _has(around, SHAPES):
             missing["radius"] = 1.0
         return document | {"around": missing | (around or {})}
 
-    def _with(self, **changes):
+    def _with(self, **changes: Any) -> "QueryPlanBuilder":
         return QueryPlanBuilder(self._document | changes, self._space)
 
-    def _and(self, name, entry):
+    def _and(self, name: str, entry: Any) -> "QueryPlanBuilder":
         return self._with(**{name: [*self._document.get(name, []), entry]})
 
-    def _about(self, replaced, named):
+    def _about(self, replaced: Collection[str], named: dict[str, Any]) -> "QueryPlanBuilder":
         """Return a builder in whose `around` the keys `named` stand in the place of the keys `replaced`."""
         kept = {name: value for name, value in self._document.get("around", {}).items() if name not in replaced}
         return self._with(around=kept | named)
 
-    def _timed(self, **times):
+    def _timed(self, **times: Any) -> "QueryPlanBuilder":
         self._partners()
         kept = {name: value for name, value in self._document.items() if name not in TIMES}
         return QueryPlanBuilder(kept | times, self._space)
 
-    def _raise(self, threshold):
+    def _raise(self, threshold: Mapping[str, Any]) -> "QueryPlanBuilder":
         if "aggregate" not in self._document:
             raise InvalidPlan("thresholds come after aggregate; got a plan without it")
         aggregate = self._document["aggregate"]
         return self._with(aggregate=aggregate | {"thresholds": [*aggregate.get("thresholds", []), threshold]})
 
-    def _and_partners(self, name, entry):
+    def _and_partners(self, name: str, entry: Any) -> "QueryPlanBuilder":
         partners = self._partners()
         return self._with(join=partners | {name: [*partners.get(name, []), entry]})
 
-    def _partners(self):
+    def _partners(self) -> dict[str, Any]:
         if "join" not in self._document:
             raise InvalidPlan(
                 "filters of partners and pairs, and times, come after spatial_join_with; got a plan without it"
@@ -435,13 +435,13 @@ class QueryPlanBuilder:
         return self._document["join"]
 
 
-def _box(lo, hi):
+def _box(lo: Corner, hi: Corner) -> dict[str, Any]:
     return {"lo": lo, "hi": hi}
 
 
-def _known(**named):
+def _known(**named: Any) -> dict[str, Any]:
     return {name: value for name, value in named.items() if value is not None}
 
 
-def _has(around, names):
+def _has(around: Mapping[str, Any] | None, names: Collection[str]) -> bool:
     return around is not None and any(around.get(name) is not None for name in names)

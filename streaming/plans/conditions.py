@@ -49,5 +49,5 @@ def not_so(condition: Condition) -> Condition:
     return {"not": condition}
 
 
-def _limit(below, above):
+def _limit(below: float | None, above: float | None) -> dict[str, float]:
     return {side: limit for side, limit in (("below", below), ("above", above)) if limit is not None}

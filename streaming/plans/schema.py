@@ -41,7 +41,7 @@ def plan_schema() -> dict[str, Any]:
     }
 
 
-def _choice():
+def _choice() -> dict[str, Any]:
     """Return the schema that chooses the definition of a kind, as `kinds.registry.claimed` does."""
     choice = ref(registry.KINDS[0].name)
     for kind in registry.KINDS[1:]:

@@ -7,13 +7,13 @@ does it. So a plan, its document and what is wrong with it do not depend on the 
 
 import itertools
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import orjson
 
-from streaming.kinds.base import Plan
+from streaming.kinds.base import Kind, Plan
 from streaming.kinds.registry import KINDS, claimed
 from streaming.plans.documents import parse_plan, plan_document
 from streaming.spaces import Space
@@ -63,7 +63,7 @@ def parse_together(documents: Sequence[Any], space: Space) -> list[Outcome]:
     ]
 
 
-def _alone(document, space):
+def _alone(document: Any, space: Space) -> Outcome:
     """Return the outcome of one document."""
     try:
         plan = parse_plan(document, space)
@@ -72,7 +72,7 @@ def _alone(document, space):
         return error
 
 
-def _groups(documents) -> Iterator[list[int]]:
+def _groups(documents: Sequence[Any]) -> Iterator[list[int]]:
     """Yield the positions of documents that differ only in the numbers of their boxes; two or more each."""
     groups: dict[Any, list[int]] = defaultdict(list)
     for row, document in enumerate(documents):
@@ -81,7 +81,7 @@ def _groups(documents) -> Iterator[list[int]]:
     return (rows for form, rows in groups.items() if form is not None and len(rows) > 1)
 
 
-def _form(document):
+def _form(document: dict[str, Any]) -> tuple[Any, ...] | None:
     """Return what documents of a group have in common; None for a document that is read by itself."""
     rest = document.copy()
     # A key whose value is null stays: some kinds do not take it.
@@ -92,7 +92,7 @@ def _form(document):
         return None
 
 
-def _sides(box):
+def _sides(box: Any) -> int:
     """Return how many numbers a box has on each side; raise an error if it does not look like a box."""
     low, high, count = box["lo"], box["hi"], len(box["lo"])
     if type(low) is not list or type(high) is not list or len(high) != count or len(box) != 2:
@@ -100,7 +100,7 @@ def _sides(box):
     return count
 
 
-def _alike(documents, space) -> Sequence[Outcome | None]:
+def _alike(documents: Sequence[dict[str, Any]], space: Space) -> Sequence[Outcome | None]:
     """Return the outcomes of the documents of a group; None for those that have to be read by themselves."""
     kind = _kind(documents[0])
     if kind is None or any(documents[0].get(name) is not None for name in _BOX_KEYS - set(kind.boxes)):
@@ -118,14 +118,14 @@ def _alike(documents, space) -> Sequence[Outcome | None]:
     return outcomes
 
 
-def _kind(document):
+def _kind(document: dict[str, Any]) -> Kind[Any] | None:
     try:
         return claimed(document)
     except Exception:  # `_alone` says what is wrong
         return None
 
 
-def _boxes(values, space):
+def _boxes(values: Mapping[str, Sequence[Any]], space: Space) -> tuple[dict[str, np.ndarray], np.ndarray]:
     """Return the bounds (N, 2n) of JSON boxes by name, and in which rows all of them are sound."""
     boxes: dict[str, np.ndarray] = {}
     sound = np.array(True)
@@ -139,7 +139,7 @@ def _boxes(values, space):
     return boxes, sound
 
 
-def _texts(plans, example, kind, space):
+def _texts(plans: Sequence[Plan], example: Parsed, kind: Kind[Any], space: Space) -> list[bytes]:
     """Return the texts of plans that are like the one of an example."""
     # Sound boxes are bounded in all dimensions that are given, and in no other.
     document = plan_document(example.plan, space)
@@ -153,7 +153,7 @@ def _texts(plans, example, kind, space):
     return [form % texts for texts in zip(*parts, strict=True)]
 
 
-def _box_texts(boxes, count, n):
+def _box_texts(boxes: Sequence[Sequence[float]], count: int, n: int) -> list[bytes]:
     """Return the JSON texts of boxes that are bounded in the first `count` dimensions."""
     texts = orjson.dumps([{"lo": box[:count], "hi": box[n : n + count]} for box in boxes])
     return texts[1:-1].replace(b"},{", b"}\n{").split(b"\n")

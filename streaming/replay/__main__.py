@@ -8,6 +8,7 @@ then a binary frame (`results.frame`), or a JSON object with an ``error``. The p
 import os
 import sys
 from pathlib import Path
+from typing import Any
 
 import orjson
 
@@ -39,7 +40,7 @@ def main() -> None:
             _say(orjson.dumps({"error": error.document()}))
 
 
-def _pages(question):
+def _pages(question: dict[str, Any]) -> AnswerPages:
     space = parse_space(question["space"])
     plans = {int(number): plan for number, plan in question["plans"].items()}
     span = question["from_us"], question["end_us"]
@@ -48,7 +49,7 @@ def _pages(question):
     return AnswerPages(Playing(asked, Path(question["layers_folder"])), elements, question["queries"])
 
 
-def _say(answer):
+def _say(answer: bytes) -> None:
     sys.stdout.buffer.write(len(answer).to_bytes(8, "big") + answer)
     sys.stdout.buffer.flush()
 

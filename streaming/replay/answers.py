@@ -80,7 +80,7 @@ class AnswerPages:
         columns = joined_columns(table.drop_columns(["at_us"]))
         return AnswerPage(columns.append_column("at_us", table["at_us"]), begins, from_us, self.until_us)
 
-    def _advance(self, told):
+    def _advance(self, told: list[pa.Table]) -> None:
         """Play to the next time at which the clock goes on; nothing is told of the rest of that second any more."""
         before_us = self.until_us
         for played in self._played:
@@ -94,10 +94,10 @@ class AnswerPages:
                 return
         self.until_us = self._end_us
 
-    def _told(self, rows, at_us):
+    def _told(self, rows: pa.Table, at_us: int) -> pa.Table:
         rows = rows.filter(pa.array(np.isin(rows["query"].to_numpy(), self._queries)))
         return rows.append_column("at_us", pa.array(np.full(rows.num_rows, at_us), pa.int64()))
 
-    def _empty(self):
+    def _empty(self) -> pa.Table:
         schema = result_schema(self._space)
         return schema.append(pa.field("at_us", pa.int64())).empty_table()

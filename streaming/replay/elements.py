@@ -6,6 +6,7 @@ at its beginning, and then what changes it.
 """
 
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 import polars as pl
@@ -110,14 +111,14 @@ def read_page(history: History, wanted: Wanted, limits: Limits = Limits()) -> Pa
         When there are more elements than a limit allows.
     """
 
-    def read():
+    def read() -> Page:
         with reading():
             return _read(history.scan(wanted.stream, EVER), history.space, wanted, limits)
 
     return asked(read)
 
 
-def _read(elements, space, wanted, limits):
+def _read(elements: pl.LazyFrame, space: Space, wanted: Wanted, limits: Limits) -> Page:
     first = elements.filter(_between(wanted.from_us - wanted.life_us, wanted.from_us))
     if (scanned := first.select(pl.len()).collect().item()) > limits.scanned:
         raise InvalidQuestion(
@@ -129,8 +130,8 @@ def _read(elements, space, wanted, limits):
         )
     before = _newest(first, limits).with_columns(inside=_inside(space, wanted))
     until_us = _until(elements, wanted, limits.thinned if wanted.step_us else limits.read)
-    page = elements.filter(_between(wanted.from_us + 1, until_us)).select(KEPT)
-    page = _in_order(_thinned(page, wanted.step_us).collect(engine="streaming"))
+    read = _thinned(elements.filter(_between(wanted.from_us + 1, until_us)).select(KEPT), wanted.step_us)
+    page = _in_order(read.collect(engine="streaming"))
     page = page.with_columns(inside=_inside(space, wanted))
     changes = _signed(before, page, wanted)
     changes, until_us = _cut(changes, until_us, limits, max(1, wanted.step_us))
@@ -140,17 +141,17 @@ def _read(elements, space, wanted, limits):
     return Page(_as_tuples(rows, space), scene.height, until_us)
 
 
-def _between(first_us, last_us):
+def _between(first_us: int, last_us: int) -> pl.Expr:
     """Return the condition that an element was heard between two times, both included."""
     first, last = (pl.lit(time_us).cast(pl.Datetime("us", "UTC")) for time_us in (first_us, last_us))
     return (pl.col("heard") >= first) & (pl.col("heard") <= last)
 
 
-def _newest(elements, limits):
+def _newest(elements: pl.LazyFrame, limits: Limits) -> pl.DataFrame:
     """Return the last element of each object."""
     last = elements.group_by("key").agg(pl.col("heard").max())
-    found = elements.join(last, on=["key", "heard"], how="semi").select(KEPT)
-    found = found.head(limits.objects + 1).collect(engine="streaming")
+    newest = elements.join(last, on=["key", "heard"], how="semi").select(KEPT)
+    found = newest.head(limits.objects + 1).collect(engine="streaming")
     if found.height > limits.objects:
         raise InvalidQuestion(
             "a replay may know at most %(objects)s objects of a stream at a time; got more",
@@ -159,17 +160,17 @@ def _newest(elements, limits):
     return _in_order(found)
 
 
-def _in_order(elements):
+def _in_order(elements: pl.DataFrame) -> pl.DataFrame:
     """Return elements as they were heard, then by key; the newest of those of a key that were heard at one moment."""
     ordered = elements.sort("key", "heard", "time", "properties")
     return ordered.unique(["key", "heard"], keep="last", maintain_order=True).sort("heard", "key")
 
 
-def _inside(space: Space, wanted):
+def _inside(space: Space, wanted: Wanted) -> pl.Expr:
     """Return an expression: whether the boxes of elements intersect the area, as the view of the map tests it."""
     names = [f"{side}_{axis}" for side in ("lo", "hi") for axis in range(space.n)]
 
-    def meets(boxes):
+    def meets(boxes: pl.Series) -> pl.Series:
         found = boxes.struct.unnest().to_numpy()
         at = np.arange(len(found))
         return pl.Series(intersects(found, at, wanted.box[None], np.zeros_like(at), space), dtype=pl.Boolean)
@@ -177,7 +178,7 @@ def _inside(space: Space, wanted):
     return pl.struct(names).map_batches(meets, return_dtype=pl.Boolean)
 
 
-def _thinned(elements, step_us):
+def _thinned(elements: pl.LazyFrame, step_us: int) -> pl.LazyFrame:
     """Return of each object the last element in each step."""
     if not step_us:
         return elements
@@ -186,14 +187,14 @@ def _thinned(elements, step_us):
     return elements.join(last, on=["key", "heard"], how="semi")
 
 
-def _until(elements, wanted, most):
+def _until(elements: pl.LazyFrame, wanted: Wanted, most: int) -> int:
     """Return the last time up to which a page may read."""
     ahead = elements.filter(_between(wanted.from_us + 1, wanted.to_us))
     first = ahead.select(pl.col("heard").bottom_k(most + 1).dt.epoch("us")).collect()["heard"]
     if len(first) <= most:
         return wanted.to_us
-    until_us = int(first.max()) - 1
-    if int(first.min()) > until_us:
+    until_us = cast(int, first.max()) - 1
+    if cast(int, first.min()) > until_us:
         raise InvalidQuestion(
             "a stream may be replayed that has at most %(most)s elements heard at one time; got more at %(np)sZ",
             most=thousands(most),
@@ -202,7 +203,7 @@ def _until(elements, wanted, most):
     return until_us
 
 
-def _signed(before, page, wanted):
+def _signed(before: pl.DataFrame, page: pl.DataFrame, wanted: Wanted) -> pl.DataFrame:
     """Return the elements that change the scene, with their signs and reasons."""
     known = pl.concat([before, page])
     gap = pl.col("heard") - pl.col("heard").shift().over("key")
@@ -214,7 +215,7 @@ def _signed(before, page, wanted):
     return changes.with_columns(sign=sign.cast(pl.Int8), reason=pl.lit(MOVED, pl.Int8)).drop("was")
 
 
-def _cut(changes, until_us, limits, step_us):
+def _cut(changes: pl.DataFrame, until_us: int, limits: Limits, step_us: int) -> tuple[pl.DataFrame, int]:
     """Cut a page after its limit of rows, between two steps; return it and the time up to which it is complete.
 
     Of an object, only the last element in a step is told. If a page ended before it, the next one would begin with one
@@ -228,7 +229,7 @@ def _cut(changes, until_us, limits, step_us):
     return changes.filter(times <= until_us), until_us
 
 
-def _as_tuples(rows, space):
+def _as_tuples(rows: pl.DataFrame, space: Space) -> pa.Table:
     names = [f"{side}_{axis}" for side in ("lo", "hi") for axis in range(space.n)]
     columns = {name: rows[name].to_arrow() for name in ("sign", "reason", "key", "properties")}
     columns["time_us"] = rows["time"].dt.epoch("us").to_arrow()
@@ -247,11 +248,11 @@ def heard_times(history: History, stream: str) -> tuple[int, int] | None:
         Microseconds since 1970 UTC.
     """
 
-    def read():
+    def read() -> tuple[int | None, int | None]:
         heard = pl.col("heard").dt.epoch("us")
         with reading():
             ends = history.scan(stream, EVER).select(first=heard.min(), last=heard.max())
             return ends.collect(engine="streaming").row(0)
 
     first, last = asked(read)
-    return None if first is None else (first, last)
+    return None if first is None or last is None else (first, last)

@@ -129,14 +129,14 @@ class Session:
                 self._child.wait()
         self._stdout.close()
 
-    def _write(self, words):
+    def _write(self, words: object) -> None:
         try:
             self._stdin.write(orjson.dumps(words) + b"\n")
             self._stdin.flush()
         except (BrokenPipeError, ValueError):
             raise InvalidReplay("a replay must be asked while it goes on; this one has ended") from None
 
-    def _read(self, size, deadline_s):
+    def _read(self, size: int, deadline_s: float) -> bytes:
         found = b""
         with selectors.DefaultSelector() as selector:
             selector.register(self._stdout, selectors.EVENT_READ)
@@ -204,26 +204,26 @@ class Sessions:
             for name in list(self._open):
                 self._end(name)
 
-    def _sweep(self):
+    def _sweep(self) -> None:
         now_s = time.monotonic()
         for name in [name for name, one in self._open.items() if now_s - one.used_s > self.idle_s]:
             self._end(name)
 
-    def _look_later(self):
+    def _look_later(self) -> None:
         """End idle sessions later, once for all."""
         if not self._looking:
             self._looking, timer = True, threading.Timer(self.idle_s, self._look)
             timer.daemon = True
             timer.start()
 
-    def _look(self):
+    def _look(self) -> None:
         with self._lock:
             self._looking = False
             self._sweep()
             if self._open:
                 self._look_later()
 
-    def _end(self, name):
+    def _end(self, name: Any) -> None:
         if (session := self._open.pop(name, None)) is not None:
             with session.lock:
                 session.end()

@@ -68,7 +68,9 @@ class Area:
         """Tell which places lie in the area or on its border, bool of shape (N,)."""
         return ~np.isnan(self.turn_of(lon, lat))
 
-    def crossed_at(self, lon, lat, inside_lon, inside_lat) -> np.ndarray:
+    def crossed_at(
+        self, lon: np.ndarray, lat: np.ndarray, inside_lon: np.ndarray, inside_lat: np.ndarray
+    ) -> np.ndarray:
         """Return where segments from a place outside to a place inside cross the border for the last time.
 
         Parameters
@@ -96,19 +98,19 @@ class Area:
         return np.clip(1 - np.where(np.isfinite(nearest), nearest, 0.0) / length, 0.0, 1.0)
 
 
-def short_turn(degrees):
+def short_turn(degrees: np.ndarray) -> np.ndarray:
     """Return differences of longitudes by the short way round the earth, in [-180, 180)."""
     return (degrees + 180.0) % 360.0 - 180.0
 
 
-def _edges(shape):
+def _edges(shape: shapely.Geometry) -> np.ndarray:
     """Return the edges of a shape's border, ndarray of LineString."""
     corners, ring = shapely.get_coordinates(_rings(shape), return_index=True)
     pairs = np.stack([corners[:-1], corners[1:]], axis=1)
     return shapely.linestrings(pairs[ring[:-1] == ring[1:]])
 
 
-def _rings(shape):
+def _rings(shape: shapely.Geometry) -> np.ndarray:
     return shapely.get_rings(shapely.get_parts(shape))
 
 

@@ -61,7 +61,7 @@ def days_of(start_us: int, stop_us: int, zone: ZoneInfo) -> Days:
     return Days(tuple(day.isoformat() for day in dates[:-1]), starts)
 
 
-def _start_us(day: date, zone):
+def _start_us(day: date, zone: ZoneInfo) -> int:
     """Return the first instant of a date. A midnight that clocks skip is the moment at which they are changed."""
     midnight = datetime(day.year, day.month, day.day, tzinfo=zone)  # of two equal midnights the first one
     return (midnight.astimezone(UTC) - EPOCH) // MICROSECOND

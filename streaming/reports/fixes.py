@@ -80,14 +80,14 @@ def read_fixes(
         When there are more elements than a limit allows.
     """
 
-    def read():
+    def read() -> Fixes:
         with reading():
             return _read(history.scan(stream, span), span, area, limits, key)
 
     return asked(read)
 
 
-def _read(elements, span, area, limits, key):
+def _read(elements: pl.LazyFrame, span: Span, area: Area | None, limits: Limits, key: str | None) -> Fixes:
     if (scanned := elements.select(pl.len()).collect().item()) > limits.scanned:
         rule = gettext("a report may read the files of at most %(scanned)s elements: choose fewer days") % {
             "scanned": thousands(limits.scanned)
@@ -99,8 +99,8 @@ def _read(elements, span, area, limits, key):
     if area is not None:
         elements = elements.join(elements.filter(_near(area)).select("key").unique(), on="key", how="semi")
     columns = ("time", "heard", "lo_0", "hi_0", "lo_1", "hi_1")
-    found = elements.select(pl.col("key").cast(pl.Categorical), *columns).head(limits.elements + 1)
-    found = found.collect(engine="streaming")
+    first = elements.select(pl.col("key").cast(pl.Categorical), *columns).head(limits.elements + 1)
+    found = first.collect(engine="streaming")
     if found.height > limits.elements:
         rule = gettext("a report may have at most %(elements)s elements: choose a shorter time or a smaller area") % {
             "elements": thousands(limits.elements)
@@ -109,7 +109,7 @@ def _read(elements, span, area, limits, key):
     return in_order(found)
 
 
-def _within(elements, span, key):
+def _within(elements: pl.LazyFrame, span: Span, key: str | None) -> pl.LazyFrame:
     start, stop = (None if end is None else pl.lit(end).cast(pl.Datetime("us", "UTC")) for end in span)
     conditions = [pl.lit(True)]
     conditions += [] if start is None else [pl.col("time") >= start]
@@ -118,7 +118,7 @@ def _within(elements, span, key):
     return elements.filter(pl.all_horizontal(conditions))
 
 
-def _near(area):
+def _near(area: Area) -> pl.Expr:
     """Return the condition that an element's box meets the box around an area, so that row groups can be skipped."""
     west, south, east, north = area.bounds
     turned = [(pl.col("hi_0") + turn >= west) & (pl.col("lo_0") + turn <= east) for turn in TURNS_DEG]
@@ -153,7 +153,7 @@ def in_order(elements: pl.DataFrame) -> Fixes:
     return Fixes(fixes, placed.height - fixes.height, elements.height - placed.height)
 
 
-def _in_world(lon):
+def _in_world(lon: pl.Expr) -> pl.Expr:
     """Return longitudes within [-180, 180]; those that are there already stay exactly as they are."""
     return pl.when(lon.abs() <= 180).then(lon).otherwise((lon + 180) % 360 - 180)
 

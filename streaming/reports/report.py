@@ -121,7 +121,7 @@ class Report:
         )
 
     @cached_property
-    def _by_day(self):
+    def _by_day(self) -> pl.DataFrame:
         parts = [
             self._sums(by_day(self.visits, self.days), dwell_us=pl.col("end") - pl.col("begin")),
             self._sums(self._at("begin", pl.lit(True)), visits=1, entries=(pl.col("began") == "entry").cast(pl.Int64)),
@@ -134,7 +134,7 @@ class Report:
         together = pl.concat(parts).sort("day", maintain_order=True)
         return together.group_by("key", "day", maintain_order=True).agg(pl.col(*SUMS).sum())
 
-    def _sums(self, frame, **columns):
+    def _sums(self, frame: pl.DataFrame, **columns: pl.Expr | int) -> pl.DataFrame:
         """Return the columns key, day and `SUMS` of rows with a day; sums that are not given are 0."""
         given = {name: pl.lit(value) if isinstance(value, int) else value for name, value in columns.items()}
         sums = [
@@ -143,10 +143,10 @@ class Report:
         ]
         return frame.select("key", "day", *sums)
 
-    def _at(self, side, condition):
+    def _at(self, side: str, condition: pl.Expr) -> pl.DataFrame:
         """Return the visits that satisfy a condition, with the day of their beginning or end."""
         chosen = self.visits.filter(condition)
         return chosen.with_columns(day=self.days.number_of(chosen[side].to_numpy()))
 
-    def _starts(self, spans):
+    def _starts(self, spans: pl.DataFrame) -> pl.DataFrame:
         return spans.with_columns(day=self.days.number_of(spans["begin"].to_numpy()))

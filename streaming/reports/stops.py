@@ -44,7 +44,7 @@ def stops(tracks: pl.DataFrame, radius_m: float, least_us: int) -> pl.DataFrame:
     return pl.DataFrame({"key": inside["key"].gather(first)} | columns)
 
 
-def _first_after(time, visit, least_us):
+def _first_after(time: np.ndarray, visit: np.ndarray, least_us: int) -> np.ndarray:
     """Return the row of the first fix of the same visit that is at least `least_us` after each fix; -1 if none is."""
     if not len(time):
         return np.empty(0, dtype=np.int64)
@@ -56,7 +56,7 @@ def _first_after(time, visit, least_us):
     return np.where(timely, found, -1)
 
 
-def _stays(lon, lat, until, radius_m):
+def _stays(lon: np.ndarray, lat: np.ndarray, until: np.ndarray, radius_m: float) -> np.ndarray:
     """Tell of which fixes all up to the row `until` lie within the radius: bool of shape (N,)."""
     near = _Near(lon, lat, radius_m)
     stays = np.zeros(len(until), dtype=bool)
@@ -75,11 +75,11 @@ def _stays(lon, lat, until, radius_m):
 class _Near:
     """Tells which pairs of fixes lie within a radius, as `geodesics.within_m` does, but takes sines only once a fix."""
 
-    def __init__(self, lon, lat, radius_m):
+    def __init__(self, lon: np.ndarray, lat: np.ndarray, radius_m: float) -> None:
         self._lon, self._lat, self._radius_m = lon, lat, radius_m
         self._place = rectangular(lon, lat)
 
-    def __call__(self, one, other):
+    def __call__(self, one: np.ndarray, other: np.ndarray) -> np.ndarray:
         chord = self._place[:, one] - self._place[:, other]
         arc = arc_of_chord(np.sqrt((chord * chord).sum(axis=0)))
         near = arc <= self._radius_m
@@ -89,7 +89,7 @@ class _Near:
         return near
 
 
-def _together(first, last):
+def _together(first: np.ndarray, last: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the first and the last rows of the spans that overlapping spans make together; both ascend."""
     if not len(first):
         return first, last
@@ -98,7 +98,7 @@ def _together(first, last):
     return first[begins], last[ends]
 
 
-def _means(lon, lat, first, last):
+def _means(lon: np.ndarray, lat: np.ndarray, first: np.ndarray, last: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the mean longitude and latitude of spans of rows."""
     if not len(first):
         return np.empty(0), np.empty(0)

@@ -116,7 +116,7 @@ def legs(tracks: pl.DataFrame, visited: pl.DataFrame, fastest_mps: float) -> pl.
     return pl.DataFrame({"key": tracks["key"].gather(to)} | columns)
 
 
-def _ends_of_visits(tracks):
+def _ends_of_visits(tracks: pl.DataFrame) -> tuple[np.ndarray, np.ndarray]:
     """Return the rows of the first and the last fix of each visit."""
     visit = tracks["visit"].to_numpy()
     inside = visit >= 0
@@ -125,20 +125,21 @@ def _ends_of_visits(tracks):
     return first, last
 
 
-def _crossing_us(tracks, area, outside, inside):
+def _crossing_us(tracks: pl.DataFrame, area: Area | None, outside: np.ndarray, inside: np.ndarray) -> np.ndarray:
     """Return when objects crossed the border between fixes, given the rows of those outside and those inside."""
     _, time, lon, lat = columns_of(tracks)
     if not len(outside):
         return np.empty(0, dtype=np.int64)
+    assert area is not None  # without an area, no fix is outside
     share = area.crossed_at(lon[outside], lat[outside], lon[inside], lat[inside])
     return time[outside] + np.rint(share * (time[inside] - time[outside])).astype(np.int64)
 
 
-def _before(values, first=False):
+def _before(values: np.ndarray, first: int = False) -> np.ndarray:
     """Return the value of each row's predecessor."""
     return np.concatenate([[first], values[:-1]]) if len(values) else values
 
 
-def _after(values, last=False):
+def _after(values: np.ndarray, last: int = False) -> np.ndarray:
     """Return the value of each row's successor."""
     return np.concatenate([values[1:], [last]]) if len(values) else values

@@ -300,7 +300,7 @@ def json_rows(rows: pa.Table, space: Space = EARTH) -> tuple[list[dict[str, Any]
     return told, unread
 
 
-def _objects(rows, name, key, unread):
+def _objects(rows: pa.Table, name: str, key: str, unread: dict[int, str]) -> list[dict[str, Any]]:
     """Return a column of JSON objects; a text that is none becomes an empty one, with an entry in `unread`."""
     objects = []
     for row, text in enumerate(rows[name].to_pylist()):
@@ -315,7 +315,7 @@ def _objects(rows, name, key, unread):
     return objects
 
 
-def _object(text):
+def _object(text: str) -> tuple[dict[str, Any], str | None]:
     """Return the JSON object of a text, and None; or an empty one, and what is wrong."""
     try:
         found = orjson.loads(text)
@@ -324,7 +324,7 @@ def _object(text):
     return (found, None) if isinstance(found, dict) else ({}, gettext("got %(text)s") % {"text": f"{text:.80}"})
 
 
-def _further(rows, unread):
+def _further(rows: pa.Table, unread: dict[int, str]) -> list[dict[str, Any]]:
     """Return the partner, the distance and the rank of each row, where it has them, as JSON objects show them."""
     columns = [rows[name].to_pylist() for name in ("sign", "partner", "distance", "rank")]
     told = list(map(_told, *columns, _objects(rows, "partner_properties", "partner", unread)))
@@ -342,7 +342,9 @@ def _further(rows, unread):
     return told
 
 
-def _told(sign, partner, distance, rank, properties):
+def _told(
+    sign: int, partner: str | None, distance: float | None, rank: int | None, properties: dict[str, Any]
+) -> dict[str, Any]:
     if partner is not None:
         return {"partner": {"key": partner, "properties": properties, "distance": distance}}
     if rank is not None:
@@ -350,5 +352,5 @@ def _told(sign, partner, distance, rank, properties):
     return {"distance": distance} if sign == PLACED else {}
 
 
-def _finite(value):
+def _finite(value: float) -> float | None:
     return value if abs(value) < float("inf") else None

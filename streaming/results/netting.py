@@ -99,7 +99,7 @@ def fanned_out(rows: pa.Table, shared: Mapping[int, tuple[int, ...]]) -> pa.Tabl
     return rows.take(pa.array(row)).set_column(column, rows.schema.field(column), pa.array(told))
 
 
-def _settle(table, told_as, handoff):
+def _settle(table: pa.Table, told_as: np.ndarray, handoff: np.ndarray) -> pa.Table:
     """Pair each handoff with the entry in another region, if there is one."""
     sign = table["sign"].to_numpy().copy()
     concerned = np.flatnonzero(handoff | (sign == ENTERED))

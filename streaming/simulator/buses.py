@@ -31,7 +31,7 @@ def bus_fleet(count: int, seed: int) -> Fleet:
     return Fleet(ids, properties, tuple(timetables[route] for route in of_bus), phase_s)
 
 
-def _round_trip(route, speed_mps):
+def _round_trip(route: str, speed_mps: float) -> Timetable:
     names = BUS_LINES[route].split(",")
     there = _with_stops(np.array([CORNERS[name] for name in names]))
     places = np.vstack([there, there[-2::-1]])
@@ -46,7 +46,7 @@ def _round_trip(route, speed_mps):
     return Timetable(lon, lat, np.r_[0.0, np.cumsum(steps_s)], destinations)
 
 
-def _with_stops(corners):
+def _with_stops(corners: np.ndarray) -> np.ndarray:
     """Return the corners, shape (K, 2), with evenly spaced stops added between them, in order."""
     legs_m = distance_m(corners[:-1, 0], corners[:-1, 1], corners[1:, 0], corners[1:, 1])
     pieces = np.maximum(1, np.round(legs_m / _STOP_EVERY_M).astype(int))

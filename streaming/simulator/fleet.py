@@ -89,15 +89,15 @@ class Fleet:
         )
 
     @cached_property
-    def _lengths(self):
+    def _lengths(self) -> np.ndarray:
         return np.array([len(timetable.at_s) for timetable in self.timetables])
 
     @cached_property
-    def _period_s(self):
+    def _period_s(self) -> np.ndarray:
         return np.array([timetable.at_s[-1] for timetable in self.timetables])
 
     @cached_property
-    def _padded(self):
+    def _padded(self) -> list[np.ndarray]:
         """Longitude, latitude and time of every place, each of shape (N, K), padded with the last place and inf."""
         width = int(self._lengths.max())
         columns = [
@@ -108,19 +108,19 @@ class Fleet:
         return columns
 
     @cached_property
-    def _leg_s(self):
+    def _leg_s(self) -> np.ndarray:
         at_s = self._padded[2]
         ends = np.isfinite(at_s[:, 1:])
         return np.where(ends, np.subtract(at_s[:, 1:], at_s[:, :-1], out=np.zeros(ends.shape), where=ends), 0.0)
 
     @cached_property
-    def _speed_mps(self):
+    def _speed_mps(self) -> np.ndarray:
         lon, lat, _ = self._padded
         length_m = distance_m(lon[:, :-1], lat[:, :-1], lon[:, 1:], lat[:, 1:])
         return np.divide(length_m, self._leg_s, out=np.zeros(length_m.shape), where=self._leg_s > 0)
 
     @cached_property
-    def _course_deg(self):
+    def _course_deg(self) -> np.ndarray:
         """Course of every leg, in degrees; a stay has the course of the leg before it."""
         lon, lat, _ = self._padded
         course = course_deg(lon[:, :-1], lat[:, :-1], lon[:, 1:], lat[:, 1:])
@@ -129,5 +129,5 @@ class Fleet:
         return np.take_along_axis(course, newest, axis=1)
 
 
-def _filled(column, width):
+def _filled(column: np.ndarray, width: int) -> np.ndarray:
     return np.pad(column, (0, width - len(column)), "edge")

@@ -1,8 +1,10 @@
 """Ships that sail between ports along the sea lanes."""
 
 import heapq
+from collections.abc import Sequence
 from functools import cache
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
@@ -42,7 +44,7 @@ def ship_fleet(count: int, seed: int) -> Fleet:
     return Fleet(names, tuple(properties for properties, _ in ships), timetables, phase_s)
 
 
-def _ship(number, random):
+def _ship(number: int, random: np.random.Generator) -> tuple[dict[str, Any], Timetable]:
     ports, _, types = _TRADES[random.choice(len(_TRADES), p=[share for _, share, _ in _TRADES])]
     ship_type = str(random.choice(list(types), p=list(types.values())))
     begin, end = (str(port) for port in random.choice(ports, 2, replace=False))
@@ -55,14 +57,14 @@ def _ship(number, random):
     )
 
 
-def _size(ship_type, number):
+def _size(ship_type: str, number: int) -> dict[str, float]:
     """Return the length and the width of a ship; its number decides between the bounds of its type."""
     shortest, longest, slenderness = _LENGTHS_M[ship_type]
     length_m = shortest + number * 37 % (longest - shortest)
     return {"length_m": length_m, "width_m": round(length_m / slenderness, 1)}
 
 
-def _voyage(begin, end, speed_mps, part, stays_s):
+def _voyage(begin: str, end: str, speed_mps: float, part: float, stays_s: np.ndarray) -> Timetable:
     """Return the round trip between two ports, on the right side of the lane by a part of the lane's width."""
     out = _starboard(shortest_path(begin, end), part)
     back = _starboard(shortest_path(begin, end)[::-1], part)
@@ -76,7 +78,7 @@ def _voyage(begin, end, speed_mps, part, stays_s):
     return Timetable(lon, lat, np.r_[0.0, np.cumsum(sail_s)], destinations)
 
 
-def _starboard(path, part):
+def _starboard(path: Sequence[str], part: float) -> np.ndarray:
     """Return the places of a path, shape (K, 2), moved to the right of the course by a part of the lane's width."""
     lon, lat, width_km = np.array([WAYPOINTS[name] for name in path]).T
     lon = np.degrees(np.unwrap(np.radians(lon)))
@@ -109,7 +111,8 @@ def shortest_path(begin: str, end: str) -> tuple[str, ...]:
     >>> shortest_path("helsinki", "tallinn")[1:3]
     ('harmaja', 'gulf_helsinki')
     """
-    open_ways, seen = [(0.0, (begin,))], set()
+    open_ways: list[tuple[float, tuple[str, ...]]] = [(0.0, (begin,))]
+    seen = set()
     while open_ways:
         length_m, way = heapq.heappop(open_ways)
         if way[-1] == end:

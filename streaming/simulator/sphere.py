@@ -1,11 +1,12 @@
 """Distances and courses on a sphere."""
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 EARTH_RADIUS_M = 6_371_008.8
 
 
-def distance_m(lon_deg, lat_deg, to_lon_deg, to_lat_deg):
+def distance_m(lon_deg: ArrayLike, lat_deg: ArrayLike, to_lon_deg: ArrayLike, to_lat_deg: ArrayLike) -> np.ndarray:
     """Return the great-circle distance between points, in metres.
 
     Parameters
@@ -32,7 +33,7 @@ def distance_m(lon_deg, lat_deg, to_lon_deg, to_lat_deg):
     return 2 * EARTH_RADIUS_M * np.arcsin(np.sqrt(np.minimum(half, 1.0)))
 
 
-def course_deg(lon_deg, lat_deg, to_lon_deg, to_lat_deg):
+def course_deg(lon_deg: ArrayLike, lat_deg: ArrayLike, to_lon_deg: ArrayLike, to_lat_deg: ArrayLike) -> np.ndarray:
     """Return the initial course from the first point to the second, in degrees clockwise from north, in [0, 360).
 
     Parameters

@@ -91,7 +91,7 @@ def table_of_frame(frame: pl.DataFrame) -> pa.Table:
 
 
 @functools.cache
-def _no_rows(columns):
+def _no_rows(columns: tuple[tuple[str, Any], ...]) -> pa.Table:
     return pl.DataFrame(schema=dict(columns)).to_arrow()
 
 

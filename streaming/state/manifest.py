@@ -114,7 +114,7 @@ class Manifest:
         return store.put(self.name, _sealed(_manifest_document(self)), once=True)
 
 
-def _wrong(store, file):
+def _wrong(store: StateStore, file: File) -> str:
     try:
         content = store.get(file.name, file.offset, file.size)
     except FileNotFoundError:
@@ -182,11 +182,11 @@ def read_receipts(store: StateStore, batch: int, tasks: Iterable[str]) -> list[R
     return [Receipt(_states(d["states"]), d["positions"], d["blocks"]) for d in documents]
 
 
-def _states(document):
+def _states(document: Mapping[str, Any]) -> dict[str, dict[str, File]]:
     return {state: {part: File(*file) for part, file in files.items()} for state, files in document.items()}
 
 
-def _manifest_document(manifest):
+def _manifest_document(manifest: Manifest) -> dict[str, Any]:
     kept = {name: getattr(manifest, name) for name in ("batch", "epoch", "states", "positions", "blocks")}
     return kept | {"format": FORMAT, "shape": vars(manifest.shape)}
 
@@ -196,7 +196,7 @@ def _sealed(document: Mapping[str, Any]) -> bytes:
     return b"%08x\n%s" % (zlib.crc32(body), body)
 
 
-def _unsealed(store, name):
+def _unsealed(store: StateStore, name: str) -> Any:
     """Return a document that `_sealed` made; raise LostState if it is missing or damaged."""
     try:
         content = store.get(name).to_pybytes()

@@ -69,7 +69,7 @@ def newest_usable(store: StateStore, committed: int) -> Manifest | None:
     return read_manifest(store, usable[-1]) if usable else None
 
 
-def _usable(store, committed):
+def _usable(store: StateStore, committed: int) -> list[int]:
     batches = manifest_batches(store)
     return [batch for batch in batches if batch <= max(committed, batches[-1] - 1)]
 

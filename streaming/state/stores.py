@@ -8,7 +8,7 @@ import contextlib
 import errno
 import os
 import uuid
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
@@ -66,7 +66,7 @@ class StateStore(Protocol):
         """Make contents durable, so that they survive a power cut."""
 
 
-def _new_segment(folder, batch):
+def _new_segment(folder: str, batch: int) -> str:
     return f"{folder}/{batch}.{uuid.uuid4().hex[:12]}.parts"
 
 
@@ -113,14 +113,14 @@ class LocalStore:
         self._segments = {mine: _new_segment(folder, batch)}
         return self._begin(self._segments[mine], content)
 
-    def _begin(self, name, content):
+    def _begin(self, name: str, content: pa.Buffer | bytes) -> Place:
         path = f"{self.root}/{name}"
         os.makedirs(os.path.dirname(path), exist_ok=True)
         with open(path, "xb", buffering=0) as file:
             file.write(content)
         return Place(name, 0)
 
-    def _append(self, name, content):
+    def _append(self, name: str, content: pa.Buffer | bytes) -> Place:
         with open(f"{self.root}/{name}", "r+b", buffering=0) as file:
             offset = file.seek(0, os.SEEK_END)
             offset = file.seek(offset + -offset % ALIGNMENT)
@@ -152,7 +152,7 @@ class LocalStore:
         """Return the names in a folder and below, in order; temporary files are no contents."""
         return sorted(self._below(folder))
 
-    def _below(self, folder):
+    def _below(self, folder: str) -> Iterator[str]:
         try:
             entries = list(os.scandir(self.root / folder))
         except (FileNotFoundError, NotADirectoryError):
@@ -194,7 +194,7 @@ class RemoteStore:
         self._files, self._root = fsspec.url_to_fs(uri, **options)
         self._root = self._root.rstrip("/")
 
-    def _path(self, name):
+    def _path(self, name: str) -> str:
         return f"{self._root}/{name}" if name else self._root
 
     def get(self, name: str, offset: int = 0, size: int | None = None) -> pa.Buffer:
@@ -222,7 +222,7 @@ class RemoteStore:
             return False
         return True
 
-    def _pipe(self, path, content, once):
+    def _pipe(self, path: str, content: pa.Buffer | bytes, once: bool) -> None:
         self._files.pipe_file(path, bytes(content), mode="create" if once else "overwrite")
 
     def add(self, folder: str, batch: int, content: pa.Buffer) -> Place:

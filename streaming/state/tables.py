@@ -39,7 +39,7 @@ class Packer:
             except OSError:  # there is too little of it
                 size *= 2
 
-    def _of(self, size):
+    def _of(self, size: int) -> pa.Buffer:
         """Return memory of at least so many bytes."""
         if size > MOST_KEPT:
             return pa.allocate_buffer(size)
@@ -47,7 +47,9 @@ class Packer:
             self._memory = pa.allocate_buffer(min(2 * size, MOST_KEPT))
         return self._memory
 
-    def _packed(self, parts, memory):
+    def _packed(
+        self, parts: Sequence[Sequence[pa.Table]], memory: pa.Buffer
+    ) -> tuple[pa.Buffer, list[tuple[int, int]]]:
         sink, places = pa.FixedSizeBufferWriter(memory), []
         for part in parts:
             sink.write(bytes(-sink.tell() % ALIGNMENT))
@@ -57,13 +59,13 @@ class Packer:
         return memory.slice(0, sink.tell()), places
 
 
-def _most_bytes(tables):
+def _most_bytes(tables: Sequence[pa.Table]) -> int:
     """Return how many bytes tables need, at most, unless their schemas are very long."""
     pieces = sum(column.num_chunks for table in tables for column in table.columns)
     return ALIGNMENT + sum(table.nbytes + _SCHEMA_BYTES for table in tables) + pieces * _COLUMN_BYTES
 
 
-def _write(tables, sink):
+def _write(tables: Iterable[pa.Table], sink: pa.NativeFile) -> None:
     for table in tables:
         with pa.ipc.new_stream(sink, table.schema, options=_OPTIONS) as writer:
             writer.write_table(table)

@@ -71,7 +71,7 @@ class Upkeep:
         named = {name for manifest in kept.values() for name in (manifest.name, *(f.name for f in manifest.files()))}
         self.store.delete(name for name in state_files(self.store) if name not in named and batch_of(name) < recent[0])
 
-    def _look(self):
+    def _look(self) -> None:
         """Read the manifests that are new."""
         for batch in manifest_batches(self.store):
             if batch not in self._known:

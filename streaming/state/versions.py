@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import pyarrow as pa
+
 from streaming.state.codec import HEAD, Codec, Parts
 from streaming.state.errors import LostState
 from streaming.state.manifest import (
@@ -138,21 +140,21 @@ class Versions:
         blocks = tuple(old + new for old, new in zip(before, read, strict=False))
         Manifest(batch, epoch, shape, states, positions, blocks).commit(self.store)
 
-    def _knows(self, name, version):
+    def _knows(self, name: str, version: int) -> bool:
         return name in self._newest and self._newest[name].version == version
 
-    def _read(self, name, version):
+    def _read(self, name: str, version: int) -> Any:
         known = self._newest.get(name)
-        if self._knows(name, version):
+        if known is not None and known.version == version:
             return known.state
         codec, files = self._codec_of(name), self.files(name, version)
         if not files:
             return codec.empty(version + 1)
         same = {part for part, file in files.items() if part != HEAD and known and known.files.get(part) == file}
         # The state in memory may be later than its files, and have merged some of its parts into others.
-        parts: Parts = codec.encode(known.state) if same else {}
+        parts: Parts = codec.encode(known.state) if known and same else {}
         shared = {part: parts[part] for part in same & parts.keys()}
-        return codec.decode(self.stored(name, version + 1) | shared)
+        return codec.decode({**self.stored(name, version + 1), **shared})
 
     def save(self, name: str, batch: int, since: int, state: Any) -> Files:
         """Write the parts of a state that the version after `since` does not have; return the files of all parts."""
@@ -188,7 +190,7 @@ class _Stored:
     store: StateStore
     file: File
 
-    def tables(self):
+    def tables(self) -> list[pa.Table]:
         return tables_in(self.store.get(self.file.name, self.file.offset, self.file.size))
 
 

@@ -2,7 +2,7 @@
 
 import functools
 import logging
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -84,7 +84,7 @@ def check_filter(name: str, argument: str, space: Space, pairs: bool = False) ->
         raise InvalidFilter(judged.error)
 
 
-def _judged(name, method, argument, *batches):
+def _judged(name: str, method: str, argument: str, *batches: pa.RecordBatch) -> Judged:
     rows = batches[0].num_rows
     try:
         passes = getattr(filter_of(name), method)(*batches, argument)
@@ -94,18 +94,18 @@ def _judged(name, method, argument, *batches):
     except Exception as error:
         reason = str(error) if isinstance(error, LookoutError) else f"{type(error).__name__}: {error}"
         told = {"name": name, "reason": f"{reason:.{MAX_REASON_CHARACTERS}}"}
-        error = gettext("the filter %(name)s failed: %(reason)s") % told
-        _log_once(error)
-        return Judged(np.zeros(rows, dtype=bool), error)
+        words = gettext("the filter %(name)s failed: %(reason)s") % told
+        _log_once(words)
+        return Judged(np.zeros(rows, dtype=bool), words)
 
 
 @functools.lru_cache(maxsize=256)
-def _log_once(error):
+def _log_once(error: str) -> None:
     """Log a failure the first time only: a filter that fails does so several times a second."""
     logger.error("%s; what it should judge does not pass", error)
 
 
-def _check_answer(passes, rows):
+def _check_answer(passes: Any, rows: int) -> None:
     """Raise LookoutError unless a filter's answer is one bool for each row."""
     is_array = isinstance(passes, np.ndarray)
     if not is_array or passes.dtype != bool or passes.shape != (rows,):

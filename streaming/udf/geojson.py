@@ -7,6 +7,7 @@ BBoxDB Streams (2022), section 3.6.2: UserDefinedGeoJsonSpatialFilter and UserDe
 
 import math
 import re
+from collections.abc import Callable
 from functools import lru_cache
 
 import numpy as np
@@ -92,7 +93,12 @@ def nearly_meets(shapes: np.ndarray, geometries: np.ndarray, limit_m: float) -> 
     return met
 
 
-def _pairs(elements, features, wanted, predicate):
+def _pairs(
+    elements: pa.RecordBatch,
+    features: pa.RecordBatch,
+    wanted: str,
+    predicate: Callable[[np.ndarray, np.ndarray], np.ndarray],
+) -> np.ndarray:
     """Tell which pairs satisfy the predicate and have the wanted property, if any, on at least one side."""
     passes = np.ones(elements.num_rows, dtype=bool)
     if wanted.strip():
@@ -104,7 +110,7 @@ def _pairs(elements, features, wanted, predicate):
 
 
 @lru_cache(maxsize=256)
-def _geometry(text):
+def _geometry(text: str) -> shapely.Geometry:
     """Return the geometry of GeoJSON text, prepared; raise LookoutError if it is none, empty or not valid."""
     try:
         geometry = shapely.from_geojson(text)

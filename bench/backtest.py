@@ -16,7 +16,7 @@ import pyarrow as pa
 from bench.machine import machine
 from bench.report import table
 from bench.scenarios import SEED
-from streaming.backtest import Asked, Playing, StoredElements
+from streaming.backtest import BacktestRequest, Playing, StoredElements
 from streaming.elements import box_elements
 from streaming.history import History
 from streaming.history.rows import stored, waiting_schema, write_rows
@@ -71,7 +71,7 @@ def store(root: Path, hours: int) -> None:
 
 def measured(root: Path, plans: dict[int, dict[str, Any]], hours: int) -> list[str]:
     """Return the figures of a back-test of all hours."""
-    asked = Asked(plans, (BEGIN_S * US, (BEGIN_S + hours * 3_600) * US), {"ships": 600.0}, moves=False)
+    asked = BacktestRequest(plans, (BEGIN_S * US, (BEGIN_S + hours * 3_600) * US), {"ships": 600.0}, moves=False)
     began_s = time.perf_counter()
     elements, playing, told, batches = StoredElements(History(root, EARTH), asked), Playing(asked), 0, 0
     for played in playing.play(elements):

@@ -25,7 +25,7 @@ from streaming.layers.parts import read_groups, read_parts, write_part
 from streaming.operators.elements import Elements
 from streaming.operators.failures import Failures
 from streaming.operators.features import Features
-from streaming.operators.layer import Layer
+from streaming.operators.layer import LayerVersion
 from streaming.operators.padding import LayerReach, Padding
 from streaming.operators.region_map import RegionMap
 from streaming.operators.spatial_join import SpatialJoins
@@ -87,8 +87,8 @@ def write_layer(folder: Path, count: int) -> None:
 
 def _layer(folder, strategy):
     if strategy != WHOLE:
-        return Layer([mapped_pages(folder / f"squares{SUFFIX}")], np.empty(0, dtype=np.int64), EARTH)
-    return Layer.of(Features(read_parts(LAYER, [folder / PART], [None], EARTH), EARTH))
+        return LayerVersion([mapped_pages(folder / f"squares{SUFFIX}")], np.empty(0, dtype=np.int64), EARTH)
+    return LayerVersion.of(Features(read_parts(LAYER, [folder / PART], [None], EARTH), EARTH))
 
 
 def _elements(regions, number, batch):

@@ -16,7 +16,7 @@ import numpy as np
 
 from streaming.elements import point_elements, stream_number
 from streaming.history import History, HistoryWriter, Turn, upkeep
-from streaming.reports import Limits, Report, Terms, box_area, read_fixes
+from streaming.reports import Report, ReportLimits, ReportTerms, box_area, read_fixes
 from streaming.servers.elements import tracked_schema
 from streaming.spaces import EARTH
 
@@ -68,8 +68,8 @@ def main(ships: int = SHIPS) -> None:
         span = (BEGINNING, BEGINNING + DAY_S * 1_000_000)
         for name, area in AREAS.items():
             began, worked = time.perf_counter(), time.process_time()
-            fixes = read_fixes(History(Path(folder), EARTH), STREAM, span, area, Limits(elements=stored))
-            report = Report(fixes, Terms(span, area, ZoneInfo("Europe/Helsinki"), 600_000_000))
+            fixes = read_fixes(History(Path(folder), EARTH), STREAM, span, area, ReportLimits(elements=stored))
+            report = Report(fixes, ReportTerms(span, area, ZoneInfo("Europe/Helsinki"), 600_000_000))
             objects, stops, days = report.objects.height, report.stops.height, report.totals.height
             visits, fixed = report.visits.height, fixes.frame.height
             told = f"{fixed:,} fixes, {objects:,} objects, {visits:,} visits, {stops:,} stops"

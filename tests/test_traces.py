@@ -34,7 +34,7 @@ from streaming.settings import trace_ratio
 from streaming.spaces import EARTH
 from streaming.trace_export import MOST_WAITING, Exporting
 from streaming.traces import RECEIVE, WRITE, Sampled, Span, Traces, numbers, span_id, trace_id
-from webapp.hub import Subscription
+from webapp.hub import AnswerSubscription
 from webapp.hub.assembly import Batch
 from webapp.hub.traces import HubTraces
 
@@ -231,8 +231,8 @@ def test_regions_hubs_and_connections_continue_the_trace_that_others_have_begun(
         Client(),
         Client(),
     )
-    hub.delivered(client, [Subscription(client, 1, "json"), Subscription(client, 2, "json")])
-    hub.delivered(other, [Subscription(other, 2, "json")])
+    hub.delivered(client, [AnswerSubscription(client, 1, "json"), AnswerSubscription(client, 2, "json")])
+    hub.delivered(other, [AnswerSubscription(other, 2, "json")])
     hub.distributed(began_ns)
     assert other.then == []
     for tell in client.then:

@@ -18,7 +18,7 @@ from django.utils.translation import gettext
 
 from streaming.elements import bounds_of
 from streaming.errors import LookoutError
-from streaming.history import Found, InvalidQuestion, StoredTables, Table, parse_table, snapshots, upkeep
+from streaming.history import FoundRows, InvalidQuestion, StoredTables, Table, parse_table, snapshots, upkeep
 from streaming.kinds.join.plan import STORED_PREFIX
 from streaming.kinds.parts import parse_box
 from streaming.language import thousands
@@ -38,7 +38,7 @@ MICROSECONDS = 1_000_000
 
 
 @dataclass(frozen=True)
-class Question:
+class HistoryQuestion:
     """A question to tables that was checked against the database.
 
     Parameters
@@ -57,7 +57,7 @@ class Question:
     fields: dict[str, Any]
 
 
-def question(user, kind: str, fields: dict[str, Any]) -> Question:
+def question(user, kind: str, fields: dict[str, Any]) -> HistoryQuestion:
     """Return the checked question of a message of a user.
 
     Raises
@@ -85,15 +85,15 @@ def question(user, kind: str, fields: dict[str, Any]) -> Question:
             given["span"] = parse_span(given["span"])
     except LookoutError as error:
         raise Refused("fields", str(error)) from None
-    return Question(kind, space, tables, given)
+    return HistoryQuestion(kind, space, tables, given)
 
 
-def answer(asked: Question, ended: threading.Event) -> dict[str, Any]:
+def answer(asked: HistoryQuestion, ended: threading.Event) -> dict[str, Any]:
     """Return the message that answers a question, without its id. Call it in a separate thread.
 
     Parameters
     ----------
-    asked : Question
+    asked : HistoryQuestion
     ended : threading.Event
         Set once the connection has ended; the answer then stops.
 
@@ -123,7 +123,7 @@ def answer(asked: Question, ended: threading.Event) -> dict[str, Any]:
     return rows_message(found, asked.space, settings.TABLE_ANSWER_BYTES)
 
 
-def rows_message(found: Found, space: ParsedSpace, most_bytes: int) -> dict[str, Any]:
+def rows_message(found: FoundRows, space: ParsedSpace, most_bytes: int) -> dict[str, Any]:
     """Return the message ``table.rows``, at least one row, cut where geometries and properties exceed `most_bytes`."""
     size = np.zeros(found.rows.num_rows, dtype=np.int64)
     for name in found.rows.column_names:

@@ -206,7 +206,7 @@ def forget(days: int) -> int:
 
 
 @dataclass(frozen=True)
-class Wanted:
+class IncidentFilter:
     """Which incidents a list is to have; None stands for all.
 
     Attributes
@@ -228,7 +228,7 @@ class Wanted:
     limit: int = PAGE_INCIDENTS
 
 
-def page_of(user, wanted: Wanted) -> tuple[list[Incident], bool, dict[str, int]]:
+def page_of(user, wanted: IncidentFilter) -> tuple[list[Incident], bool, dict[str, int]]:
     """Return incidents that a user may see.
 
     Returns

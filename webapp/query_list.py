@@ -38,7 +38,7 @@ START, END = Position(0, 0), Position(2, 0)
 
 
 @dataclass(frozen=True)
-class Page:
+class QueryPage:
     """A page of the list.
 
     Parameters
@@ -56,7 +56,9 @@ class Page:
     end: Position
 
 
-def page_of(user, search: str = "", spaces: list[str] | None = None, after: Position = START, limit: int = 100) -> Page:
+def page_of(
+    user, search: str = "", spaces: list[str] | None = None, after: Position = START, limit: int = 100
+) -> QueryPage:
     """Return a page of the list of a user.
 
     Parameters
@@ -83,4 +85,4 @@ def page_of(user, search: str = "", spaces: list[str] | None = None, after: Posi
             found += rest.select_related("owner").order_by("pk")[: limit + 1 - len(found)]
     page = found[:limit]
     end = Position.of(page[-1].owner_id == user.pk, page[-1].pk) if len(found) > limit else END
-    return Page(page, seen.count(), end)
+    return QueryPage(page, seen.count(), end)

@@ -38,7 +38,7 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 T = TypeVar("T")
 
 
-class _Told(NamedTuple):
+class _BatchEvents(NamedTuple):
     """What a batch told: the rows that become events, the newest last, which queries aggregate, and when."""
 
     batch: int
@@ -49,7 +49,7 @@ class _Told(NamedTuple):
 
 
 @dataclass
-class _Step:
+class _RecordedPart:
     """A part of the log that is recorded in one transaction.
 
     Attributes
@@ -58,9 +58,9 @@ class _Step:
         The cursor's entry id before this part.
     watched : frozenset of int
         The queries that open incidents.
-    told : list of _Told
+    told : list of _BatchEvents
         The newest rows, at most `EVENTS_PER_STEP` in all, by batch.
-    incidents : list of _Told
+    incidents : list of _BatchEvents
         All rows of the queries that open incidents, by batch.
     left_out : int
         How many older rows are not stored.
@@ -78,8 +78,8 @@ class _Step:
 
     came_from: str
     watched: frozenset[int] = frozenset()
-    told: list[_Told] = field(default_factory=list)
-    incidents: list[_Told] = field(default_factory=list)
+    told: list[_BatchEvents] = field(default_factory=list)
+    incidents: list[_BatchEvents] = field(default_factory=list)
     left_out: int = 0
     losses: list[str] = field(default_factory=list)
     failures: dict[tuple[int, int], str] = field(default_factory=dict)
@@ -87,7 +87,7 @@ class _Step:
     strain: Strain = field(default_factory=Strain)
     ends: bool = True
 
-    def add(self, told: _Told) -> None:
+    def add(self, told: _BatchEvents) -> None:
         """Add the rows of a batch, and leave out older ones that are too many."""
         self.told.append(told)
         excess = sum(known.rows.num_rows for known in self.told) - EVENTS_PER_STEP
@@ -123,9 +123,9 @@ def record_events(client: redis.Redis, space: Space) -> int:
     return told
 
 
-def _collect(event_log, log, cursor, space) -> _Step:
+def _collect(event_log, log, cursor, space) -> _RecordedPart:
     """Read some entries of the log after the cursor, and move the cursor in memory, behind whole batches only."""
-    step = _Step(cursor.last_id, incident_recording.watched(space.name))
+    step = _RecordedPart(cursor.last_id, incident_recording.watched(space.name))
     assembly = Assembly(cursor.epoch, cursor.batch)
     position, read = cursor.last_id, 0
     while entries := event_log.read(log, position, limit=ENTRIES_PER_READ):
@@ -143,7 +143,7 @@ def _collect(event_log, log, cursor, space) -> _Step:
     return step
 
 
-def _take(step: _Step, batch: Batch, cursor: EventCursor, told_ms: int) -> None:
+def _take(step: _RecordedPart, batch: Batch, cursor: EventCursor, told_ms: int) -> None:
     """Add a batch, whose last fragment was told at `told_ms`, to a step, and set the cursor to it."""
     if batch.new_epoch:
         step.losses.append(f"the engine began anew; what it told after batch {cursor.batch} unread is not recorded")
@@ -160,7 +160,7 @@ def _take(step: _Step, batch: Batch, cursor: EventCursor, told_ms: int) -> None:
     aggregates = frozenset(query for fragment in batch.fragments for query in fragment.aggregates)
     rows, left_out = _apart(step, batch.number, lambda: _queries(batch), lambda some: _rows(batch, some))
     step.left_out += left_out
-    told = _Told(batch.number, rows, aggregates, batch.newest_us, told_ms)
+    told = _BatchEvents(batch.number, rows, aggregates, batch.newest_us, told_ms)
     step.add(told)
     if step.watched:
         crossings = _apart(step, batch.number, lambda: sorted(step.watched), lambda some: _crossings(step, batch, some))
@@ -168,12 +168,14 @@ def _take(step: _Step, batch: Batch, cursor: EventCursor, told_ms: int) -> None:
             step.incidents.append(told._replace(rows=crossings))
 
 
-def _apart(step: _Step, batch: int, queries: Callable[[], list[int]], work: Callable[[list[int] | None], T]) -> T:
+def _apart(
+    step: _RecordedPart, batch: int, queries: Callable[[], list[int]], work: Callable[[list[int] | None], T]
+) -> T:
     """Do some work on a batch for all queries; if it fails, without those on which it fails, and add warnings for them.
 
     Parameters
     ----------
-    step : _Step
+    step : _RecordedPart
     batch : int
     queries : callable
         Returns all queries.
@@ -222,13 +224,13 @@ def _rows(batch: Batch, queries: list[int] | None) -> tuple[pa.Table, int]:
     return newest, told - newest.num_rows
 
 
-def _crossings(step: _Step, batch: Batch, queries: list[int] | None) -> pa.Table:
+def _crossings(step: _RecordedPart, batch: Batch, queries: list[int] | None) -> pa.Table:
     """Return all rows of a batch that are entries or exits of queries that open incidents."""
     rows = fanned_out(*settled(batch.fragments, step.watched if queries is None else queries))
     return rows.filter(pc.not_equal(rows["sign"], STAYED))
 
 
-def _events(step: _Step, told: _Told, space: Space) -> list[Event]:
+def _events(step: _RecordedPart, told: _BatchEvents, space: Space) -> list[Event]:
     """Return the events of a batch; add warnings to its step for rows that could not be read."""
     heard, recorded = _time(told.heard_us) if told.heard_us else None, timezone.now()
 
@@ -254,7 +256,7 @@ def _newest(rows):
     return rows.slice(max(0, rows.num_rows - EVENTS_PER_STEP))
 
 
-def _store(step: _Step, events: list[Event], crossings: list[Event], cursor: EventCursor) -> bool:
+def _store(step: _RecordedPart, events: list[Event], crossings: list[Event], cursor: EventCursor) -> bool:
     """Store a step's events, incidents and the moved cursor; return False if another worker has moved the cursor."""
     with transaction.atomic():
         same = EventCursor.objects.filter(space=cursor.space, last_id=step.came_from)

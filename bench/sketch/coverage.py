@@ -9,7 +9,7 @@ import numpy as np
 from bench.sketch.recordings import Recording
 from streaming.sketch import density, statistics
 from streaming.sketch.chosen import choose
-from streaming.sketch.selection import FeatureRange, Selection, Times
+from streaming.sketch.selection import Selection, TimeIntervals, ValueRange
 from streaming.sketch.settings import DAY_US, HOUR_US
 
 PARTS = (0.1, 0.5, 0.9)
@@ -85,11 +85,11 @@ def random_selection(recording: Recording, drawn: np.random.Generator) -> tuple[
     elements, settings = recording.elements, recording.settings
     box = _box(recording, drawn) if drawn.random() < 0.8 else None
     times = _times(elements.time_us, drawn) if drawn.random() < 0.7 else None
-    ranges: tuple[FeatureRange, ...] = ()
+    ranges: tuple[ValueRange, ...] = ()
     if drawn.random() < 0.4:
         feature = str(drawn.choice(settings.features))
         low, high = np.sort(drawn.choice(recording.known(feature).values, 2))
-        ranges = (FeatureRange(feature, low, high),)
+        ranges = (ValueRange(feature, low, high),)
     # Elements are ordered by time.
     at = [[0, len(elements)]] if times is None else np.searchsorted(elements.time_us, times.limits)
     rows = np.concatenate([np.arange(start, end) for start, end in at])
@@ -112,10 +112,10 @@ def _box(recording, drawn):
 def _times(time_us, drawn):
     first, last = np.sort(time_us[drawn.integers(len(time_us), size=2)])
     if last - first < 3 * DAY_US or drawn.random() < 0.6:
-        return Times.between(int(first), int(last) + 1)
+        return TimeIntervals.between(int(first), int(last) + 1)
     hour, days = int(drawn.integers(0, 20)), np.arange(first // DAY_US, min(last // DAY_US, first // DAY_US + 90) + 1)
     starts = days * DAY_US + hour * HOUR_US
-    return Times.of(np.column_stack([starts, starts + 3 * HOUR_US]).tolist())
+    return TimeIntervals.of(np.column_stack([starts, starts + 3 * HOUR_US]).tolist())
 
 
 def rows_of(recording: Recording, tallies: dict[str, Tally]) -> list[str]:

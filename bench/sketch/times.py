@@ -10,7 +10,7 @@ from streaming.sketch import density, statistics
 from streaming.sketch.chosen import choose
 from streaming.sketch.observations import Observations
 from streaming.sketch.relations import relate
-from streaming.sketch.selection import FeatureRange, Selection
+from streaming.sketch.selection import Selection, ValueRange
 from streaming.sketch.sets import questions
 from streaming.sketch.sets.hashing import hashes_of_numbers
 from streaming.sketch.sets.sets import Sets
@@ -73,7 +73,7 @@ def rows_of(sketch: Sketch, turns: int = TURNS) -> list[str]:
         return x - across, y - half, x + across, y + half
 
     def stat(km):
-        return statistics.mean(choose(sketch, Selection((box(km),), None, (FeatureRange("temp", 280, 290),))), "wind")
+        return statistics.mean(choose(sketch, Selection((box(km),), None, (ValueRange("temp", 280, 290),))), "wind")
 
     def integral(feature, low, high):
         return density.integral(choose(sketch), feature, low, high)

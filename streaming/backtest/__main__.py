@@ -14,10 +14,10 @@ from typing import Any
 
 import orjson
 
-from streaming.backtest.asked import Asked, Limits
+from streaming.backtest.asked import BacktestLimits, BacktestRequest
 from streaming.backtest.play import Playing
 from streaming.backtest.reading import StoredElements
-from streaming.backtest.summary import Summary
+from streaming.backtest.summary import QuerySummary
 from streaming.errors import LookoutError
 from streaming.history import History
 from streaming.spaces import parse_space
@@ -27,11 +27,13 @@ TOLD_EVERY_S = 0.25
 NICENESS = 10
 
 
-def question_of(document: dict[str, Any]) -> Asked:
-    """Return the question of a JSON object with the fields of `Asked`; keys of `plans` are texts."""
+def question_of(document: dict[str, Any]) -> BacktestRequest:
+    """Return the question of a JSON object with the fields of `BacktestRequest`; keys of `plans` are texts."""
     plans = {int(number): plan for number, plan in document["plans"].items()}
-    space, limits = parse_space(document["space"]), Limits(**document["limits"])
-    return Asked(plans, tuple(document["span"]), document["ttl_s"], document["layers"], space, limits, moves=False)
+    space, limits = parse_space(document["space"]), BacktestLimits(**document["limits"])
+    return BacktestRequest(
+        plans, tuple(document["span"]), document["ttl_s"], document["layers"], space, limits, moves=False
+    )
 
 
 def lines(document: dict[str, Any]) -> Iterator[dict[str, Any]]:
@@ -45,7 +47,7 @@ def lines(document: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """
     asked, began_s = question_of(document), time.monotonic()
     elements = StoredElements(History(Path(document["history"]), asked.space), asked)
-    playing, summary = Playing(asked, Path(document["layers_folder"])), Summary(document["of"], asked.space)
+    playing, summary = Playing(asked, Path(document["layers_folder"])), QuerySummary(document["of"], asked.space)
     found, told_s = 0, began_s
     yield _state(playing, elements, found)
     for played in playing.play(elements):

@@ -17,7 +17,7 @@ WARM_UP_S = 3_600.0
 
 
 @dataclass(frozen=True)
-class Limits:
+class BacktestLimits:
     """How much a back-test may cost; it ends, and says so, when one of these is reached.
 
     Parameters
@@ -33,7 +33,7 @@ class Limits:
 
 
 @dataclass(frozen=True)
-class Asked:
+class BacktestRequest:
     """The question of a back-test.
 
     Parameters
@@ -48,7 +48,7 @@ class Asked:
     layers : mapping of str to int, optional
         The versions of the layers that plans are joined with.
     space : Space, optional
-    limits : Limits, optional
+    limits : BacktestLimits, optional
     moves : bool
         Whether it is told that objects move within answers, as a client is told live. If it is not, elements with which
         an object stays where it is are not played, which is many times faster.
@@ -64,7 +64,7 @@ class Asked:
     ttl_s: Mapping[str, float | None] = field(default_factory=dict)
     layers: Mapping[str, int] = field(default_factory=dict)
     space: Space = EARTH
-    limits: Limits = Limits()
+    limits: BacktestLimits = BacktestLimits()
     moves: bool = True
 
     def __post_init__(self) -> None:

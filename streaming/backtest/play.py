@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from streaming.backtest.asked import US, Asked
+from streaming.backtest.asked import US, BacktestRequest
 from streaming.backtest.cuts import Nearby, micro_batches
-from streaming.backtest.servers import Servers
+from streaming.backtest.servers import BacktestServers
 from streaming.backtest.unchanged import Unchanged, by_themselves
 from streaming.kinds.base import Evaluation
 from streaming.kinds.registry import kind_of
@@ -25,7 +25,7 @@ CLOCKED = (Evaluation.TIME_JOIN, Evaluation.ENCOUNTER, Evaluation.TRACK)
 
 
 @dataclass(frozen=True)
-class Played:
+class PlayedBatch:
     """What one micro-batch told.
 
     Parameters
@@ -46,7 +46,7 @@ class Playing:
 
     Parameters
     ----------
-    asked : Asked
+    asked : BacktestRequest
     layers : Path, optional
         The folder of the layers, if a plan is joined with one.
     now_s : callable, optional
@@ -63,7 +63,9 @@ class Playing:
         Which limit ended it; empty if none did.
     """
 
-    def __init__(self, asked: Asked, layers: Path | None = None, now_s: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, asked: BacktestRequest, layers: Path | None = None, now_s: Callable[[], float] = time.monotonic
+    ) -> None:
         self.asked = asked
         self.clock_us, self.elements, self.played, self.stopped = asked.span[0], 0, 0, ""
         self._layers, self._now_s, self._began_s = layers, now_s, now_s()
@@ -79,22 +81,23 @@ class Playing:
         begin_us, end_us = self.asked.span
         return min(1.0, max(0.0, (self.clock_us - begin_us) / (end_us - begin_us)))
 
-    def play(self, tables: Iterable[pa.Table]) -> Iterator[Played]:
+    def play(self, tables: Iterable[pa.Table]) -> Iterator[PlayedBatch]:
         """Play elements; yield what is told, micro-batch by micro-batch.
 
         Parameters
         ----------
         tables : iterable of pyarrow.Table
-            With `tracked_schema`: the elements of the streams that were heard from `Asked.begin_us` on, in that order.
-            No second is in two tables. Those from before the span only tell where objects were when it began.
+            With `tracked_schema`: the elements of the streams that were heard from `BacktestRequest.begin_us` on, in
+            that order. No second is in two tables. Those from before the span only tell where objects were when it
+            began.
 
         Yields
         ------
-        Played
+        PlayedBatch
             In the order of time. Batches without tuples are among them, so that the caller can look at the clock.
         """
         end_us = self.asked.span[1]
-        with Servers(self.asked.space, self._layers) as servers:
+        with BacktestServers(self.asked.space, self._layers) as servers:
             yield from self._played(servers, tables)
             if not self.stopped:
                 yield from self._ticks(servers, end_us // US * US)
@@ -129,7 +132,7 @@ class Playing:
             {"op": "register", "query": number, "revision": 1, "plan": dict(plan)}
             for number, plan in sorted(asked.plans.items())
         ]
-        return Played(asked.span[0], net(servers.run(no_elements(asked.space), control)))
+        return PlayedBatch(asked.span[0], net(servers.run(no_elements(asked.space), control)))
 
     def _seconds(self, servers: Servers, table: pa.Table) -> Iterator[Played]:
         """Play elements of the span; each second ends with a tick of the clock."""
@@ -169,7 +172,7 @@ class Playing:
         if self._unchanged and rows.num_rows and len(self._rules):
             alarms = np.isin(rows["query"].to_numpy(), self._rules) & (rows["sign"].to_numpy() == ENTERED)
             rows = self._unchanged.placed(rows, alarms, self.clock_us)
-        return Played(self.clock_us, rows)
+        return PlayedBatch(self.clock_us, rows)
 
     def _limited(self, more: int) -> bool:
         """Note that a limit is reached, if it is."""

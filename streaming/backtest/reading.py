@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
-from streaming.backtest.asked import US, Asked
+from streaming.backtest.asked import US, BacktestRequest
 from streaming.backtest.cuts import boxes_about
 from streaming.elements import bounds_array, key_hashes, stream_number
 from streaming.history.reader import EVER, History, asked, reading
@@ -25,7 +25,7 @@ class StoredElements:
     Parameters
     ----------
     history : History
-    question : Asked
+    question : BacktestRequest
 
     Attributes
     ----------
@@ -35,7 +35,7 @@ class StoredElements:
         How many of them are of objects that came near the queries, and are read.
     """
 
-    def __init__(self, history: History, question: Asked, chunk_rows: int = CHUNK_ROWS) -> None:
+    def __init__(self, history: History, question: BacktestRequest, chunk_rows: int = CHUNK_ROWS) -> None:
         self._history, self._question = history, question
         self._keys: dict[str, pl.DataFrame] = {}
         self._boxes = boxes_about([question.parsed(number) for number in question.plans], question.space)

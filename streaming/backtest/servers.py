@@ -20,7 +20,7 @@ from streaming.spaces import Space
 from streaming.state.memory import MemoryVersions
 
 
-class Servers:
+class BacktestServers:
     """A home server, a regional server and the assembler, with a clock that the caller sets.
 
     Use it in a ``with`` block: its folder, which has copies of joined layers, is removed at the end.
@@ -39,7 +39,7 @@ class Servers:
         self._layout = Layout(self._store, 1, HistoryWriter(root / "none", space))
         self.batch = 0
 
-    def __enter__(self) -> "Servers":
+    def __enter__(self) -> "BacktestServers":
         return self
 
     def __exit__(self, *_: object) -> None:

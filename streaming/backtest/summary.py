@@ -16,7 +16,7 @@ COLUMNS = ("sign", "reason", "key", "key_hash", "time_us", "bounds", "properties
 
 
 @dataclass(frozen=True)
-class Spans:
+class AnswerSpans:
     """The spans of time in which objects, or pairs, were in an answer, by their beginnings.
 
     Parameters
@@ -35,7 +35,7 @@ class Spans:
     left: int
 
 
-class Summary:
+class QuerySummary:
     """Collects what is told of one query.
 
     Parameters
@@ -59,7 +59,7 @@ class Summary:
         self._told.append(rows.select(COLUMNS).filter(pa.array(mine)))
         return int((sign[mine] == ENTERED).sum())
 
-    def spans(self) -> Spans:
+    def spans(self) -> AnswerSpans:
         """Return who was in the answer, and when."""
         told = pa.concat_tables(self._told).combine_chunks()
         sign, reason, key, partner, time_us = (
@@ -73,7 +73,7 @@ class Summary:
         began, ended_us = order[begins], end_us[begins]
         turn = np.argsort(time_us[began], kind="stable")
         entered = int(((sign == ENTERED) & (reason != REGISTERED)).sum())
-        return Spans(told.take(pa.array(began[turn])), ended_us[turn], entered, int((sign == LEFT).sum()))
+        return AnswerSpans(told.take(pa.array(began[turn])), ended_us[turn], entered, int((sign == LEFT).sum()))
 
     def document(self, most: int) -> dict[str, Any]:
         """Return the spans as a JSON object, the first `most` of them one by one."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from streaming.backtest.asked import US, Asked
+from streaming.backtest.asked import US, BacktestRequest
 from streaming.backtest.cuts import SECOND_US
 from streaming.elements import bounds_of, stream_number
 from streaming.kinds.base import Evaluation, Plan
@@ -41,10 +41,10 @@ class Unchanged:
 
     Parameters
     ----------
-    asked : Asked
+    asked : BacktestRequest
     """
 
-    def __init__(self, asked: Asked) -> None:
+    def __init__(self, asked: BacktestRequest) -> None:
         lives = {stream_number(name): round(ttl_s * US) for name, ttl_s in asked.ttl_s.items() if ttl_s is not None}
         self._streams, self._lives_us = (
             np.array(list(column), dtype=np.int64)

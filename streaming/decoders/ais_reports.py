@@ -42,7 +42,7 @@ LENGTHS = dict.fromkeys((1, 2, 3, 4, 9, 18), (168, 168)) | {
 SHIP_TYPE_AT = {5: 232, 19: 263, 24: 40}
 
 
-class Report(NamedTuple):
+class AisReport(NamedTuple):
     """The content of one message.
 
     Parameters
@@ -62,7 +62,7 @@ class Report(NamedTuple):
     static: dict[str, Any]
 
 
-def read_report(payload: bytes, fill_bits: int) -> Report | str | None:
+def read_report(payload: bytes, fill_bits: int) -> AisReport | str | None:
     """Return the content of a payload.
 
     Parameters
@@ -74,7 +74,7 @@ def read_report(payload: bytes, fill_bits: int) -> Report | str | None:
 
     Returns
     -------
-    Report, str or None
+    AisReport, str or None
         None for a type without position or static data; a str is the reason why the payload is malformed.
     """
     bits = bit_vector(payload, fill_bits)
@@ -90,7 +90,7 @@ def read_report(payload: bytes, fill_bits: int) -> Report | str | None:
     position, moving, static = READERS[kind](message)
     if kind in SHIP_TYPE_AT and not (kind == 24 and message.partno == 0):
         static |= _type(bits.get(SHIP_TYPE_AT[kind], 8))
-    return Report(message.mmsi, position, moving, static)
+    return AisReport(message.mmsi, position, moving, static)
 
 
 def _position(message: Message, altitude_m: float | None = None) -> Position | None:

@@ -18,12 +18,12 @@ from streaming.servers.control.border import Border
 from streaming.servers.control.step import ControlStep
 from streaming.servers.event_times import EventTimes
 from streaming.servers.participant.partial import Tracks
-from streaming.servers.region.watched import Watched
+from streaming.servers.region.watched import WatchedAnswers
 from streaming.state.versions import Attempt
 
 
 @dataclass(frozen=True)
-class Told:
+class AssemblerInput:
     """What there is to assemble in a batch.
 
     Parameters
@@ -45,7 +45,12 @@ class Told:
 
 
 def assembled(
-    layout: Layout, attempt: Attempt, control: ControlStep, told: Told, began: float, seconds: Mapping[int, float]
+    layout: Layout,
+    attempt: Attempt,
+    control: ControlStep,
+    told: AssemblerInput,
+    began: float,
+    seconds: Mapping[int, float],
 ) -> Fragment:
     """Run the assembler on what all regions have told; return its fragment.
 
@@ -55,7 +60,7 @@ def assembled(
     attempt : Attempt
         Saves the assembler's states.
     control : ControlStep
-    told : Told
+    told : AssemblerInput
     began : float
         When the region that ended last began its step, by `perf_counter`. The fragment reports the time since then.
     seconds : mapping of int to float
@@ -127,7 +132,7 @@ def _rules(layout, attempt, control, assembled):
     told = [store.watched(number, batch) for number in range(control.after.region_map.regions)]
     was = store.rules(batch)
     for results, left, _ in assembled:
-        found = Watched.of(results, control, batch, was.now_us)
+        found = WatchedAnswers.of(results, control, batch, was.now_us)
         told.append(found.lacks(left.left_out, control.after.watched))
     border = Border(control, was.left_out)
     state, results = border.passed(lambda control: rules.step(was, told, control, _all_regions(layout, batch), batch))

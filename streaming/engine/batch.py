@@ -17,7 +17,7 @@ import pyarrow as pa
 from streaming.elements import bounds_of, from_ipc, stream_number
 from streaming.engine import tracks
 from streaming.engine.admission import Sample
-from streaming.engine.assembling import Told, assembled
+from streaming.engine.assembling import AssemblerInput, assembled
 from streaming.engine.fragments import costs_of, failures_of, refusals_of
 from streaming.engine.layout import Layout
 from streaming.history.writer import Turn
@@ -45,7 +45,7 @@ from streaming.servers.region.reports import reports_schema
 from streaming.servers.region.sketching import Sketchlet
 from streaming.servers.region.state import ObjectChanges, ObjectInput
 from streaming.servers.region.time_join import TimeJoins
-from streaming.servers.region.watched import Heard, Watched, concern_rules
+from streaming.servers.region.watched import Heard, WatchedAnswers, concern_rules
 from streaming.servers.runs_codec import first_number
 
 # The tables with elements of the batch, all with `tracked_schema`.
@@ -345,7 +345,7 @@ def region_task(
         measures = measures_of(were, members, control, changed, heard, batch)
     ruled = concern_rules(before, after, applied)
     if len(before.watched) or len(after.watched):
-        found = Watched.of(results, control, batch, changed.was.now_us, heard)
+        found = WatchedAnswers.of(results, control, batch, changed.was.now_us, heard)
         found = found if measures is None else replace(found, measures=measures)
         _watch(layout, number, attempt, found.lacks(border.left_out, after.watched), control, ruled)
     has_assembler = distributed or asked or ruled or times is not None
@@ -380,7 +380,7 @@ def region_task(
     if saving and store.ended(batch, layout.shape):
         assembling = store.attempt(batch, "assembler", saving.since)
         if has_assembler:
-            told = Told(followed, times, due, ruled)
+            told = AssemblerInput(followed, times, due, ruled)
             fragments.append(assembled(layout, assembling, control, told, began, results.seconds))
         _keep_answers(assembling, after, asked, ruled)
         store.commit(batch, layout.shape, assembling)
@@ -466,7 +466,7 @@ def _watch(layout, number, attempt, found, control, ruled):
             found = found.after(one)
     if ruled:
         attempt.save(f"watched/{number}", found)
-    store.leave(f"watching/{number}", attempt.batch, Watched() if ruled else found)
+    store.leave(f"watching/{number}", attempt.batch, WatchedAnswers() if ruled else found)
 
 
 def _event_times(layout, batch, inputs):

@@ -46,7 +46,7 @@ _WAIT_S = 5.0
 
 
 @dataclass(frozen=True)
-class Pace:
+class BatchPace:
     """How fast batches follow each other.
 
     Parameters
@@ -112,13 +112,13 @@ class Interval:
         The servers that the task runs.
     point : Point
         Where the interval begins.
-    pace : Pace
+    pace : BatchPace
     traces : Traces
         Where spans of sampled elements go.
     """
 
     def __init__(
-        self, layout: Layout, log: Log, place: TaskPlace, point: Point, pace: Pace, traces: Traces = OFF
+        self, layout: Layout, log: Log, place: TaskPlace, point: Point, pace: BatchPace, traces: Traces = OFF
     ) -> None:
         self._layout, self._log, self._place, self._pace = layout, log, place, pace
         self._interval, point = point, self._begin(point)

@@ -32,7 +32,7 @@ class Layout:
     store: Store
     partitions: int
     history: HistoryWriter
-    known: "Known" = field(default_factory=lambda: Known(), compare=False)
+    known: "ProcessCache" = field(default_factory=lambda: ProcessCache(), compare=False)
 
     @property
     def shape(self) -> Shape:
@@ -53,7 +53,7 @@ class Layout:
 
 
 @dataclass
-class Known:
+class ProcessCache:
     """What this process has computed and can use again; it is no state.
 
     Attributes

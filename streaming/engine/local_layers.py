@@ -13,8 +13,8 @@ from streaming.kinds.join.plan import STORED_PREFIX
 from streaming.layers.features import InvalidLayer
 from streaming.layers.pages import SUFFIX, Pages, mapped_pages, write_pages
 from streaming.layers.parts import read_groups
-from streaming.layers.store import ORPHAN_AGE_S, LayerStore, Manifest
-from streaming.operators.layer import Layer
+from streaming.layers.store import ORPHAN_AGE_S, LayerManifest, LayerStore
+from streaming.operators.layer import LayerVersion
 from streaming.spaces import Space
 from streaming.state.files import write_whole
 
@@ -46,9 +46,9 @@ class LocalLayers:
     def __init__(self, folder: Path, space: Space, layers: Path, history: Path) -> None:
         self.folder, self.space = folder, space
         self._layers, self._snapshots = LayerStore(layers), snapshots(history, space)
-        self._known: dict[str, dict[int, Layer]] = {}
+        self._known: dict[str, dict[int, LayerVersion]] = {}
 
-    def layer(self, name: str, version: int) -> Layer:
+    def layer(self, name: str, version: int) -> LayerVersion:
         """Return a version of a layer; this process keeps the last two versions of each layer.
 
         A version that was removed for good, because a newer one is there or the layer was dropped, has no features.
@@ -62,7 +62,7 @@ class LocalLayers:
         if version not in versions:
             if self._removed(name, version):
                 logger.error("version %d of layer %s is removed: joins with it have no answers", version, name)
-                return Layer.none(self.space)
+                return LayerVersion.none(self.space)
             earlier = max((known for known in versions if known < version), default=0)
             versions[version] = self._made(name, version, versions.get(earlier))
             for old in sorted(versions)[:-VERSIONS_KEPT]:
@@ -73,7 +73,7 @@ class LocalLayers:
         """Return a version, which uses what an earlier one, or None, has in memory."""
         copy, (_, stream) = self.folder / name / f"{version}.json", self._stored(name)
         if copy.exists():
-            manifest = Manifest.from_json(copy.read_bytes())
+            manifest = LayerManifest.from_json(copy.read_bytes())
         else:
             manifest = self._waited(name, version, lambda store: store.manifest(stream, version, self.space))
         paths = self._stored(name)[0].paths(manifest)
@@ -82,7 +82,7 @@ class LocalLayers:
             write_whole(copy, manifest.to_json(), durable=False)
             self._tidy(self.folder / name)
         removed = np.sort(key_hashes(stream, manifest.removed))
-        return Layer(parts, removed, self.space, before)
+        return LayerVersion(parts, removed, self.space, before)
 
     def _part(self, name, version, path) -> Pages:
         """Return a part, given its path in the store; copies it if no process has done so before."""
@@ -112,7 +112,7 @@ class LocalLayers:
         """Remove the copies of old versions, and of the parts that no other version has."""
         versions = {int(path.stem): path for path in folder.glob("*.json")}
         parts_of = {
-            number: set(Manifest.from_json(path.read_bytes()).parts)
+            number: set(LayerManifest.from_json(path.read_bytes()).parts)
             for number, path in sorted(versions.items())
             if path.exists()
         }

@@ -16,7 +16,7 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit
 from streaming.engine.cuts import CUTS, CutLog, Point, log_names
 from streaming.engine.exchange import TaskPlace
 from streaming.engine.housekeeping import Housekeeping
-from streaming.engine.interval import STOPPING, Interval, Pace
+from streaming.engine.interval import STOPPING, BatchPace, Interval
 from streaming.engine.layout import Layout
 from streaming.engine.resume import state_files_of
 from streaming.engine.store import Store
@@ -107,7 +107,7 @@ class IntervalReader(DataSourceStreamReader):
         self.partitions_count, self.regions = int(options["partitions"]), int(options["regions"])
         self.padding = Padding(options["padding"], float(options["padding_size"]))
         self.tasks = int(options["tasks"])
-        self.pace = Pace(int(options["batch_ms"]) / 1000, int(options["max_blocks"]), float(options["interval_s"]))
+        self.pace = BatchPace(int(options["batch_ms"]) / 1000, int(options["max_blocks"]), float(options["interval_s"]))
         self.epoch = options["epoch"]
         self.log_format = options.get("log_format", "text")
         self.trace_ratio = float(options.get("trace_ratio", 0))

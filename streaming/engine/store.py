@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 
 from streaming.engine.local_layers import LocalLayers
-from streaming.operators.layer import Layer
+from streaming.operators.layer import LayerVersion
 from streaming.operators.padding import Padding
 from streaming.operators.region_map import RegionMap
 from streaming.servers.assembler.codec import assembly_codec
@@ -27,7 +27,7 @@ from streaming.servers.assembler.sketches_codec import TOLD_ANSWERS
 from streaming.servers.control.entries import ControlEntries, Entry
 from streaming.servers.control.registry import Applied, Registry
 from streaming.servers.control.registry_codec import registry_codec, restored
-from streaming.servers.event_times import CLOCKS, Clock
+from streaming.servers.event_times import CLOCKS, EncounterClock
 from streaming.servers.home import Home
 from streaming.servers.home_codec import home_codec
 from streaming.servers.participant.codec import MEMBERS_OF_AGGREGATES, PARTIAL
@@ -41,7 +41,7 @@ from streaming.servers.region.sketching_codec import sketchlet_codec
 from streaming.servers.region.state import Region
 from streaming.servers.region.time_join import TimeJoins
 from streaming.servers.region.time_join_codec import time_join_codec
-from streaming.servers.region.watched import WATCHED, Watched
+from streaming.servers.region.watched import WATCHED, WatchedAnswers
 from streaming.servers.spans import SPANS, Spans
 from streaming.spaces import Space
 from streaming.state.codec import Codec
@@ -49,7 +49,7 @@ from streaming.state.errors import LostState
 from streaming.state.manifest import Manifest, Shape
 from streaming.state.recovery import newest_usable
 from streaming.state.stores import LocalStore, StateStore
-from streaming.state.versions import Attempt, Versions
+from streaming.state.versions import Attempt, StateVersions
 
 logger = logging.getLogger(__name__)
 
@@ -83,7 +83,7 @@ class Store:
     padding : Padding, optional
         Which pages of layers regions keep in memory.
     versions : type, optional
-        `Versions`, or `MemoryVersions` for an engine whose states are never written.
+        `StateVersions`, or `MemoryVersions` for an engine whose states are never written.
 
     Attributes
     ----------
@@ -99,7 +99,7 @@ class Store:
         files: StateStore | None = None,
         regions: int = 1,
         padding: Padding | None = None,
-        versions: type[Versions] = Versions,
+        versions: type[StateVersions] = StateVersions,
     ) -> None:
         self.root, self.space, self.padding = root, space, padding or Padding()
         self.layers = LocalLayers(root / "features", space, layers or root / "layers", history or root / "history")
@@ -112,7 +112,7 @@ class Store:
             lambda name: _kind(name) in (PARTIALS, SPANS_TOLD, ASKED, WATCHED_ANSWERS),
         )
         # By region and layer: the pages that a region keeps, and why.
-        self._kept: dict[tuple[int, str], tuple[Layer, Any, np.ndarray]] = {}
+        self._kept: dict[tuple[int, str], tuple[LayerVersion, Any, np.ndarray]] = {}
         self._epoch = ""
         # By batch, the registry after it.
         self._registries: dict[int, Registry] = {}
@@ -250,7 +250,7 @@ class Store:
         """Return the spans that a region told the assembler in `batch`."""
         return self._versions.after(f"{SPANS_TOLD}/{number}", batch)
 
-    def clocks(self, batch: int) -> dict[int, Clock]:
+    def clocks(self, batch: int) -> dict[int, EncounterClock]:
         """Return how far each query for encounters was before `batch`."""
         return self._versions.before("clocks", batch, keep=False)
 
@@ -266,11 +266,11 @@ class Store:
         """Return the answers of queries of sketches as the assembler told them before `batch`."""
         return self._versions.before("told", batch, keep=False)
 
-    def watched(self, number: int, batch: int) -> Watched:
+    def watched(self, number: int, batch: int) -> WatchedAnswers:
         """Return what a region told the assembler in `batch` of the answers that rules watch."""
         return self._versions.after(f"{WATCHED_ANSWERS}/{number}", batch)
 
-    def watching(self, number: int, batch: int, keep: bool = True) -> Watched:
+    def watching(self, number: int, batch: int, keep: bool = True) -> WatchedAnswers:
         """Return what a region had still to tell of such answers before `batch`; kept while there are rules."""
         return self._versions.before(f"watching/{number}", batch, keep)
 

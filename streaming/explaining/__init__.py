@@ -5,8 +5,8 @@ place also says how far its border is. All terms are decided by the functions wi
 """
 
 from streaming.explaining.explain import explain
-from streaming.explaining.known import Known, Partner
+from streaming.explaining.known import ExplanationFacts, Partner
 from streaming.explaining.subject import Subject
-from streaming.explaining.terms import Border, Term
+from streaming.explaining.terms import BorderDistance, Term
 
-__all__ = ["Border", "Known", "Partner", "Subject", "Term", "explain"]
+__all__ = ["BorderDistance", "ExplanationFacts", "Partner", "Subject", "Term", "explain"]

@@ -8,7 +8,7 @@ import shapely
 from numpy.typing import ArrayLike
 
 from streaming.explaining.subject import Subject
-from streaming.explaining.terms import Border
+from streaming.explaining.terms import BorderDistance
 from streaming.kinds.area_documents import polygons_geometry
 from streaming.kinds.areas import AreaShape, CircleArea, PolygonArea
 from streaming.kinds.parts import Box
@@ -21,7 +21,7 @@ FARTHEST_LONGITUDES = (-180.0, 180.0)
 FARTHEST_LATITUDES = (-90.0, 90.0)
 
 
-def border_of_shape(shape: AreaShape, within: bool, subject: Subject) -> Border | None:
+def border_of_shape(shape: AreaShape, within: bool, subject: Subject) -> BorderDistance | None:
     """Return the border of a polygon, a circle or a corridor; None outside of geographic spaces.
 
     Parameters
@@ -40,7 +40,7 @@ def border_of_shape(shape: AreaShape, within: bool, subject: Subject) -> Border 
     return border_about(shapely.LineString(shape.line), shape.width_m / 2, subject)
 
 
-def border_of_box(box: Box, within: bool, subject: Subject) -> Border | None:
+def border_of_box(box: Box, within: bool, subject: Subject) -> BorderDistance | None:
     """Return the border of a box in longitude and latitude; None if it has none, or outside of geographic spaces."""
     lines = _sides(box, subject.space) if subject.space.geographic else []
     return border_of_lines(shapely.MultiLineString(lines), within, subject) if lines else None
@@ -62,23 +62,23 @@ def clipped(bound: float, low: float, high: float) -> float:
     return bound if math.isfinite(bound) else (low if bound < 0 else high)
 
 
-def border_of_lines(lines: shapely.Geometry, within: bool, subject: Subject) -> Border:
+def border_of_lines(lines: shapely.Geometry, within: bool, subject: Subject) -> BorderDistance:
     """Return the border that lines are, given whether the element is within it."""
     lines = np.array([lines], dtype=object)
     distance = float(apart_m(subject.shape, lines)[0])
     here, there = nearest_places(subject.shape, lines)
-    return Border(-distance if within else distance, _pair(here[0]), _pair(there[0]))
+    return BorderDistance(-distance if within else distance, _pair(here[0]), _pair(there[0]))
 
 
-def border_about(middle: shapely.Geometry, reach_m: float, subject: Subject) -> Border:
+def border_about(middle: shapely.Geometry, reach_m: float, subject: Subject) -> BorderDistance:
     """Return the border that lies at a distance from a place or a line; the distance 0 stands for the line itself."""
     about = np.array([middle], dtype=object)
     distance = float(distance_m(subject.shape, about)[0])
     here, there = (_pair(places[0]) for places in nearest_places(subject.shape, about))
-    return Border(distance - reach_m, here, along(there, here, reach_m))
+    return BorderDistance(distance - reach_m, here, along(there, here, reach_m))
 
 
-def border_of_feature(geometry: shapely.Geometry, subject: Subject) -> Border:
+def border_of_feature(geometry: shapely.Geometry, subject: Subject) -> BorderDistance:
     """Return the border of a feature: of a polygon its outline, otherwise the feature itself."""
     areal = shapely.get_dimensions(geometry) == 2
     if not areal:

@@ -10,7 +10,7 @@ import pyarrow as pa
 from streaming.explaining.asked import asked_terms
 from streaming.explaining.filters import explain_filter, filter_term
 from streaming.explaining.joins import more_words, name_in, possible_partners
-from streaming.explaining.known import Known
+from streaming.explaining.known import ExplanationFacts
 from streaming.explaining.subject import Subject
 from streaming.explaining.terms import Term, every
 from streaming.explaining.words import metres, span
@@ -24,7 +24,7 @@ from streaming.operators.stream_join import StreamJoins
 MOST_LOOKED_AT = 50
 
 
-def closest_terms(plan: ClosestApproachPlan, subject: Subject, known: Known) -> Term:
+def closest_terms(plan: ClosestApproachPlan, subject: Subject, known: ExplanationFacts) -> Term:
     """Explain a closest approach by the partner that comes closest in time, or else by the one that comes closest."""
     return every(gettext("in the answer"), [*asked_terms(plan, subject), _partner(plan, subject, known)])
 

@@ -7,7 +7,7 @@ from streaming.explaining import joins, moving, rules
 from streaming.explaining.approaches import approach_terms
 from streaming.explaining.asked import asked_terms
 from streaming.explaining.closest import closest_terms
-from streaming.explaining.known import Known
+from streaming.explaining.known import ExplanationFacts
 from streaming.explaining.places import compared_term
 from streaming.explaining.subject import Subject
 from streaming.explaining.terms import Term, every
@@ -20,7 +20,7 @@ from streaming.kinds.sketch.plan import SketchPlan
 from streaming.language import gettext
 
 
-def explain(plan: Plan, subject: Subject, known: Known | None = None) -> Term:
+def explain(plan: Plan, subject: Subject, known: ExplanationFacts | None = None) -> Term:
     """Explain why an element is in the answer of a plan, or why it is not.
 
     Parameters
@@ -29,7 +29,7 @@ def explain(plan: Plan, subject: Subject, known: Known | None = None) -> Term:
         Of any kind.
     subject : Subject
         The element, in the space of the plan.
-    known : Known, optional
+    known : ExplanationFacts, optional
         What else is known. Terms that need what is not known do not hold, or fail to hold: their `holds` is None.
 
     Returns
@@ -37,7 +37,7 @@ def explain(plan: Plan, subject: Subject, known: Known | None = None) -> Term:
     Term
         It holds if the engine has the element in the answer of the plan, or counts it in an aggregate.
     """
-    known = known or Known()
+    known = known or ExplanationFacts()
     if subject.stream != plan.stream:
         asks = gettext("an object of the stream %(stream)s") % {"stream": plan.stream}
         return every(

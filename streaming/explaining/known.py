@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from streaming.explaining.subject import Subject
 from streaming.explaining.terms import Term
-from streaming.operators.layer import Layer
+from streaming.operators.layer import LayerVersion
 from streaming.results.rule_clock import RuleClock
 
 
@@ -19,13 +19,13 @@ class Partner:
 
 
 @dataclass(frozen=True)
-class Known:
+class ExplanationFacts:
     """What is known besides the element and the plan; None stands for what is not known.
 
     Parameters
     ----------
     layer : callable
-        Returns the `Layer` of a name, or None.
+        Returns the `LayerVersion` of a name, or None.
     focus : Subject or None
         The focal object. `lost` says that the engine does not know it, either.
     lost : bool
@@ -48,7 +48,7 @@ class Known:
         The time at which it is explained; by default, that of the element.
     """
 
-    layer: Callable[[str], Layer | None] = lambda name: None
+    layer: Callable[[str], LayerVersion | None] = lambda name: None
     focus: Subject | None = None
     lost: bool = False
     partners: Sequence[Subject] | None = None

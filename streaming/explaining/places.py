@@ -6,7 +6,7 @@ import numpy as np
 
 from streaming.explaining.borders import border_of_box, border_of_shape, outside_by
 from streaming.explaining.subject import Subject
-from streaming.explaining.terms import Border, Term, every, negated
+from streaming.explaining.terms import BorderDistance, Term, every, negated
 from streaming.explaining.words import metres
 from streaming.kinds.area_documents import area_document
 from streaming.kinds.areas import AreaFilter, AreaShape
@@ -53,7 +53,7 @@ def _placed(subject: Subject) -> bool:
     return bool(np.isfinite(subject.bounds[0][[0, 1, subject.space.n, subject.space.n + 1]]).all())
 
 
-def side(within: bool, border: Border | None) -> str:
+def side(within: bool, border: BorderDistance | None) -> str:
     """Say how far within or outside of a border an element is."""
     if border is None:
         return gettext("inside") if within else gettext("outside")

@@ -2,11 +2,11 @@
 
 from collections.abc import Mapping
 
-from streaming.explaining.known import Known
+from streaming.explaining.known import ExplanationFacts
 from streaming.explaining.subject import Subject
 from streaming.explaining.terms import Term, every, negated, some, with_details
 from streaming.explaining.words import MICROSECONDS, clock, span
-from streaming.kinds.rule.conditions import NUMBERS, Condition, limit_in_words
+from streaming.kinds.rule.conditions import NUMBERS, RuleCondition, limit_in_words
 from streaming.kinds.rule.plan import Rate, RulePlan
 from streaming.language import gettext, ngettext
 from streaming.results.rule_clock import ALARM, HOLDING, RuleClock
@@ -15,7 +15,7 @@ MOST_TIMES_SHOWN = 4
 _LASTS = {"all": every, "any": some}
 
 
-def rule_term(plan: RulePlan, subject: Subject | None, known: Known) -> Term:
+def rule_term(plan: RulePlan, subject: Subject | None, known: ExplanationFacts) -> Term:
     """Explain a rule: whether the object has an alarm, and what it lacks.
 
     With the clock of the rule and the object, the terms are as the engine knows them, at the time of that clock.
@@ -55,7 +55,9 @@ def _since(plan: RulePlan, told: RuleClock | None) -> str:
     return gettext("since %(time)s") % {"time": clock(began_us, told.now_us)}
 
 
-def _condition(condition: Condition, known: Known, numbers: Mapping[Condition, float | None]) -> Term:
+def _condition(
+    condition: RuleCondition, known: ExplanationFacts, numbers: Mapping[RuleCondition, float | None]
+) -> Term:
     if condition.operator in NUMBERS:
         return _number_term(condition, known, numbers)
     if condition.operator == "query":

@@ -9,7 +9,7 @@ ALL, ANY, NOT, TOLD = "all", "any", "not", "told"
 
 
 @dataclass(frozen=True)
-class Border:
+class BorderDistance:
     """How far an element is from the border of an area, a feature or a range.
 
     Parameters
@@ -40,7 +40,7 @@ class Term:
     of : {"", "all", "any", "not", "told"}
         How the parts decide the term; with ``told``, they only say more about it.
     parts : tuple of Term
-    border : Border or None
+    border : BorderDistance or None
     """
 
     asks: str
@@ -48,7 +48,7 @@ class Term:
     found: str = ""
     of: str = ""
     parts: tuple["Term", ...] = ()
-    border: Border | None = None
+    border: BorderDistance | None = None
 
     def document(self, deciding: frozenset[int] | None = None) -> dict[str, Any]:
         """Return the term as a JSON object; `decides` marks the leaves that `deciding` returns."""

@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from streaming.explaining.filters import explain_filter, filter_term
-from streaming.explaining.known import Known
+from streaming.explaining.known import ExplanationFacts
 from streaming.explaining.places import area_terms, box_terms, only
 from streaming.explaining.subject import Subject
 from streaming.explaining.terms import Term, every
@@ -16,7 +16,7 @@ from streaming.kinds.parts import Box
 from streaming.kinds.track.plan import TrackPlan
 from streaming.kinds.words import number
 from streaming.language import gettext, gettext_noop
-from streaming.operators.border_passages import BETWEEN, OUTSIDE, WITHIN, Borders
+from streaming.operators.border_passages import BETWEEN, OUTSIDE, WITHIN, AreaBorders
 from streaming.operators.geodesics import geodesic_m
 from streaming.operators.tracks import TrackQueries, border_of
 
@@ -25,7 +25,7 @@ _ONE = np.zeros(1, dtype=np.int64)
 _SIDES = {WITHIN: gettext_noop("the whole circle is inside"), OUTSIDE: gettext_noop("the whole circle is outside")}
 
 
-def track_term(plan: TrackPlan, subject: Subject, known: Known) -> Term:
+def track_term(plan: TrackPlan, subject: Subject, known: ExplanationFacts) -> Term:
     """Return the term of a query about tracks.
 
     The place that counts is that of the last believed report, if it is known; otherwise that of the element.
@@ -66,7 +66,7 @@ def _circle(plan: TrackPlan, fix: Subject, known: Known) -> Term:
     area = every("", area_terms(only(plan.area, (0, 1), fix.space), shape, fix)).parts[0]
     queries = TrackQueries({1: plan}, fix.space)
     radius_m = queries.accuracy_m(fix.elements, _ONE, _ONE)
-    borders = Borders([border_of(plan.area, shape, fix.space)], fix.space)
+    borders = AreaBorders([border_of(plan.area, shape, fix.space)], fix.space)
     side = int(borders.sides(np.array([fix.place]), _ONE, radius_m)[0])
     circle = (
         gettext("its accuracy circle of %(radius_m)s ") % {"radius_m": metres(float(radius_m[0]))}

@@ -17,7 +17,7 @@ LATE_US = 1 * SECOND_US
 
 
 @dataclass(frozen=True)
-class Progress:
+class ReplayProgress:
     """How far the replay of a recording has come.
 
     Parameters
@@ -39,8 +39,8 @@ class Progress:
 
 
 def schedule(
-    progress: Progress | None, time_us: np.ndarray, replay: Replay, now_us: int
-) -> tuple[Progress, np.ndarray, np.ndarray]:
+    progress: ReplayProgress | None, time_us: np.ndarray, replay: Replay, now_us: int
+) -> tuple[ReplayProgress, np.ndarray, np.ndarray]:
     """Return when elements are due, and which event times they get if they are restamped.
 
     An element is due when the replay reaches the newest event time so far, so elements out of order are played in the
@@ -48,7 +48,7 @@ def schedule(
 
     Parameters
     ----------
-    progress : Progress or None
+    progress : ReplayProgress or None
         How far the replay has come; None before the first elements.
     time_us : ndarray of int64, shape (N,), N >= 1
         Event times in the order of the recording.
@@ -58,14 +58,14 @@ def schedule(
 
     Returns
     -------
-    progress : Progress
+    progress : ReplayProgress
         After these elements.
     due_us : ndarray of int64, shape (N,)
         Wall-clock times, never decreasing; `now_us` at full speed.
     stamp_us : ndarray of int64, shape (N,)
         Event times for restamped elements.
     """
-    progress = progress or Progress(now_us)
+    progress = progress or ReplayProgress(now_us)
     steps = np.diff(time_us, prepend=time_us[0] if progress.latest_us is None else progress.latest_us)
     steps[np.abs(steps) > LEAP_US] = 0
     distance = progress.played_us + np.cumsum(steps)
@@ -78,16 +78,16 @@ def schedule(
     # Never before the start: each lap must be later than the one before, even if its first elements are out of order.
     stamp_us = start_us + np.rint(np.maximum(distance, 0) * scale).astype(np.int64)
     due_us = start_us + np.rint(furthest * scale).astype(np.int64) if replay.speed else np.full(len(time_us), now_us)
-    return Progress(start_us, int(time_us[-1]), int(distance[-1]), int(furthest[-1])), due_us, stamp_us
+    return ReplayProgress(start_us, int(time_us[-1]), int(distance[-1]), int(furthest[-1])), due_us, stamp_us
 
 
-def next_lap(progress: Progress | None, replay: Replay, now_us: int) -> Progress | None:
+def next_lap(progress: ReplayProgress | None, replay: Replay, now_us: int) -> ReplayProgress | None:
     """Return the progress of a recording that begins again, later than all that it has played."""
     if progress is None:
         return None
     scale = 1 / replay.speed if replay.speed else 1.0
     end_us = progress.start_us + round(progress.furthest_us * scale)
-    return Progress(max(now_us, end_us + 1))
+    return ReplayProgress(max(now_us, end_us + 1))
 
 
 def restamped(elements: pa.Table, stamp_us: np.ndarray) -> pa.Table:

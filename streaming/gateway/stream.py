@@ -18,7 +18,7 @@ from streaming.gateway.config import GatewayConfig
 from streaming.gateway.definitions import StreamDefinition
 from streaming.gateway.elementqueue import ElementQueue
 from streaming.gateway.health import StreamHealth
-from streaming.gateway.pacing import Progress, next_lap, restamped, schedule
+from streaming.gateway.pacing import ReplayProgress, next_lap, restamped, schedule
 from streaming.gateway.transports import make_transport
 from streaming.gateway.transports.base import Chunk, Mark, Replay, Transport, TransportError
 from streaming.gateway.unfinished import Unfinished
@@ -65,7 +65,7 @@ class RunningStream:
         self._decoders: dict[str, GatedDecoder] = {}
         self._unfinished = Unfinished(outlet.config.unfinished_bytes)
         self._turn = asyncio.Lock()
-        self._progress: Progress | None = None
+        self._progress: ReplayProgress | None = None
         self._taken_us = 0  # when the bytes came that are decoded, or when the elements of a replay were due
 
     async def run(self) -> None:

@@ -34,7 +34,7 @@ _MEMORY_BYTES = 2 << 30
 _PROPERTIES_CHARACTERS = 1_000
 
 
-class Gathered:
+class TrialQueue:
     """A queue that keeps the first `ELEMENTS_SHOWN` elements and only counts the others."""
 
     def __init__(self) -> None:
@@ -66,7 +66,7 @@ async def tried(definition: StreamDefinition, space: Space, access: FeedAccess, 
         When the definition breaks a rule.
     """
     check_definition(definition, {space.name: space}, access)
-    gathered, health = Gathered(), StreamHealth(space.name)
+    gathered, health = TrialQueue(), StreamHealth(space.name)
     outlet = Outlet(gathered, health, Clock(), GatewayConfig(access=access), space)  # type: ignore[arg-type]
     running = asyncio.create_task(RunningStream(definition, outlet).run())
     until_s = time.monotonic() + seconds

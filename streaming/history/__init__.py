@@ -7,12 +7,12 @@ BBoxDB Streams (2022), sections 3.2 and 4.1: the stored elements of a stream are
 
 from streaming.history.errors import InvalidQuestion
 from streaming.history.reader import EVER, History
-from streaming.history.tables import Found, StoredTables, Table, joined_schema, layer, parse_table, stored
+from streaming.history.tables import FoundRows, StoredTables, Table, joined_schema, layer, parse_table, stored
 from streaming.history.writer import HistoryWriter, Turn
 
 __all__ = [
     "EVER",
-    "Found",
+    "FoundRows",
     "History",
     "HistoryWriter",
     "InvalidQuestion",

@@ -19,7 +19,7 @@ PART, WAITING = ".parquet", ".arrow"
 
 
 @dataclass(frozen=True)
-class Part:
+class HistoryPart:
     """A Parquet file: the elements of one stream and day that a region accepted in batches `first` to `last`."""
 
     path: Path
@@ -67,7 +67,7 @@ def days_of(folder: Path) -> list[str]:
     return sorted(entry.name.removeprefix("day=") for entry in _entries(folder) if entry.name.startswith("day="))
 
 
-def parts_of(folder: Path, days: Iterable[str] | None = None) -> list[Part]:
+def parts_of(folder: Path, days: Iterable[str] | None = None) -> list[HistoryPart]:
     """Return the parts in a stream's folder, of all days or of `days`; superseded parts are included."""
     return [part for day in (days_of(folder) if days is None else days) for part in _parts(folder / f"day={day}", day)]
 
@@ -78,7 +78,7 @@ def _parts(folder: Path, day: str) -> Iterator[Part]:
         for entry in _entries(region.path):
             if entry.name.endswith(PART):
                 epoch, first, last = entry.name.removesuffix(PART).split(".")
-                yield Part(Path(entry.path), day, number, epoch, int(first), int(last))
+                yield HistoryPart(Path(entry.path), day, number, epoch, int(first), int(last))
 
 
 def pending_of(folder: Path, among: Callable[[int], bool] = lambda region: True) -> list[Pending]:
@@ -100,17 +100,17 @@ def _pending(folder: str, epoch: str, region: int) -> Iterator[Pending]:
             yield Pending(Path(entry.path), epoch, region, batch, rows, second)
 
 
-def in_force(parts: Iterable[Part]) -> tuple[list[Part], list[Part]]:
+def in_force(parts: Iterable[HistoryPart]) -> tuple[list[HistoryPart], list[HistoryPart]]:
     """Return the parts to read, in the order of their batches within each place, and the superseded parts."""
-    kept: list[Part] = []
-    superseded: list[Part] = []
+    kept: list[HistoryPart] = []
+    superseded: list[HistoryPart] = []
     for part in sorted(parts, key=lambda part: (*part.place, part.first, -part.last)):
         within = kept and kept[-1].place == part.place and part.last <= kept[-1].last
         (superseded if within else kept).append(part)
     return kept, superseded
 
 
-def covers(parts: Iterable[Part], day: str, pending: Pending) -> bool:
+def covers(parts: Iterable[HistoryPart], day: str, pending: Pending) -> bool:
     """Return whether one of a stream's parts already has the elements of a pending file for a day."""
     place = day, pending.region, pending.epoch
     return any(part.place == place and part.first <= pending.batch <= part.last for part in parts)

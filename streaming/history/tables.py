@@ -64,7 +64,7 @@ def stored(stream: str) -> Table:
 
 
 @dataclass(frozen=True)
-class Found:
+class FoundRows:
     """The answer to a question.
 
     Parameters
@@ -125,7 +125,7 @@ class StoredTables:
         self.space, self.most_rows, self.turn = space, most_rows, turn
         self.layers, self.history = LayerStore(layers), History(history, space)
 
-    def get(self, table: Table, key: str, limit: int | None = None) -> Found:
+    def get(self, table: Table, key: str, limit: int | None = None) -> FoundRows:
         """Return the rows with a key, in the order of time; if there are more than the limit, the newest.
 
         Parameters
@@ -137,7 +137,7 @@ class StoredTables:
 
         Returns
         -------
-        Found
+        FoundRows
 
         Raises
         ------
@@ -151,7 +151,7 @@ class StoredTables:
 
     def query_by_box(
         self, table: Table, box: np.ndarray | None = None, span: Span = EVER, limit: int | None = None
-    ) -> Found:
+    ) -> FoundRows:
         """Return the rows whose own boxes intersect a box.
 
         Parameters
@@ -167,7 +167,7 @@ class StoredTables:
 
         Returns
         -------
-        Found
+        FoundRows
 
         Raises
         ------
@@ -180,7 +180,7 @@ class StoredTables:
         collected = _Collected(self.space, limit, BY_KEY)
         return self._stored(table, meets(box, self.space) & within(span), span, collected, box)
 
-    def newest(self, table: Table, limit: int) -> Found:
+    def newest(self, table: Table, limit: int) -> FoundRows:
         """Return at most `limit` newest stored elements of a stream, in the order of time, then key."""
         return self._stored(table, pc.scalar(True), EVER, _Collected(self.space, limit, BY_TIME, True))
 
@@ -193,7 +193,7 @@ class StoredTables:
         predicate: str = "intersects",
         distance: float | None = None,
         limit: int | None = None,
-    ) -> Found:
+    ) -> FoundRows:
         """Return the pairs of rows of two tables for which a predicate holds, as in continuous joins.
 
         Parameters
@@ -211,7 +211,7 @@ class StoredTables:
 
         Returns
         -------
-        Found
+        FoundRows
 
         Raises
         ------
@@ -267,7 +267,7 @@ class StoredTables:
             if limit is not None and count > limit:
                 break
         table = pa.concat_tables(found)
-        return Found(table if limit is None else table.slice(0, limit), limit is not None and count > limit)
+        return FoundRows(table if limit is None else table.slice(0, limit), limit is not None and count > limit)
 
     def _most(self) -> int | None:
         return None if self.most_rows is None else self.most_rows + 1
@@ -354,8 +354,8 @@ def _cut(tables: Sequence[pa.Table], limit: int | None, order: Sequence[str] = B
     rows = pa.concat_tables(tables)
     rows = rows.sort_by([(name, "ascending") for name in order])
     if limit is None or rows.num_rows <= limit:
-        return Found(rows, False)
-    return Found(rows.slice(rows.num_rows - limit) if last else rows.slice(0, limit), True)
+        return FoundRows(rows, False)
+    return FoundRows(rows.slice(rows.num_rows - limit) if last else rows.slice(0, limit), True)
 
 
 def _boxes(rows: pa.Table, space: Space) -> np.ndarray:

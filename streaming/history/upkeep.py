@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from streaming.history.files import Part, days_of, in_force, part_path, parts_of
+from streaming.history.files import HistoryPart, days_of, in_force, part_path, parts_of
 from streaming.history.rows import part_schema, write_rows
 from streaming.history.writer import remove
 from streaming.spaces import Space
@@ -106,9 +106,9 @@ def tidy(folder: Path) -> None:
                 path.unlink()
 
 
-def _runs(parts: Iterable[Part]) -> list[list[Part]]:
+def _runs(parts: Iterable[HistoryPart]) -> list[list[HistoryPart]]:
     """Return the runs of small parts that are worth merging."""
-    runs: list[list[Part]] = [[]]
+    runs: list[list[HistoryPart]] = [[]]
     sizes = [0]
     for part in parts:
         if (size := _size(part)) < SMALL_BYTES:

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from streaming.elements import from_ipc, to_ipc
 from streaming.history.files import (
     PENDING,
-    Part,
+    HistoryPart,
     Pending,
     covers,
     part_path,
@@ -195,7 +195,7 @@ def _put(path: Path, table: pa.Table) -> None:
     write_whole(path, to_ipc(table), durable=False)
 
 
-def remove(parts: Iterable[Part]) -> int:
+def remove(parts: Iterable[HistoryPart]) -> int:
     """Remove parts, and the folders that are then empty; return the number of parts."""
     count = 0
     for part in parts:

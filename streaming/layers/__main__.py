@@ -68,7 +68,7 @@ def main() -> None:
 
 def _job(words: dict[str, Any]) -> "Job":
     """Return the job of a JSON object; the inverse of ``dataclasses.asdict``."""
-    from streaming.layers.job import Job, Limits, Wanted
+    from streaming.layers.job import ImportLimits, ImportOptions, Job
     from streaming.spaces import Dimension, Space
 
     dimensions = tuple(Dimension(**axis) for axis in words["space"]["dimensions"])
@@ -76,8 +76,8 @@ def _job(words: dict[str, Any]) -> "Job":
         Path(words["path"]),
         Path(words["folder"]),
         Space(**words["space"] | {"dimensions": dimensions}),
-        Wanted(**words["wanted"]),
-        Limits(**words["limits"]),
+        ImportOptions(**words["wanted"]),
+        ImportLimits(**words["limits"]),
     )
 
 

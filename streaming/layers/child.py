@@ -16,7 +16,7 @@ import orjson
 from streaming.language import gettext
 from streaming.layers.features import InvalidLayer
 from streaming.layers.job import Imported, Job
-from streaming.layers.parts import Summary, bounds_from_json
+from streaming.layers.parts import FeatureSummary, bounds_from_json
 
 # The caller gets control at least this often, so that it can end an import that is not wanted any more.
 TURN_S = 0.25
@@ -105,7 +105,7 @@ def _imported(words: dict[str, Any]) -> Imported:
     summary = words["summary"]
     return Imported(
         Path(words["part"]),
-        Summary(summary["features"], bounds_from_json(summary["bounds"]), tuple(summary["geometry_types"])),
+        FeatureSummary(summary["features"], bounds_from_json(summary["bounds"]), tuple(summary["geometry_types"])),
         [(row, reason) for row, reason in words["problems"]],
         words["problem_count"],
     )

@@ -3,12 +3,12 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from streaming.layers.parts import Summary
+from streaming.layers.parts import FeatureSummary
 from streaming.spaces import EARTH, Space
 
 
 @dataclass(frozen=True)
-class Wanted:
+class ImportOptions:
     """The options that a user chooses for an import.
 
     Parameters
@@ -27,7 +27,7 @@ class Wanted:
 
 
 @dataclass(frozen=True)
-class Limits:
+class ImportLimits:
     """The limits of an import.
 
     Parameters
@@ -63,15 +63,15 @@ class Job:
         An empty folder on the same disk as the store. The import writes nowhere else.
     space : Space
         With at least two dimensions.
-    wanted : Wanted
-    limits : Limits
+    wanted : ImportOptions
+    limits : ImportLimits
     """
 
     path: Path
     folder: Path
     space: Space = EARTH
-    wanted: Wanted = Wanted()
-    limits: Limits = Limits()
+    wanted: ImportOptions = ImportOptions()
+    limits: ImportLimits = ImportLimits()
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ class Imported:
     ----------
     part : Path
         The part with the features, for `store.LayerStore.adopt`.
-    summary : Summary
+    summary : FeatureSummary
     problems : list of (row, reason)
         The first features that were left out, repaired or cut. Rows count from 1.
     problem_count : int
@@ -90,6 +90,6 @@ class Imported:
     """
 
     part: Path
-    summary: Summary
+    summary: FeatureSummary
     problems: list[tuple[int, str]]
     problem_count: int

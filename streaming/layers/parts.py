@@ -40,7 +40,7 @@ STORED = ("key", "bounds", "geometry", "properties")
 
 
 @dataclass(frozen=True)
-class Summary:
+class FeatureSummary:
     """A summary of features, so that nobody has to read them.
 
     Parameters
@@ -58,26 +58,26 @@ class Summary:
     geometry_types: tuple[str, ...]
 
     @classmethod
-    def of(cls, bounds: np.ndarray, geometries: np.ndarray, space: Space) -> "Summary":
+    def of(cls, bounds: np.ndarray, geometries: np.ndarray, space: Space) -> "FeatureSummary":
         """Return the summary of features, given their boxes of shape (N, 2n) and their shapely geometries or None."""
         types = set(np.unique(shapely.get_type_id(geometries)).tolist()) - {-1}
         return cls(len(bounds), around(bounds, space), tuple(sorted(TYPE_NAMES[number] for number in types)))
 
     @classmethod
-    def joined(cls, summaries: Sequence["Summary"], space: Space) -> "Summary":
+    def joined(cls, summaries: Sequence["FeatureSummary"], space: Space) -> "FeatureSummary":
         """Return the summary of the features of several summaries, at least one."""
         types = {name for summary in summaries for name in summary.geometry_types}
         boxes = np.array([summary.bounds for summary in summaries])
         return cls(sum(summary.features for summary in summaries), around(boxes, space), tuple(sorted(types)))
 
 
-def summarize(table: pa.Table, space: Space) -> Summary:
+def summarize(table: pa.Table, space: Space) -> FeatureSummary:
     """Return the summary of features."""
     starts = range(0, max(1, table.num_rows), ROWS_PER_GROUP)
     groups = (table.slice(start, ROWS_PER_GROUP) for start in starts)
-    return Summary.joined(
+    return FeatureSummary.joined(
         [
-            Summary.of(bounds_of(rows["bounds"]), shapely.from_wkb(rows["geometry"].to_numpy()), space)
+            FeatureSummary.of(bounds_of(rows["bounds"]), shapely.from_wkb(rows["geometry"].to_numpy()), space)
             for rows in groups
         ],
         space,
@@ -97,7 +97,7 @@ def bounds_from_json(bounds: Sequence[float | None], empty: bool = False) -> tup
     return tuple((low if n < half else -low) if b is None else b for n, b in enumerate(bounds))
 
 
-def write_part(path: Path, table: pa.Table, space: Space) -> Summary:
+def write_part(path: Path, table: pa.Table, space: Space) -> FeatureSummary:
     """Write features as GeoParquet, sorted along a Hilbert curve; the file appears whole or not at all.
 
     Parameters
@@ -110,7 +110,7 @@ def write_part(path: Path, table: pa.Table, space: Space) -> Summary:
 
     Returns
     -------
-    Summary
+    FeatureSummary
     """
     summary = summarize(table, space)
     order = hilbert_order(bounds_of(table["bounds"]), space)
@@ -122,7 +122,7 @@ def write_part(path: Path, table: pa.Table, space: Space) -> Summary:
     return summary
 
 
-def write_groups(path: Path, groups: Iterable[pa.Table], summary: Summary, space: Space) -> None:
+def write_groups(path: Path, groups: Iterable[pa.Table], summary: FeatureSummary, space: Space) -> None:
     """Write features, sorted already, as GeoParquet; the file appears whole or not at all.
 
     Parameters
@@ -130,7 +130,7 @@ def write_groups(path: Path, groups: Iterable[pa.Table], summary: Summary, space
     path : Path
     groups : iterable of pyarrow.Table
         With the columns `STORED`, each of `ROWS_PER_GROUP` rows, but the last.
-    summary : Summary
+    summary : FeatureSummary
         Of all features.
     space : Space
     """

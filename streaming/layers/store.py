@@ -23,7 +23,7 @@ import pyarrow as pa
 from streaming.elements import key_hashes
 from streaming.layers.features import InvalidLayer, check_name
 from streaming.layers.parts import (
-    Summary,
+    FeatureSummary,
     around,
     bounds_from_json,
     new_part_name,
@@ -50,7 +50,7 @@ class Conflict(InvalidLayer):
 
 
 @dataclass(frozen=True)
-class Manifest:
+class LayerManifest:
     """One version of a layer.
 
     Parameters
@@ -84,16 +84,16 @@ class Manifest:
     title: str = ""
 
     @property
-    def summary(self) -> Summary:
+    def summary(self) -> FeatureSummary:
         """The summary of all features."""
-        return Summary(self.features, self.bounds, self.geometry_types)
+        return FeatureSummary(self.features, self.bounds, self.geometry_types)
 
     def to_json(self) -> bytes:
         """Return the manifest as JSON, as it is stored."""
         return orjson.dumps(asdict(self))
 
     @classmethod
-    def from_json(cls, text: bytes) -> "Manifest":
+    def from_json(cls, text: bytes) -> "LayerManifest":
         """Return a stored manifest; the inverse of `to_json`."""
         document = orjson.loads(text)
         document["bounds"] = bounds_from_json(document["bounds"], empty=document["features"] == 0)
@@ -132,7 +132,7 @@ class LayerStore:
             newest = int(dropped.read_text()) if dropped.exists() else 0
         return newest
 
-    def manifest(self, layer: str, version: int, space: Space | None = None) -> Manifest:
+    def manifest(self, layer: str, version: int, space: Space | None = None) -> LayerManifest:
         """Return the manifest of a version.
 
         Raises
@@ -142,7 +142,7 @@ class LayerStore:
             given.
         """
         try:
-            manifest = Manifest.from_json((self.root / check_name(layer) / f"{version}.json").read_bytes())
+            manifest = LayerManifest.from_json((self.root / check_name(layer) / f"{version}.json").read_bytes())
         except FileNotFoundError:
             kept = ", ".join(map(str, self.versions(layer))) or "none"
             raise InvalidLayer(
@@ -218,7 +218,7 @@ class LayerStore:
             summary = write_part(path, table, space)
             return self._publish(layer, [path.name], summary, space.name, title)
 
-    def adopt(self, layer: str, part: Path, summary: Summary, space: Space = EARTH, title: str = "") -> int:
+    def adopt(self, layer: str, part: Path, summary: FeatureSummary, space: Space = EARTH, title: str = "") -> int:
         """Move a part, written elsewhere on the same disk, into a layer as its new version; return the version."""
         path = self._new_part(layer)
         with _removed_on_error(path):
@@ -349,7 +349,7 @@ class LayerStore:
         """Write the manifest of a version, by default of the next one; return its number."""
         number = version or self._next(layer)
         content = (space, tuple(parts), tuple(sorted(removed)), summary.features, summary.bounds)
-        manifest = Manifest(layer, number, *content, geometry_types=summary.geometry_types, title=title)
+        manifest = LayerManifest(layer, number, *content, geometry_types=summary.geometry_types, title=title)
         path = self.root / layer / f"{number}.json"
         try:  # if two writers use the same number at once, this fails for one of them
             write_whole(path, manifest.to_json(), once=True)
@@ -371,7 +371,7 @@ class LayerStore:
         folder.mkdir(parents=True, exist_ok=True)
         return folder / new_part_name()
 
-    def paths(self, manifest: Manifest) -> list[Path]:
+    def paths(self, manifest: LayerManifest) -> list[Path]:
         """Return the paths of the parts of a version."""
         return [self.root / manifest.layer / "parts" / name for name in manifest.parts]
 
@@ -403,7 +403,7 @@ def _edited(
     new = summarize(upserts, space)
     boxes = [*(read_extent(path, mask, space) for path, mask in zip(paths, masks[:-1], strict=True)), new.bounds]
     types = tuple(sorted({*base.geometry_types, *new.geometry_types}))
-    return Summary(sum(int(mask.sum()) for mask in masks), around(np.array(boxes), space), types)
+    return FeatureSummary(sum(int(mask.sum()) for mask in masks), around(np.array(boxes), space), types)
 
 
 @contextlib.contextmanager

@@ -13,7 +13,7 @@ from typing import IO
 
 from streaming.language import gettext, gettext_noop, thousands
 from streaming.layers.features import InvalidLayer
-from streaming.layers.job import Limits
+from streaming.layers.job import ImportLimits
 
 # The suffixes of known files, and the suffix under which GDAL opens each; GDAL itself looks at the content.
 SEQUENCE = ".geojsonl"
@@ -84,7 +84,7 @@ def suffixes_of(name: str) -> str:
     )
 
 
-def unpacked(path: Path, folder: Path, limits: Limits) -> list[Unpacked]:
+def unpacked(path: Path, folder: Path, limits: ImportLimits) -> list[Unpacked]:
     """Return the files to open in `folder`: a link to `path` itself, or the unpacked content of an archive.
 
     The list has one file, or several for an archive of several shapefiles.
@@ -222,7 +222,7 @@ def _stem(name: str) -> str:
     return str(PurePosixPath(name).with_suffix(""))
 
 
-def _check_members(members: Iterable[zipfile.ZipInfo], limits: Limits) -> None:
+def _check_members(members: Iterable[zipfile.ZipInfo], limits: ImportLimits) -> None:
     """Check the archive's table of contents before anything is unpacked."""
     members = list(members)
     if len(members) > limits.members:

@@ -56,7 +56,7 @@ class Passages(NamedTuple):
     is_within: np.ndarray
 
 
-class Borders:
+class AreaBorders:
     """An immutable list of areas, and the edges of their borders.
 
     Parameters

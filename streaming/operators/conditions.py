@@ -174,10 +174,12 @@ class Conditions:
             for name in property_names(where):
                 wanted[name].append(some)
         properties = elements.cold(rows)["properties"] if wheres else pa.array([], pa.string())
-        return _Columns(PropertyColumns(properties, lambda name: distinct(place[np.concatenate(wanted[name])])), place)
+        return _PropertyColumns(
+            PropertyColumns(properties, lambda name: distinct(place[np.concatenate(wanted[name])])), place
+        )
 
 
-class _Columns(NamedTuple):
+class _PropertyColumns(NamedTuple):
     """The properties of some elements, and for all elements (N,) their position among these."""
 
     columns: PropertyColumns

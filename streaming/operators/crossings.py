@@ -30,7 +30,7 @@ SURELY = 0.99
 MOST_TURN_DEG = 80.0
 
 
-class Borders:
+class RangeBorders:
     """The borders of ranges that lasted from one batch to the next; the index over them is made once.
 
     Parameters

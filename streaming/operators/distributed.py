@@ -19,7 +19,7 @@ from streaming.kinds.knn.plan import NearestPlan
 from streaming.kinds.moving_range.plan import MovingRangePlan
 from streaming.kinds.registry import kind_of
 from streaming.operators.boxes import intersects
-from streaming.operators.crossings import Borders
+from streaming.operators.crossings import RangeBorders
 from streaming.operators.elements import Elements
 from streaming.operators.failures import Failures
 from streaming.operators.focal_ranges import FocalRanges, PlacedRanges, SomeRanges
@@ -201,7 +201,7 @@ class PlacedQueries:
     def borders(self, were: "PlacedQueries", before: np.ndarray, now: np.ndarray) -> "QueryBorders":
         """Return the borders of the same queries before and now, given their positions at both times."""
         positions = find(were.queries.focused, before)[0], find(self.queries.focused, now)[0]
-        return QueryBorders(were, self, Borders(were.ranges, self.ranges, *positions))
+        return QueryBorders(were, self, RangeBorders(were.ranges, self.ranges, *positions))
 
     def _of_queries(self, pairs: Pairs) -> Pairs:
         """Return pairs of elements and ranges as pairs of elements and queries."""
@@ -265,11 +265,11 @@ class SomeQueries:
 
 @dataclass(frozen=True)
 class QueryBorders:
-    """The borders of queries that lasted; see `crossings.Borders`, but positions are those of queries."""
+    """The borders of queries that lasted; see `crossings.RangeBorders`, but positions are those of queries."""
 
     were: PlacedQueries
     are: PlacedQueries
-    borders: Borders
+    borders: RangeBorders
 
     def crossed_by(self, old: Elements, new: Elements, keys: np.ndarray, failures: Failures) -> tuple[Pairs, Pairs]:
         """Return the members before and now of ranges whose border elements may have crossed by moving."""

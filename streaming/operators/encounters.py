@@ -14,7 +14,7 @@ from streaming.kinds.join.plan import JoinPlan, Partners
 from streaming.kinds.range.plan import RangePlan
 from streaming.operators.elements import Elements
 from streaming.operators.failures import Failures
-from streaming.operators.layer import Layer
+from streaming.operators.layer import LayerVersion
 from streaming.operators.range_query import RangeQueries
 from streaming.operators.stream_join import Meetings
 from streaming.operators.time_joins import MICROSECONDS, TimeJoin
@@ -110,7 +110,7 @@ class Encounter(TimeJoin):
         ascending = key_hash[pairs.row] < key_hash[pairs.partner]
         return ascending | ~np.isin(pairs.row * size + pairs.partner, pairs.partner * size + pairs.row)
 
-    def away(self, elements: Elements, pairs: Meetings, features: Callable[[str], Layer]) -> np.ndarray:
+    def away(self, elements: Elements, pairs: Meetings, features: Callable[[str], LayerVersion]) -> np.ndarray:
         """Tell which pairs are of two objects that are away from the layer, bool of shape (P,)."""
         if self.layer is None or not len(pairs.row):
             return np.ones(len(pairs.row), dtype=bool)

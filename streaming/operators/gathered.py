@@ -12,7 +12,7 @@ from streaming.spaces import Space
 from streaming.udf import Judged
 
 
-class Gathered:
+class GatheredFeatures:
     """Features of several pages. Their positions count through all pages, in order.
 
     The methods are those of `Features`.

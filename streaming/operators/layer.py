@@ -13,7 +13,7 @@ from streaming.kinds.join.plan import JoinPlan
 from streaming.layers.pages import Pages
 from streaming.operators.comparison import Comparison
 from streaming.operators.features import Features, IndexedBoxes, differing
-from streaming.operators.gathered import Gathered
+from streaming.operators.gathered import GatheredFeatures
 from streaming.operators.runs import distinct, find
 from streaming.spaces import Space
 
@@ -27,7 +27,7 @@ MOST_DIFFERING = 100_000
 Place = tuple[str, int]  # the name of a part, and the number of a page in it
 
 
-class Layer:
+class LayerVersion:
     """One version of a layer. Its features never change, so what is read of them is kept and used again.
 
     Parameters
@@ -37,7 +37,7 @@ class Layer:
     removed : ndarray of int64
         The `key_hash` of the features that were removed, ascending.
     space : Space
-    before : Layer, optional
+    before : LayerVersion, optional
         An earlier version of the layer. The pages that it has in memory are used again: of a part that both versions
         have, no feature is in force now that was not in force then.
 
@@ -50,7 +50,7 @@ class Layer:
     """
 
     def __init__(
-        self, parts: Sequence[Pages], removed: np.ndarray, space: Space, before: "Layer | None" = None
+        self, parts: Sequence[Pages], removed: np.ndarray, space: Space, before: "LayerVersion | None" = None
     ) -> None:
         self.parts, self.removed, self.space = tuple(parts), removed, space
         self.boxes = IndexedBoxes(np.concatenate([np.empty((0, 2 * space.n)), *(p.boxes for p in self.parts)]), space)
@@ -63,7 +63,7 @@ class Layer:
         self._take_over({} if before is None else before._places())
 
     @classmethod
-    def of(cls, features: Features) -> "Layer":
+    def of(cls, features: Features) -> "LayerVersion":
         """Return features in memory as a layer of one page."""
         parts = [Pages.of("", features.table, features.space)] if len(features) else []
         layer = cls(parts, np.empty(0, dtype=np.int64), features.space)
@@ -71,7 +71,7 @@ class Layer:
         return layer
 
     @classmethod
-    def none(cls, space: Space) -> "Layer":
+    def none(cls, space: Space) -> "LayerVersion":
         """Return a layer without features."""
         return cls((), np.empty(0, dtype=np.int64), space)
 
@@ -138,7 +138,9 @@ class Layer:
         row, page = Comparison(plan, self.space, self.boxes).near(bounds)
         numbers = np.unique(page)
         for some in np.split(numbers, range(FETCHED, len(numbers), FETCHED)) if len(numbers) else ():
-            pages = Gathered(self.boxes.bounds[some], [self.page(number) for number in some.tolist()], self.space)
+            pages = GatheredFeatures(
+                self.boxes.bounds[some], [self.page(number) for number in some.tolist()], self.space
+            )
             yield Comparison(plan, self.space, pages), distinct(row[find(some, page)[1]])
 
     def located(self, key_hash: np.ndarray) -> Iterator[tuple[np.ndarray, Features, np.ndarray]]:
@@ -165,7 +167,7 @@ class Layer:
                 position, features = mine[page == number], self.page(number)
                 yield position, features, features.find(key_hash[position])[0]
 
-    def differing(self, after: "Layer") -> Features | None:
+    def differing(self, after: "LayerVersion") -> Features | None:
         """Return the features that differ between this version and a later one, as `features.differing` does.
 
         None if they are too many, or if one of the versions has no features: it may be one that is no longer stored.

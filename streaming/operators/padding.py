@@ -18,7 +18,7 @@ import numpy as np
 
 from streaming.kinds.parts import Enlargement
 from streaming.operators.boxes import intersects, transformed
-from streaming.operators.layer import Layer
+from streaming.operators.layer import LayerVersion
 from streaming.operators.metres import within_reach
 from streaming.spaces import Space
 
@@ -67,12 +67,12 @@ class Padding:
     strategy: str = DYNAMIC
     size: float = 0.0
 
-    def kept(self, layer: Layer, cell: np.ndarray, reaches: Iterable[LayerReach]) -> np.ndarray:
+    def kept(self, layer: LayerVersion, cell: np.ndarray, reaches: Iterable[LayerReach]) -> np.ndarray:
         """Return which pages of a layer a region keeps.
 
         Parameters
         ----------
-        layer : Layer
+        layer : LayerVersion
         cell : ndarray of float64, shape (2n,)
             The part of the space that is the region's.
         reaches : iterable of LayerReach

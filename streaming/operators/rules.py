@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from streaming.elements import key_hashes
-from streaming.kinds.rule.conditions import MOST_QUERIES, TRUE, UNKNOWN, Condition
+from streaming.kinds.rule.conditions import MOST_QUERIES, TRUE, UNKNOWN, RuleCondition
 from streaming.kinds.rule.plan import RulePlan
 from streaming.operators.runs import expand, find
 
@@ -210,7 +210,7 @@ class _Terms:
         return expand(start, np.searchsorted(self.of, named, "right") - start)
 
 
-def number_of(term: Condition) -> int:
+def number_of(term: RuleCondition) -> int:
     """Return what stands beside the query of a term in `Rules.numbers`: `COUNT`, or the hash of a group.
 
     An aggregate without `group_by` has one group, the empty text.

@@ -31,7 +31,7 @@ T = TypeVar("T", int, np.ndarray)
 
 
 @dataclass(frozen=True)
-class Times:
+class ReportTimes:
     """When reports happened, and how much of their stream was there before them.
 
     Parameters
@@ -176,7 +176,7 @@ class TimeJoin:
         """Tell which pairs of times may be those of a pair, bool of shape (P,)."""
         return np.ones(len(time_us), dtype=bool)
 
-    def on_time(self, times: Times, watermark_us: int) -> np.ndarray:
+    def on_time(self, times: ReportTimes, watermark_us: int) -> np.ndarray:
         """Tell which reports are not too late to be joined at all, bool of shape (N,), given the last watermark."""
         raise NotImplementedError
 
@@ -201,7 +201,7 @@ class WindowJoin(TimeJoin):
         """See `TimeJoin`: between windows that do not touch there is time that is in none."""
         return time_us < self._newest(time_us) + self.size_us
 
-    def on_time(self, times: Times, watermark_us: int) -> np.ndarray:
+    def on_time(self, times: ReportTimes, watermark_us: int) -> np.ndarray:
         """Tell for which reports the last of their windows is not told yet, and was not complete when they came."""
         newest = self._newest(times.time_us)
         return self.in_time(times, newest) & (newest + self.size_us > watermark_us)
@@ -210,7 +210,7 @@ class WindowJoin(TimeJoin):
         """Return the beginning of the last window that began by a time."""
         return (time_us - self.start_us) // self.slide_us * self.slide_us + self.start_us
 
-    def in_time(self, times: Times, window_us: np.ndarray | int) -> np.ndarray:
+    def in_time(self, times: ReportTimes, window_us: np.ndarray | int) -> np.ndarray:
         """Tell which reports came before the window that begins at `window_us` was complete, bool of shape (N,)."""
         return times.seen_us - self.lateness_us < window_us + self.size_us
 
@@ -252,7 +252,7 @@ class IntervalJoin(TimeJoin):
         """See `TimeJoin`; equation 5 of the paper."""
         return last_us + max(0, -self.lower_us if partner else self.upper_us) + 1
 
-    def on_time(self, times: Times, watermark_us: int) -> np.ndarray:
+    def on_time(self, times: ReportTimes, watermark_us: int) -> np.ndarray:
         """Tell which reports were not late when they came."""
         return (times.seen_us - self.lateness_us <= times.time_us) & (times.time_us >= watermark_us)
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import orjson
 
-from streaming.backtest import Asked, Limits, Playing, StoredElements
+from streaming.backtest import BacktestLimits, BacktestRequest, Playing, StoredElements
 from streaming.errors import LookoutError
 from streaming.history import History
 from streaming.replay.answers import AnswerPages
@@ -20,7 +20,7 @@ from streaming.results import frame
 from streaming.spaces import parse_space
 
 CHUNK_ROWS = 100_000
-ENDLESS = Limits(elements=sys.maxsize, seconds=float("inf"))
+ENDLESS = BacktestLimits(elements=sys.maxsize, seconds=float("inf"))
 NICE = 10
 
 
@@ -44,7 +44,7 @@ def _pages(question: dict[str, Any]) -> AnswerPages:
     space = parse_space(question["space"])
     plans = {int(number): plan for number, plan in question["plans"].items()}
     span = question["from_us"], question["end_us"]
-    asked = Asked(plans, span, question["ttl_s"], question["layers"], space, ENDLESS)
+    asked = BacktestRequest(plans, span, question["ttl_s"], question["layers"], space, ENDLESS)
     elements = StoredElements(History(Path(question["history"]), space), asked, CHUNK_ROWS)
     return AnswerPages(Playing(asked, Path(question["layers_folder"])), elements, question["queries"])
 

@@ -26,7 +26,7 @@ KEPT = pl.all().exclude("geometry")
 
 
 @dataclass(frozen=True)
-class Limits:
+class ReplayLimits:
     """How much one page may read and tell.
 
     Parameters
@@ -51,7 +51,7 @@ class Limits:
 
 
 @dataclass(frozen=True)
-class Wanted:
+class PageRequest:
     """What a page is asked for.
 
     Parameters
@@ -81,7 +81,7 @@ class Wanted:
 
 
 @dataclass(frozen=True)
-class Page:
+class ReplayPage:
     """A page of a replay.
 
     Parameters
@@ -102,7 +102,7 @@ class Page:
     until_us: int
 
 
-def read_page(history: History, wanted: Wanted, limits: Limits = Limits()) -> Page:
+def read_page(history: History, wanted: PageRequest, limits: ReplayLimits = ReplayLimits()) -> ReplayPage:
     """Return a page of a stream's stored elements.
 
     Raises
@@ -138,7 +138,7 @@ def _read(elements: pl.LazyFrame, space: Space, wanted: Wanted, limits: Limits) 
     scene = before.filter(pl.col("inside")).sort("heard", "key") if wanted.scene else before.clear()
     scene = scene.with_columns(sign=pl.lit(ENTERED, pl.Int8), reason=pl.lit(SNAPSHOT, pl.Int8))
     rows = pl.concat([scene.select(changes.columns), changes])
-    return Page(_as_tuples(rows, space), scene.height, until_us)
+    return ReplayPage(_as_tuples(rows, space), scene.height, until_us)
 
 
 def _between(first_us: int, last_us: int) -> pl.Expr:

@@ -24,7 +24,7 @@ class InvalidReplay(LookoutError):
 
 
 @dataclass(frozen=True)
-class Played:
+class ReplayPlan:
     """What a session plays.
 
     Parameters
@@ -67,7 +67,7 @@ class Session:
 
     Parameters
     ----------
-    played : Played
+    played : ReplayPlan
 
     Attributes
     ----------
@@ -77,7 +77,7 @@ class Session:
         When it was last asked, by `time.monotonic`.
     """
 
-    def __init__(self, played: Played) -> None:
+    def __init__(self, played: ReplayPlan) -> None:
         self.played, self.until_us, self.used_s = played, played.from_us, time.monotonic()
         self.lock = threading.Lock()
         self._child = subprocess.Popen(
@@ -170,7 +170,9 @@ class Sessions:
         self._open: dict[Any, Session] = {}
         self._lock, self._looking = threading.Lock(), False
 
-    def of(self, name: Any, from_us: int, alike: Callable[[Played], bool], played: Callable[[], Played]) -> Session:
+    def of(
+        self, name: Any, from_us: int, alike: Callable[[ReplayPlan], bool], played: Callable[[], ReplayPlan]
+    ) -> Session:
         """Return the session of a name that goes on from a time, or a new one.
 
         Parameters

@@ -6,16 +6,16 @@ docs/reports.md defines every word.
 from streaming.reports.areas import Area, box_area, drawn_area, polygon_area, ring_area, shape_area
 from streaming.reports.days import days_of
 from streaming.reports.errors import InvalidReport
-from streaming.reports.fixes import Fixes, Limits, in_order, read_fixes
-from streaming.reports.report import Report, Terms
+from streaming.reports.fixes import Fixes, ReportLimits, in_order, read_fixes
+from streaming.reports.report import Report, ReportTerms
 
 __all__ = [
     "Area",
     "Fixes",
     "InvalidReport",
-    "Limits",
     "Report",
-    "Terms",
+    "ReportLimits",
+    "ReportTerms",
     "box_area",
     "days_of",
     "drawn_area",

@@ -12,7 +12,7 @@ from streaming.reports.errors import InvalidReport
 
 
 @dataclass(frozen=True)
-class Limits:
+class ReportLimits:
     """How much one report may read.
 
     Parameters
@@ -52,7 +52,7 @@ def read_fixes(
     stream: str,
     span: Span,
     area: Area | None = None,
-    limits: Limits = Limits(),
+    limits: ReportLimits = ReportLimits(),
     key: str | None = None,
 ) -> Fixes:
     """Return the fixes of a stream's stored elements within a span.
@@ -66,7 +66,7 @@ def read_fixes(
         Microseconds since 1970 UTC, both ends included; None leaves an end open.
     area : Area, optional
         Read only objects that came into the box around the area, but all of their fixes.
-    limits : Limits
+    limits : ReportLimits
     key : str, optional
         Read only this object.
 

@@ -17,7 +17,7 @@ SUMS = ("visits", "entries", "exits", "dwell_us", "distance_m", "jumps", "stops"
 
 
 @dataclass(frozen=True)
-class Terms:
+class ReportTerms:
     """What a report takes for granted; see docs/reports.md.
 
     Parameters
@@ -52,10 +52,10 @@ class Report:
     ----------
     fixes : Fixes
         All fixes, within the span, of the objects that came into the area.
-    terms : Terms
+    terms : ReportTerms
     """
 
-    def __init__(self, fixes: Fixes, terms: Terms) -> None:
+    def __init__(self, fixes: Fixes, terms: ReportTerms) -> None:
         self.fixes, self.terms = fixes, terms
 
     @cached_property

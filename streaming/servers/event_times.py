@@ -10,7 +10,7 @@ from streaming.state.codec import HEAD, NOTHING, Codec, Tables, head_of, with_he
 
 
 @dataclass(frozen=True)
-class Clock:
+class EncounterClock:
     """How far a query for encounters is.
 
     Parameters
@@ -29,13 +29,13 @@ class Clock:
 
 
 @dataclass(frozen=True)
-class Advance:
+class EventTimeAdvance:
     """How far event time goes on for a query in a batch.
 
     Parameters
     ----------
     since : int
-        As in `Clock`.
+        As in `EncounterClock`.
     from_us, until_us : int
         The watermarks before and after the batch.
     is_new : bool
@@ -54,7 +54,7 @@ class EventTimes:
 
     Parameters
     ----------
-    clocks : mapping of int to Clock
+    clocks : mapping of int to EncounterClock
         By query, how far the assembler was before the batch. A query that it left out begins anew.
     homes : sequence of mapping
         How far each home server is with each ordering after the batch.
@@ -62,21 +62,21 @@ class EventTimes:
         The turn of the home servers.
     """
 
-    clocks: Mapping[int, Clock] = field(default_factory=dict)
+    clocks: Mapping[int, EncounterClock] = field(default_factory=dict)
     homes: Sequence[Mapping[Ordering, Progress]] = ()
     turn: int = 0
 
-    def advanced(self, control: ControlStep) -> dict[int, Clock]:
+    def advanced(self, control: ControlStep) -> dict[int, EncounterClock]:
         """Return how far each query is after the batch."""
         return {query: self._advanced(query, encounter, control) for query, encounter in self._queries(control)}
 
-    def advances(self, control: ControlStep) -> dict[int, Advance]:
+    def advances(self, control: ControlStep) -> dict[int, EventTimeAdvance]:
         """Return how far event time goes on for each query."""
         advances = {}
         for query, encounter in self._queries(control):
             known, clock = self._known(query, control), self._advanced(query, encounter, control)
             from_us = known.until_us if known else NEVER_US
-            advances[query] = Advance(clock.since, from_us, clock.until_us, known is None)
+            advances[query] = EventTimeAdvance(clock.since, from_us, clock.until_us, known is None)
         return advances
 
     def _queries(self, control):
@@ -85,11 +85,11 @@ class EventTimes:
     def _known(self, query, control):
         return None if query in control.applied.changed else self.clocks.get(query)
 
-    def _advanced(self, query: int, encounter: Encounter, control: ControlStep) -> Clock:
-        known = self._known(query, control) or Clock(self.turn, control.now_us)
+    def _advanced(self, query: int, encounter: Encounter, control: ControlStep) -> EncounterClock:
+        known = self._known(query, control) or EncounterClock(self.turn, control.now_us)
         complete_us = complete_until(self.homes, encounter.orderings, known.since_us, control.now_us, encounter.idle_us)
         until_us = max(known.until_us, complete_us - encounter.lateness_us)
-        return Clock(known.since, known.since_us, until_us)
+        return EncounterClock(known.since, known.since_us, until_us)
 
 
 def renewed(encounter: Encounter, control: ControlStep) -> bool:
@@ -109,7 +109,7 @@ def _encode(clocks):
 
 def _decode(parts):
     (table,) = parts[HEAD].tables()
-    return {query: Clock(*told) for query, *told in head_of(table)["clocks"]}
+    return {query: EncounterClock(*told) for query, *told in head_of(table)["clocks"]}
 
 
 CLOCKS: Codec = Codec(lambda batch: {}, _encode, _decode)

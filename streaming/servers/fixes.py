@@ -66,7 +66,7 @@ def group_number(stream: int, fastest_m_s: float) -> int:
 
 
 @dataclass(frozen=True)
-class Advance:
+class FixChanges:
     """What the reports of a micro-batch change.
 
     Parameters
@@ -103,7 +103,7 @@ class Advance:
 
 
 @dataclass(frozen=True)
-class _Part:
+class _FixGroup:
     """The same of one group; rows of reports are positions in the batch, then behind them in `prior`."""
 
     put: tuple[np.ndarray, dict[str, Column], int]
@@ -118,7 +118,7 @@ class _Part:
     late: int
 
 
-def advanced(fixes: SortedRuns, elements: pa.Table, groups: Sequence[tuple[int, float]], space: Space) -> Advance:
+def advanced(fixes: SortedRuns, elements: pa.Table, groups: Sequence[tuple[int, float]], space: Space) -> FixChanges:
     """Take the reports of a micro-batch.
 
     Parameters
@@ -147,7 +147,7 @@ def advanced(fixes: SortedRuns, elements: pa.Table, groups: Sequence[tuple[int, 
     count = _together([part.count for part in parts])
     group = np.repeat(np.arange(len(parts)), [len(part.count) for part in parts])
     linked = _together([part.linked for part in parts]).astype(bool)
-    return Advance(
+    return FixChanges(
         fixes,
         Legs(elements_of(table), table["time_us"].to_numpy(), _together(rows), _together(before), linked),
         table,
@@ -211,7 +211,7 @@ def _of_group(fixes, elements, rows, group, space):
     put = name[by_name], {one: _chosen(column, by_name) for one, column in columns.items()}, int((~known).sum())
     linked = outcome[outcome != DOUBTED] != ANEW
     left = int((outcome == DOUBTED).sum()), int((time_us < newest_us).sum())
-    return _Part(put, reports, before, told, linked, objects[some], name[some], count[some], *left)
+    return _FixGroup(put, reports, before, told, linked, objects[some], name[some], count[some], *left)
 
 
 def _reports(columns, space):

@@ -18,7 +18,7 @@ KEPT_US = 1_000_000
 
 
 @dataclass(frozen=True)
-class Pace:
+class SketchPace:
     """What is known of the costs and turns of queries of sketches.
 
     Parameters
@@ -40,7 +40,7 @@ class Pace:
 
         Examples
         --------
-        >>> pace = Pace({1: 10, 2: 500_000, 3: 500_000}).after([2, 3], [2, 3], {2: 500_000}, 1_000_000)
+        >>> pace = SketchPace({1: 10, 2: 500_000, 3: 500_000}).after([2, 3], [2, 3], {2: 500_000}, 1_000_000)
         >>> [sorted(pace.due([1, 2, 3], second * 1_000_000)) for second in (2, 19, 20)]
         [[1], [1], [1, 2]]
         """
@@ -54,7 +54,9 @@ class Pace:
             free_us += US_A_LEAF * self.costs.get(query, 0)
         return small | turns
 
-    def after(self, asked: Iterable[int], queries: Collection[int], costs: Mapping[int, int], now_us: int) -> "Pace":
+    def after(
+        self, asked: Iterable[int], queries: Collection[int], costs: Mapping[int, int], now_us: int
+    ) -> "SketchPace":
         """Return what is known after some queries were asked.
 
         Parameters
@@ -74,7 +76,7 @@ class Pace:
         free_us = max(self.free_us, now_us - KEPT_US) + US_A_LEAF * paid
         known = {query: cost for query, cost in {**self.costs, **told}.items() if query in present}
         times = {**self.asked_us, **dict.fromkeys(asked, now_us)}
-        return Pace(known, {query: at for query, at in times.items() if query in present}, free_us)
+        return SketchPace(known, {query: at for query, at in times.items() if query in present}, free_us)
 
     def _small(self, queries):
         """Return the cheapest queries, as many as fit into one tick."""

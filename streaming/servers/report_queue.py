@@ -12,7 +12,7 @@ import pyarrow as pa
 from streaming.operators.watermarks import NEVER_US
 from streaming.servers.elements import tracked_schema
 from streaming.spaces import Space
-from streaming.state.codec import Part, Parts
+from streaming.state.codec import Parts, StatePart
 
 # So many batches of a similar size are merged; sizes are similar if their logarithms to this base are.
 TIER = 8
@@ -66,7 +66,7 @@ class QueuedBatch:
         return self.reports.num_rows
 
     def tables(self) -> Sequence[pa.Table]:
-        """Return what is stored of the batch; see `codec.Part`."""
+        """Return what is stored of the batch; see `codec.StatePart`."""
         return [self.reports]
 
     @property
@@ -146,7 +146,7 @@ class ReportQueue:
         numbers = [batch.number for batch in self.batches]
         return {"batches": numbers, "until_us": self.until_us, "following": self.following}
 
-    def parts(self, name: str) -> dict[str, Part]:
+    def parts(self, name: str) -> dict[str, StatePart]:
         """Return the batches as parts of a state, given the name of the queue."""
         return {f"{name}-{batch.number}": batch for batch in self.batches}
 

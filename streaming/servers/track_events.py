@@ -39,7 +39,7 @@ class Events(NamedTuple):
 
 
 @dataclass
-class Pairs:
+class TrackPairs:
     """Pairs of a query and an object that something concerns, by `name`, ascending.
 
     `row` is the pair's row among the members that were known, -1 without one.

@@ -42,7 +42,7 @@ from streaming.servers.control.border import LeftOut
 from streaming.servers.control.step import ControlStep
 from streaming.servers.fixes import advanced, columns_of, elements_of, group_number, no_fixes, reports_of, without
 from streaming.servers.sorted_runs import Column, SortedRuns
-from streaming.servers.track_events import SOURCE, Events, Pairs, event_rows, source_of
+from streaming.servers.track_events import SOURCE, Events, TrackPairs, event_rows, source_of
 from streaming.spaces import Space
 
 _ONE_DOUBTED = gettext_noop(
@@ -127,10 +127,10 @@ def step(was: Tracking, elements: pa.Table, control: ControlStep, now_us: int) -
     now_us : int
         The latest tick.
     """
-    return _Step(was, control, now_us).run(elements)
+    return _TrackStep(was, control, now_us).run(elements)
 
 
-class _Step:
+class _TrackStep:
     """One micro-batch."""
 
     def __init__(self, was: Tracking, control: ControlStep, now_us: int) -> None:
@@ -233,7 +233,7 @@ class _Step:
         row[np.searchsorted(name, names_of(query, key))] = np.arange(len(query))
         inside = np.zeros(len(name), dtype=bool)
         kept = find(self._kept, query)[1] & (members["inside"] == 1)
-        pairs = Pairs(name, queries[first], keys[first], inside, row)
+        pairs = TrackPairs(name, queries[first], keys[first], inside, row)
         inside[pairs.place(query[kept], key[kept])] = True
         inside[pairs.place(*begun[:2])] = True
         return pairs

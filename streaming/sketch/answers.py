@@ -5,7 +5,7 @@ import math
 from dataclasses import dataclass
 from statistics import NormalDist
 
-from streaming.sketch.chosen import Chosen
+from streaming.sketch.chosen import ChosenLeaves
 from streaming.sketch.settings import InvalidSketch
 
 # The confidence of bounds that hold for certain.
@@ -62,7 +62,7 @@ class Answer:
         return self.high - self.low
 
 
-def basis_of(chosen: Chosen) -> Basis:
+def basis_of(chosen: ChosenLeaves) -> Basis:
     """Return what answers about chosen leaves are based on."""
     return chosen.once("basis", lambda: _basis(chosen))
 

@@ -7,7 +7,7 @@ from streaming.sketch.selection import Area
 from streaming.sketch.settings import InvalidSketch, SketchSettings
 
 
-class Region:
+class PreparedArea:
     """An area, ready to be compared with many boxes.
 
     Parameters

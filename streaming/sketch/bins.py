@@ -116,16 +116,16 @@ def equal_bins(values: np.ndarray, bins: int) -> np.ndarray:
         Without NaN.
     bins : int
     """
-    return Points.of(values).edges(bins)
+    return BinnedValues.of(values).edges(bins)
 
 
 def equal_bins_of_intervals(low: np.ndarray, high: np.ndarray, n: np.ndarray, bins: int) -> np.ndarray:
-    """Return such edges as `equal_bins`, given how many elements lie in which interval: see `Points.of_intervals`."""
-    return Points.of_intervals(low, high, n, bins).edges(bins)
+    """Return such edges as `equal_bins`, given how many elements lie in which interval."""
+    return BinnedValues.of_intervals(low, high, n, bins).edges(bins)
 
 
 @dataclass(frozen=True)
-class Points:
+class BinnedValues:
     """Values from which bins are made, ascending: arrays of shape (N,).
 
     Parameters
@@ -142,14 +142,14 @@ class Points:
     variance: np.ndarray
 
     @classmethod
-    def of(cls, values: np.ndarray) -> "Points":
+    def of(cls, values: np.ndarray) -> "BinnedValues":
         """Return the points of values, without NaN."""
         return cls(np.sort(values), np.ones(len(values)), np.zeros(len(values)))
 
     @classmethod
     def of_intervals(
         cls, low: np.ndarray, high: np.ndarray, n: np.ndarray, bins: int, error: float | None = None
-    ) -> "Points":
+    ) -> "BinnedValues":
         """Return points, given how many elements lie in which interval, for about so many bins.
 
         The elements of an interval count as spread evenly. The result depends on nothing that rounding could change:

@@ -35,7 +35,7 @@ _ROOMS = np.array([-ROOM, ROOM])[:, None, None]
 
 
 @dataclass(frozen=True)
-class Summary:
+class LeafSummary:
     """What K leaves know of one feature: arrays of shape (K,).
 
     Parameters
@@ -54,9 +54,9 @@ class Summary:
     low: np.ndarray
     high: np.ndarray
 
-    def take(self, rows: np.ndarray) -> "Summary":
+    def take(self, rows: np.ndarray) -> "LeafSummary":
         """Return what some of the leaves know."""
-        return Summary(self.n[rows], self.mean[rows], self.variance[rows], self.low[rows], self.high[rows])
+        return LeafSummary(self.n[rows], self.mean[rows], self.variance[rows], self.low[rows], self.high[rows])
 
     @functools.cached_property
     def edge(self) -> np.ndarray:
@@ -98,12 +98,12 @@ class Summary:
             return -LOGISTIC / np.sqrt(self.variance)
 
 
-def at_most(limit: float, known: Summary) -> tuple[np.ndarray, np.ndarray]:
+def at_most(limit: float, known: LeafSummary) -> tuple[np.ndarray, np.ndarray]:
     """Return the least and the largest part of the values that may lie at or below a limit, each of shape (K,).
 
     Examples
     --------
-    >>> known = Summary(*map(np.array, ([100], [0.0], [1.0], [-10.0], [10.0])))
+    >>> known = LeafSummary(*map(np.array, ([100], [0.0], [1.0], [-10.0], [10.0])))
     >>> [float(part.round(3)) for bound in at_most(2.0, known) for part in bound]
     [0.8, 0.99]
     """
@@ -111,7 +111,7 @@ def at_most(limit: float, known: Summary) -> tuple[np.ndarray, np.ndarray]:
     return least[0], most[0]
 
 
-def below(limit: float, known: Summary) -> tuple[np.ndarray, np.ndarray]:
+def below(limit: float, known: LeafSummary) -> tuple[np.ndarray, np.ndarray]:
     """Return the least and the largest part of the values that may lie below a limit, each of shape (K,)."""
     return at_most(np.nextafter(limit, -np.inf), known)
 
@@ -150,7 +150,7 @@ def _guess(limit, known):
         return logistic + evenness * (even - logistic)
 
 
-def range_parts(low: float, high: float, known: Summary) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+def range_parts(low: float, high: float, known: LeafSummary) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Return which part of the values lies from `low` to `high`; both belong to the range.
 
     Returns
@@ -167,7 +167,7 @@ def range_parts(low: float, high: float, known: Summary) -> tuple[np.ndarray, np
     return _with_doubt(guess[0] - guess[1], least, most, (known.low == high) | (known.high == low))
 
 
-def parts_up_to(limit: np.ndarray, known: Summary) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+def parts_up_to(limit: np.ndarray, known: LeafSummary) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Return which part of the values lies at or below limits, (G, 1): as `range_parts`, each of shape (G, K)."""
     least, most = _parts(limit, known)
     return _with_doubt(_guess(limit, known), least, most, known.low == limit)
@@ -186,12 +186,12 @@ def _with_doubt(part, least, most, common):
     return np.where(common, (least + most) / 2, part), least, most, np.where(common, doubt / _ALIKE, doubt)
 
 
-def excess(limit: float, known: Summary) -> np.ndarray:
+def excess(limit: float, known: LeafSummary) -> np.ndarray:
     """Return the largest mean excess of the values over a limit, E max(X - limit, 0), float64 of shape (K,).
 
     Examples
     --------
-    >>> excess(0.0, Summary(*map(np.array, ([100], [0.0], [1.0], [-10.0], [10.0])))).tolist()
+    >>> excess(0.0, LeafSummary(*map(np.array, ([100], [0.0], [1.0], [-10.0], [10.0])))).tolist()
     [0.5]
     """
     over = known.mean - limit

@@ -12,13 +12,13 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 from streaming.operators.runs import expand
-from streaming.sketch.areas import Region
-from streaming.sketch.bounds import Summary, range_parts
+from streaming.sketch.areas import PreparedArea
+from streaming.sketch.bounds import LeafSummary, range_parts
 from streaming.sketch.leaves import Leaves, no_leaves, together
 from streaming.sketch.levels import bin_us
 from streaming.sketch.once import Once
 from streaming.sketch.runs import LeafRun
-from streaming.sketch.selection import EVERYTHING, FeatureRange, Selection
+from streaming.sketch.selection import EVERYTHING, Selection, ValueRange
 from streaming.sketch.settings import SketchSettings
 from streaming.sketch.sketch import Sketch
 
@@ -30,7 +30,7 @@ PART_BY_CELL = 0.25
 
 
 @dataclass(frozen=True)
-class Cut:
+class CutLeaves:
     """What is known of the C leaves that a selection cuts.
 
     Parameters
@@ -49,19 +49,19 @@ class Cut:
     most: np.ndarray
     doubt: np.ndarray
 
-    def take(self, rows: np.ndarray) -> "Cut":
+    def take(self, rows: np.ndarray) -> "CutLeaves":
         """Return what is known of some of the leaves."""
-        return Cut(*(getattr(self, field.name)[rows] for field in fields(Cut)))
+        return CutLeaves(*(getattr(self, field.name)[rows] for field in fields(CutLeaves)))
 
     @classmethod
-    def together(cls, cuts: Sequence["Cut"]) -> "Cut":
+    def together(cls, cuts: Sequence["CutLeaves"]) -> "CutLeaves":
         """Return what is known of the leaves of several."""
         if len(cuts) == 1:
             return cuts[0]
-        return cls(*(np.concatenate([getattr(cut, field.name) for cut in cuts]) for field in fields(Cut)))
+        return cls(*(np.concatenate([getattr(cut, field.name) for cut in cuts]) for field in fields(CutLeaves)))
 
 
-NO_CUT = Cut(*(np.empty(0) for _ in range(4)))
+NO_CUT = CutLeaves(*(np.empty(0) for _ in range(4)))
 
 
 @dataclass(frozen=True)
@@ -75,17 +75,17 @@ class ChosenPart:
         The leaves all of whose elements match.
     partial : ndarray of int64, shape (C,)
         The leaves that the selection cuts.
-    cut : Cut
+    cut : CutLeaves
     """
 
     leaves: Leaves
     whole: Rows
     partial: np.ndarray
-    cut: Cut
+    cut: CutLeaves
 
 
 @dataclass(frozen=True)
-class Chosen(Once):
+class ChosenLeaves(Once):
     """The leaves of a sketch that a selection chooses.
 
     Parameters
@@ -102,19 +102,19 @@ class Chosen(Once):
     parts: tuple[ChosenPart, ...]
     runs: tuple[LeafRun, ...] = ()
 
-    def by_value(self, feature: str) -> "Chosen":
+    def by_value(self, feature: str) -> "ChosenLeaves":
         """Return the same choice of leaves that tell the values of a feature apart."""
         return self.once(("by_value", feature), lambda: self._by_value(feature)) if self.runs else self
 
     def _by_value(self, feature):
         conditions, position = _Conditions(self.settings, self.selection), self.settings.position(feature)
         parts = tuple(part for run in self.runs for part in conditions.merged(run, position))
-        return Chosen(self.settings, self.selection, parts or nothing_of(self.settings))
+        return ChosenLeaves(self.settings, self.selection, parts or nothing_of(self.settings))
 
     @functools.cached_property
-    def cut(self) -> Cut:
+    def cut(self) -> CutLeaves:
         """What is known of the leaves that are cut, in the order of `partial`."""
-        return Cut.together([NO_CUT, *(part.cut for part in self.parts if len(part.partial))])
+        return CutLeaves.together([NO_CUT, *(part.cut for part in self.parts if len(part.partial))])
 
     def whole(self, name: str, *rows: int) -> np.ndarray:
         """Return a column of the leaves that match as a whole; `rows` choose the feature or the pair."""
@@ -148,7 +148,7 @@ class Chosen(Once):
         return whole, together([nothing, *(part.leaves.take(part.partial) for part in self.parts)])
 
 
-def choose(sketch: Sketch, selection: Selection = EVERYTHING, merge: bool = True) -> Chosen:
+def choose(sketch: Sketch, selection: Selection = EVERYTHING, merge: bool = True) -> ChosenLeaves:
     """Return the leaves that a selection chooses.
 
     Parameters
@@ -173,7 +173,9 @@ def _choice(sketch, selection, merge):
     merged = merge and not selection.areas and not selection.ranges
     of_run = conditions.merged if merged else conditions.leaves
     parts = tuple(part for run in sketch.asked for part in of_run(run))
-    return Chosen(sketch.settings, selection, parts or nothing_of(sketch.settings), sketch.asked if merged else ())
+    return ChosenLeaves(
+        sketch.settings, selection, parts or nothing_of(sketch.settings), sketch.asked if merged else ()
+    )
 
 
 def nothing_of(settings: SketchSettings) -> tuple[ChosenPart]:
@@ -186,7 +188,7 @@ class _Conditions:
 
     def __init__(self, settings: SketchSettings, selection: Selection) -> None:
         self._settings, self._times = settings, selection.times
-        self._areas = [Region(area, settings) for area in selection.areas]
+        self._areas = [PreparedArea(area, settings) for area in selection.areas]
         self._ranges = [(settings.position(one.feature), one) for one in selection.ranges]
 
     def merged(self, run: LeafRun, feature: int | None = None) -> list[ChosenPart]:
@@ -259,10 +261,10 @@ class _Conditions:
             positions = np.arange(whole.start, whole.stop) if isinstance(whole, slice) else whole
             fresh = positions[touching & ~inside]
             kept = condition(leaves, partial, cut)
-            added = condition(leaves, fresh, Cut(*np.ones((3, len(fresh))), np.zeros(len(fresh))))
+            added = condition(leaves, fresh, CutLeaves(*np.ones((3, len(fresh))), np.zeros(len(fresh))))
             whole = positions[inside]
             partial = np.concatenate([partial[kept[0]], fresh[added[0]]])
-            cut = Cut.together([kept[1], added[1]])
+            cut = CutLeaves.together([kept[1], added[1]])
         chosen = whole.stop - whole.start if isinstance(whole, slice) else len(whole)
         return [ChosenPart(leaves, whole, partial, cut)] if chosen or len(partial) else []
 
@@ -295,7 +297,7 @@ def _inner(share, count):
     return np.minimum(np.maximum(share, least), 1 - least)
 
 
-def _by_range(feature, range_: FeatureRange, leaves, rows, cut):
+def _by_range(feature, range_: ValueRange, leaves, rows, cut):
     n, count = leaves.n[feature][rows], leaves.count[rows]
     low, high = leaves.low[feature][rows], leaves.high[feature][rows]
     touching = (n > 0) & (low <= range_.high) & (high >= range_.low)
@@ -317,19 +319,19 @@ def _by_range(feature, range_: FeatureRange, leaves, rows, cut):
 def _and(cut, share, least, most, doubt=0.0):
     """Return what is known of leaves if one more condition, with these parts, holds."""
     least, most = np.maximum(cut.least + least - 1, 0), np.minimum(cut.most, most)
-    return Cut(cut.share * share, least, most, np.hypot(cut.share * doubt, cut.doubt * share))
+    return CutLeaves(cut.share * share, least, most, np.hypot(cut.share * doubt, cut.doubt * share))
 
 
-def summary_of(n: np.ndarray, mean: np.ndarray, m2: np.ndarray, low: np.ndarray, high: np.ndarray) -> Summary:
+def summary_of(n: np.ndarray, mean: np.ndarray, m2: np.ndarray, low: np.ndarray, high: np.ndarray) -> LeafSummary:
     """Return what leaves know of a feature, given columns of theirs."""
-    return Summary(n, mean, m2 / np.maximum(n, 1), low, high)
+    return LeafSummary(n, mean, m2 / np.maximum(n, 1), low, high)
 
 
-def chosen_together(parts: Sequence[Chosen]) -> Chosen:
+def chosen_together(parts: Sequence[ChosenLeaves]) -> ChosenLeaves:
     """Return what several sketches have chosen by the same selection; at least one."""
     first = parts[0]
     leaves = tuple(one for chosen in parts for one in chosen.parts)
-    return Chosen(first.settings, first.selection, leaves, tuple(run for chosen in parts for run in chosen.runs))
+    return ChosenLeaves(first.settings, first.selection, leaves, tuple(run for chosen in parts for run in chosen.runs))
 
 
 def _joined(columns):

@@ -9,12 +9,12 @@ from streaming.sketch.runs import ElementRun, LeafRun
 from streaming.sketch.settings import parse_settings, settings_document
 from streaming.sketch.sketch import Sketch
 from streaming.spaces import Space
-from streaming.state.codec import HEAD, NOTHING, Part, Parts, Tables, head_of, with_head
+from streaming.state.codec import HEAD, NOTHING, Parts, StatePart, Tables, head_of, with_head
 
 _NUMBERS = ("following", "newest_us", "coarseness", "count", "unplaced", "since")
 
 
-def encode(sketch: Sketch, name: str = "leaves") -> dict[str, Part]:
+def encode(sketch: Sketch, name: str = "leaves") -> dict[str, StatePart]:
     """Return the parts of a sketch: its head, and a part for each run.
 
     Parameters

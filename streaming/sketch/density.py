@@ -14,12 +14,12 @@ import numpy as np
 
 from streaming.operators.runs import first_of_runs
 from streaming.sketch.answers import CERTAIN, ROUNDING, Answer, basis_of, deviations, nothing
-from streaming.sketch.bounds import ALIKE_SHAPES, Summary, parts_up_to, range_parts
-from streaming.sketch.chosen import Chosen
+from streaming.sketch.bounds import ALIKE_SHAPES, LeafSummary, parts_up_to, range_parts
+from streaming.sketch.chosen import ChosenLeaves
 from streaming.sketch.runs import VALUE_GROUPS
 from streaming.sketch.settings import InvalidSketch
 from streaming.sketch.statistics import DEFAULT_CONFIDENCE, mean, std
-from streaming.sketch.views import View, partly_alike, view
+from streaming.sketch.views import FeatureView, partly_alike, view
 
 # A curve has about so many points.
 POINTS = 96
@@ -28,12 +28,14 @@ MOST_LEAVES = 256
 DECILES = tuple(number / 10 for number in range(1, 10))
 
 
-def integral(chosen: Chosen, feature: str, low: float, high: float, confidence: float = DEFAULT_CONFIDENCE) -> Answer:
+def integral(
+    chosen: ChosenLeaves, feature: str, low: float, high: float, confidence: float = DEFAULT_CONFIDENCE
+) -> Answer:
     """Return which part of the values of a feature lies from `low` to `high`; both belong to the range.
 
     Parameters
     ----------
-    chosen : Chosen
+    chosen : ChosenLeaves
     feature : str
     low, high : float
         -inf and inf where there is no limit.
@@ -53,7 +55,7 @@ def _seen(chosen, feature):
 
 
 def probability(
-    chosen: Chosen, feature: str, value: float, width: float = 0.0, confidence: float = DEFAULT_CONFIDENCE
+    chosen: ChosenLeaves, feature: str, value: float, width: float = 0.0, confidence: float = DEFAULT_CONFIDENCE
 ) -> Answer:
     """Return the probability that an element has a value of a feature, or is at most ``width / 2`` away from it."""
     if not width >= 0:
@@ -61,7 +63,9 @@ def probability(
     return integral(chosen, feature, value - width / 2, value + width / 2, confidence)
 
 
-def outliers(chosen: Chosen, feature: str, deviations_: float = 3.0, confidence: float = DEFAULT_CONFIDENCE) -> Answer:
+def outliers(
+    chosen: ChosenLeaves, feature: str, deviations_: float = 3.0, confidence: float = DEFAULT_CONFIDENCE
+) -> Answer:
     """Return which part of the values is more than so many standard deviations away from the mean.
 
     By Chebyshev's inequality it is at most ``1 / deviations_**2``. The bounds take into account that mean and standard
@@ -86,13 +90,13 @@ def outliers(chosen: Chosen, feature: str, deviations_: float = 3.0, confidence:
 
 
 def quantiles(
-    chosen: Chosen, feature: str, parts: Sequence[float] = DECILES, confidence: float = DEFAULT_CONFIDENCE
+    chosen: ChosenLeaves, feature: str, parts: Sequence[float] = DECILES, confidence: float = DEFAULT_CONFIDENCE
 ) -> list[Answer]:
     """Return the least values of a feature at or below which at least some parts of the values lie.
 
     Parameters
     ----------
-    chosen : Chosen
+    chosen : ChosenLeaves
     feature : str
     parts : sequence of float
         Above 0 and below 1; deciles by default.
@@ -147,7 +151,7 @@ def _combined(seen, whole, cut, confidence):
 
     Parameters
     ----------
-    seen : View
+    seen : FeatureView
     whole : four ndarray of float64, shape (..., W)
         How many values of whole leaves lie in each range: as `range_parts`, times n.
     cut : six ndarray of float64, shape (..., C)
@@ -190,7 +194,7 @@ def _ratio(number, total, otherwise):
     return np.where(total > 0, number / np.where(total > 0, total, 1.0), otherwise)
 
 
-def _whole_parts(known: Summary, low, high):
+def _whole_parts(known: LeafSummary, low, high):
     """Return how many values of whole leaves lie in a range, as `_combined` takes it."""
     if len(known.n) <= MOST_LEAVES:
         return tuple(known.n * part for part in range_parts(low, high, known))
@@ -204,7 +208,7 @@ def _whole_parts(known: Summary, low, high):
     )
 
 
-def _few(seen: View, most: int = MOST_LEAVES) -> View:
+def _few(seen: FeatureView, most: int = MOST_LEAVES) -> FeatureView:
     """Return a view with fewer leaves: neighbours by value are merged, which makes bounds a little wider."""
     whole, (whole_order, whole_at) = seen.whole, _neighbours(seen.whole, most)
     cut, (order, at) = seen.cut, _neighbours(seen.cut, most)
@@ -234,7 +238,7 @@ def _merged(known, order, at):
     apart = mean - np.repeat(centre, np.diff(at, append=len(n)))
     variance = np.add.reduceat(n * (known.variance[order] + apart**2), at) / np.maximum(total, 1)
     low, high = np.minimum.reduceat(known.low[order], at), np.maximum.reduceat(known.high[order], at)
-    return Summary(total, centre, variance, low, high)
+    return LeafSummary(total, centre, variance, low, high)
 
 
 def _curve_of(chosen, feature, confidence):

@@ -12,13 +12,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from streaming.sketch.answers import ROUNDING, deviations
-from streaming.sketch.chosen import Chosen
+from streaming.sketch.chosen import ChosenLeaves
 from streaming.sketch.levels import bits_of
 from streaming.sketch.views import ALIKE, view
 
 
 @dataclass(frozen=True)
-class Groups:
+class GroupStatistics:
     """Statistics of G groups: arrays of float64, shape (G,), NaN where a group has no values.
 
     Parameters
@@ -51,13 +51,13 @@ class Groups:
 
 
 @dataclass(frozen=True)
-class Membership:
+class GroupMembers:
     """Which leaves are in which groups: M rows.
 
     Parameters
     ----------
     leaf : ndarray of int64, shape (M,)
-        The position of the leaf, in the order of `Chosen.column`.
+        The position of the leaf, in the order of `ChosenLeaves.column`.
     group : ndarray of int64, shape (M,)
     part : ndarray of float64, shape (M,)
         The estimated part of the leaf's elements that are in the group; 1 if all are, for certain.
@@ -71,16 +71,16 @@ class Membership:
     groups: int
 
 
-def counted(chosen: Chosen, of: Membership) -> Groups:
+def counted(chosen: ChosenLeaves, of: GroupMembers) -> GroupStatistics:
     """Return how many elements each group has; `mean`, `std` and extremes are NaN."""
     count, whole = chosen.column("count").astype(np.float64), len(chosen.column("count")) - len(chosen.cut.share)
     least, most = (np.concatenate([np.ones(whole), part]) * count for part in (chosen.cut.least, chosen.cut.most))
     n, n_low, n_high, cut = _amounts(of, chosen.share * count, least, most)
     none = np.full(of.groups, np.nan)
-    return Groups(n, none, none, none, none, n_low, n_high, none, none, cut)
+    return GroupStatistics(n, none, none, none, none, n_low, n_high, none, none, cut)
 
 
-def described(chosen: Chosen, of: Membership, feature: str, confidence: float) -> Groups:
+def described(chosen: ChosenLeaves, of: GroupMembers, feature: str, confidence: float) -> GroupStatistics:
     """Return the statistics of a feature for each group."""
     seen, z = view(chosen, feature), deviations(confidence)
     known = [
@@ -113,7 +113,7 @@ def described(chosen: Chosen, of: Membership, feature: str, confidence: float) -
         np.minimum(highest, centre + spread) + room,
     )
     centre, std, lowest, highest, mean_low, mean_high = (np.where(some, column, np.nan) for column in columns)
-    return Groups(n, centre, std, lowest, highest, n_low, n_high, mean_low, mean_high, cut)
+    return GroupStatistics(n, centre, std, lowest, highest, n_low, n_high, mean_low, mean_high, cut)
 
 
 def _of_all(chosen, feature, whole, cut):
@@ -155,12 +155,12 @@ def _error(of, expected, amounts, apart, variance):
     return np.sqrt(ALIKE * alike + (1 - ALIKE) * _summed(of, shift**2 + counts**2))
 
 
-def by_cell(chosen: Chosen, level: int) -> tuple[np.ndarray, int, Membership]:
+def by_cell(chosen: ChosenLeaves, level: int) -> tuple[np.ndarray, int, GroupMembers]:
     """Return cells with chosen leaves, and which leaves are in which.
 
     Parameters
     ----------
-    chosen : Chosen
+    chosen : ChosenLeaves
     level : int
         The number of bits of the cells that are wanted.
 
@@ -170,20 +170,20 @@ def by_cell(chosen: Chosen, level: int) -> tuple[np.ndarray, int, Membership]:
         Ascending.
     level : int
         The number of their bits: fewer than wanted if a leaf is coarser.
-    membership : Membership
+    membership : GroupMembers
     """
     bits = bits_of(chosen.settings, chosen.column("level").astype(np.int64))
     level = min(level, int(bits.min(initial=level)))
     cells, group = np.unique(chosen.column("cell").astype(np.int64) >> (bits - level), return_inverse=True)
-    return cells, level, Membership(np.arange(len(group)), group, np.ones(len(group)), len(cells))
+    return cells, level, GroupMembers(np.arange(len(group)), group, np.ones(len(group)), len(cells))
 
 
-def by_step(chosen: Chosen, edges_us: np.ndarray) -> Membership:
+def by_step(chosen: ChosenLeaves, edges_us: np.ndarray) -> GroupMembers:
     """Return which chosen leaves are in which steps of time.
 
     Parameters
     ----------
-    chosen : Chosen
+    chosen : ChosenLeaves
     edges_us : ndarray of int64, shape (G + 1,)
         Where the steps begin and end, ascending. Leaves outside of all steps are in none.
     """
@@ -197,4 +197,4 @@ def by_step(chosen: Chosen, edges_us: np.ndarray) -> Membership:
     group = np.arange(len(leaf)) - np.repeat(np.cumsum(many) - many, many) + low[leaf]
     begin, end = np.maximum(first_us[leaf], edges_us[group]), np.minimum(last_us[leaf] + 1, edges_us[group + 1])
     part = (end - begin) / np.maximum(last_us[leaf] + 1 - first_us[leaf], 1)
-    return Membership(leaf, group, np.where((start == stop)[leaf], 1.0, part), steps)
+    return GroupMembers(leaf, group, np.where((start == stop)[leaf], 1.0, part), steps)

@@ -211,7 +211,7 @@ def merged(leaves: Leaves, order: np.ndarray, at: np.ndarray, pairs: Pairs) -> L
     ]
     low, high = _extremes(leaves.low, leaves.high, groups)
     return Leaves(
-        **{field.name: getattr(leaves, field.name)[chosen] for field in fields(Keys)},
+        **{field.name: getattr(leaves, field.name)[chosen] for field in fields(LeafKeys)},
         count=count,
         n=np.broadcast_to(count, n.shape) if shared else n,
         mean=mean,
@@ -250,7 +250,7 @@ def _extremes(lows, highs, groups):
 
 
 @dataclass(frozen=True)
-class Keys:
+class LeafKeys:
     """The keys of N elements; see `Leaves`."""
 
     start_us: np.ndarray
@@ -260,13 +260,18 @@ class Keys:
 
 
 def summarised(
-    keys: Keys, numbers: Sequence[np.ndarray], time_us: np.ndarray, place: np.ndarray, values: np.ndarray, pairs: Pairs
+    keys: LeafKeys,
+    numbers: Sequence[np.ndarray],
+    time_us: np.ndarray,
+    place: np.ndarray,
+    values: np.ndarray,
+    pairs: Pairs,
 ) -> Leaves:
     """Return the leaves of elements, ordered by their keys.
 
     Parameters
     ----------
-    keys : Keys
+    keys : LeafKeys
     numbers : sequence of ndarray of int64, shape (N,)
         Numbers that together tell keys apart, the most significant first; several small ones are quicker than keys.
     time_us : ndarray of int64, shape (N,)
@@ -300,7 +305,7 @@ def summarised(
     )
 
 
-def with_keys(leaves: Leaves, keys: Keys) -> Leaves:
+def with_keys(leaves: Leaves, keys: LeafKeys) -> Leaves:
     """Return leaves with other keys."""
     return replace(leaves, **{field.name: getattr(keys, field.name) for field in fields(keys)})
 

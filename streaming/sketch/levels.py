@@ -25,7 +25,7 @@ MOST_DOUBLINGS = 20
 
 
 @dataclass(frozen=True)
-class Levels:
+class LeafLevels:
     """The level of each time, for the time of the newest element and the coarseness.
 
     Parameters

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from streaming.sketch.bins import COMPLETE
-from streaming.sketch.chosen import Chosen, choose
+from streaming.sketch.chosen import ChosenLeaves, choose
 from streaming.sketch.selection import EVERYTHING, Selection
 from streaming.sketch.settings import InvalidSketch
 from streaming.sketch.sketch import Sketch
@@ -53,7 +53,7 @@ def moments(sketch: Sketch, selection: Selection = EVERYTHING) -> Moments:
     return moments_of(choose(sketch, selection))
 
 
-def moments_of(chosen: Chosen) -> Moments:
+def moments_of(chosen: ChosenLeaves) -> Moments:
     """Return the moments of chosen leaves; the features are those of ``chosen.settings.comoments``."""
     settings = chosen.settings
     features = settings.comoment_features

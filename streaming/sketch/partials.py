@@ -11,7 +11,7 @@ from dataclasses import fields
 import numpy as np
 import pyarrow as pa
 
-from streaming.sketch.chosen import NO_CUT, Chosen, ChosenPart, Cut, choose, chosen_together, nothing_of
+from streaming.sketch.chosen import NO_CUT, ChosenLeaves, ChosenPart, CutLeaves, choose, chosen_together, nothing_of
 from streaming.sketch.leaves import Leaves, no_leaves, together
 from streaming.sketch.runs import LeafRun
 from streaming.sketch.selection import EVERYTHING, Selection
@@ -19,12 +19,12 @@ from streaming.sketch.settings import SketchSettings
 from streaming.sketch.sketch import Sketch
 
 
-def condensed(chosen: Chosen, feature: str | None = None) -> Chosen:
+def condensed(chosen: ChosenLeaves, feature: str | None = None) -> ChosenLeaves:
     """Return a choice of few leaves that answers as the given one does.
 
     Parameters
     ----------
-    chosen : Chosen
+    chosen : ChosenLeaves
     feature : str or None
         A feature whose distribution will be asked for.
     """
@@ -36,7 +36,7 @@ def condensed(chosen: Chosen, feature: str | None = None) -> Chosen:
     return _of_leaves(whole, cut, chosen.cut if feature is None else chosen.by_value(feature).cut, chosen)
 
 
-def by_cell(sketch: Sketch, selection: Selection, level: int) -> tuple[Chosen, int]:
+def by_cell(sketch: Sketch, selection: Selection, level: int) -> tuple[ChosenLeaves, int]:
     """Return a choice of few leaves that answers for each cell as all chosen leaves do, and how many it is made of.
 
     Parameters
@@ -57,24 +57,24 @@ def by_cell(sketch: Sketch, selection: Selection, level: int) -> tuple[Chosen, i
     return _of_leaves(few, cut, chosen.cut, chosen), len(merged) + len(cut)
 
 
-def partial_tables(chosen: Chosen) -> list[pa.Table]:
+def partial_tables(chosen: ChosenLeaves) -> list[pa.Table]:
     """Return a choice as tables: the leaves that match as a whole; those that are cut, with what is known of them."""
     whole, cut = chosen.taken()
-    known = {f"cut_{field.name}": getattr(chosen.cut, field.name) for field in fields(Cut)}
+    known = {f"cut_{field.name}": getattr(chosen.cut, field.name) for field in fields(CutLeaves)}
     table = cut.table()
     for name, column in known.items():
         table = table.append_column(name, pa.array(column))
     return [whole.table(), table]
 
 
-def chosen_of(partials: Sequence[Sequence[pa.Table]], settings: SketchSettings, selection: Selection) -> Chosen:
+def chosen_of(partials: Sequence[Sequence[pa.Table]], settings: SketchSettings, selection: Selection) -> ChosenLeaves:
     """Return the choice that the tables of `partial_tables` of some regions make together; at least one region."""
     sizes = len(settings.features), len(settings.pairs)
     parts = []
     for whole, cut in partials:
-        known = Cut(*(np.array(cut[f"cut_{field.name}"]) for field in fields(Cut)))
+        known = CutLeaves(*(np.array(cut[f"cut_{field.name}"]) for field in fields(CutLeaves)))
         leaves, halves = (Leaves.of_table(table, *sizes) for table in (whole, cut))
-        parts.append(_of_leaves(leaves, halves, known, Chosen(settings, selection, ())))
+        parts.append(_of_leaves(leaves, halves, known, ChosenLeaves(settings, selection, ())))
     return chosen_together(parts)
 
 
@@ -83,4 +83,4 @@ def _of_leaves(whole, cut, known, chosen):
     parts = [ChosenPart(whole, slice(0, len(whole)), none, NO_CUT)] if len(whole) else []
     if len(cut):
         parts.append(ChosenPart(cut, slice(0, 0), np.arange(len(cut)), known))
-    return Chosen(chosen.settings, chosen.selection, tuple(parts) or nothing_of(chosen.settings))
+    return ChosenLeaves(chosen.settings, chosen.selection, tuple(parts) or nothing_of(chosen.settings))

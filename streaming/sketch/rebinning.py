@@ -12,7 +12,7 @@ Synopsis (2017), section 3.1.2: the number of bins, the error of a bin, and 80 %
 
 import numpy as np
 
-from streaming.sketch.bins import TAG_BIT, Bins, Points, fan_out_order
+from streaming.sketch.bins import TAG_BIT, BinnedValues, Bins, fan_out_order
 from streaming.sketch.leaves import Leaves
 from streaming.sketch.observations import Observations
 from streaming.sketch.settings import Plane, SketchSettings
@@ -29,7 +29,7 @@ GAIN = 0.02
 def first_bins(settings: SketchSettings, elements: Observations) -> Bins:
     """Return the bins that the first elements make, with the planes in the order of their fan-out."""
     columns = [elements.values[feature] for feature in settings.plane_features]
-    points = [Points.of(column[~np.isnan(column)]) for column in columns]
+    points = [BinnedValues.of(column[~np.isnan(column)]) for column in columns]
     edges = tuple(_edges(plane, some) for plane, some in zip(settings.planes, points, strict=True))
     bins = Bins(edges, fan_out_order(Bins(edges).codes(columns)))
     return _with_kept(settings, bins, points)
@@ -72,7 +72,7 @@ def better(settings: SketchSettings, bins: Bins, others: Bins, leaves: Leaves) -
     return False
 
 
-def _edges(plane: Plane, points: Points):
+def _edges(plane: Plane, points: BinnedValues):
     if plane.error is None:
         return points.edges(plane.most_bins)
     return points.edges_within(plane.error * points.extent, plane.most_bins, MADE)
@@ -98,7 +98,7 @@ def _points(settings, place, leaves, all_):
     known = np.flatnonzero(leaves.n[feature] > 0)
     columns = (getattr(leaves, name)[feature][known] for name in ("low", "high", "n"))
     error = None if plane.error is None else plane.error * _extent(settings, place, all_)
-    return Points.of_intervals(*columns, plane.most_bins, error)
+    return BinnedValues.of_intervals(*columns, plane.most_bins, error)
 
 
 def _extent(settings, place, leaves):

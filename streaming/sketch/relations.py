@@ -8,7 +8,7 @@ Synopsis (2017), section 3.6.1.
 import functools
 from dataclasses import dataclass, replace
 
-from streaming.sketch.chosen import Chosen, choose
+from streaming.sketch.chosen import ChosenLeaves, choose
 from streaming.sketch.leaves import order_of
 from streaming.sketch.runs import LeafRun
 from streaming.sketch.selection import EVERYTHING, Selection
@@ -21,12 +21,12 @@ class SubSketch:
 
     Parameters
     ----------
-    chosen : Chosen
+    chosen : ChosenLeaves
         The leaves, as positions in those of the whole sketch.
     whole : Sketch
     """
 
-    chosen: Chosen
+    chosen: ChosenLeaves
     whole: Sketch
 
     @functools.cached_property
@@ -38,7 +38,7 @@ class SubSketch:
         count = sum(int(taken.count.sum()) for taken in leaves)
         return replace(self.whole, runs=runs, waiting=(), following=len(runs), count=count, unplaced=0)
 
-    def choose(self, selection: Selection = EVERYTHING) -> Chosen:
+    def choose(self, selection: Selection = EVERYTHING) -> ChosenLeaves:
         """Return what another selection chooses of this part; both hold."""
         return choose(self.sketch, self.chosen.selection & selection)
 

@@ -31,7 +31,7 @@ MOST_GROUPS = 16_384
 LEAST_VALUE_GROUPS = 16
 
 
-class _Run:
+class _SketchRun:
     """What runs of all kinds are."""
 
     @property
@@ -43,11 +43,11 @@ class _Run:
         raise NotImplementedError
 
 
-AnyRun = TypeVar("AnyRun", bound=_Run)
+AnyRun = TypeVar("AnyRun", bound=_SketchRun)
 
 
 @dataclass(frozen=True)
-class ElementRun(_Run):
+class ElementRun(_SketchRun):
     """Elements in the order in which they came; no other run of their sketch ever has their number.
 
     Parameters
@@ -88,7 +88,7 @@ class CellIndex:
 
 
 @dataclass(frozen=True)
-class LeafRun(_Run, Once):
+class LeafRun(_SketchRun, Once):
     """An immutable run; no other run of its sketch ever has its number.
 
     Parameters

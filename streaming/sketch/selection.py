@@ -22,7 +22,7 @@ Area: TypeAlias = Box | shapely.Geometry
 
 
 @dataclass(frozen=True)
-class FeatureRange:
+class ValueRange:
     """Values of a feature, from `low` to `high`; both belong to the range.
 
     Parameters
@@ -47,7 +47,7 @@ class FeatureRange:
 
 
 @dataclass(frozen=True)
-class Times:
+class TimeIntervals:
     """Times, as intervals.
 
     Parameters
@@ -60,12 +60,12 @@ class Times:
     limits: np.ndarray
 
     @classmethod
-    def of(cls, intervals: Sequence[tuple[int, int]]) -> "Times":
+    def of(cls, intervals: Sequence[tuple[int, int]]) -> "TimeIntervals":
         """Return the union of intervals in microseconds.
 
         Examples
         --------
-        >>> Times.of([(5, 9), (0, 5), (20, 30), (40, 40)]).limits.tolist()
+        >>> TimeIntervals.of([(5, 9), (0, 5), (20, 30), (40, 40)]).limits.tolist()
         [[0, 9], [20, 30]]
         """
         limits = np.array(sorted(intervals), dtype=np.int64).reshape(-1, 2)
@@ -78,12 +78,12 @@ class Times:
         return cls(np.column_stack([limits[first, 0], reached[last]]))
 
     @classmethod
-    def between(cls, start_us: int, end_us: int) -> "Times":
+    def between(cls, start_us: int, end_us: int) -> "TimeIntervals":
         """Return one interval."""
         return cls.of([(start_us, end_us)])
 
     @classmethod
-    def daily(cls, first: date, last: date, start: time_of_day, end: time_of_day, zone: str = "UTC") -> "Times":
+    def daily(cls, first: date, last: date, start: time_of_day, end: time_of_day, zone: str = "UTC") -> "TimeIntervals":
         """Return the same hours of many days, such as "from 14:00 to 16:00, from June to August".
 
         Parameters
@@ -102,8 +102,9 @@ class Times:
 
         Examples
         --------
-        >>> hours = Times.daily(date(2013, 6, 1), date(2013, 6, 2), time_of_day(14), time_of_day(16), "Asia/Shanghai")
-        >>> [datetime.fromtimestamp(start / 1e6, ZoneInfo("UTC")).hour for start, _ in hours.limits.tolist()]
+        >>> days, hours = (date(2013, 6, 1), date(2013, 6, 2)), (time_of_day(14), time_of_day(16))
+        >>> afternoons = TimeIntervals.daily(*days, *hours, "Asia/Shanghai")
+        >>> [datetime.fromtimestamp(start / 1e6, ZoneInfo("UTC")).hour for start, _ in afternoons.limits.tolist()]
         [6, 6]
         """
         count = (last - first).days + 1
@@ -121,13 +122,13 @@ class Times:
         days = [first + _DAY * number for number in range(count)]
         return cls.of([(_us(day, start, clock), _us(day + over, end, clock)) for day in days])
 
-    def intersection(self, other: "Times") -> "Times":
+    def intersection(self, other: "TimeIntervals") -> "TimeIntervals":
         """Return the times that are in both."""
         borders = np.unique(np.concatenate([self.limits.ravel(), other.limits.ravel()]))
         inside = (self.covered(borders[1:]) > self.covered(borders[:-1])) & (
             other.covered(borders[1:]) > other.covered(borders[:-1])
         )
-        return Times.of(np.column_stack([borders[:-1][inside], borders[1:][inside]]).tolist())
+        return TimeIntervals.of(np.column_stack([borders[:-1][inside], borders[1:][inside]]).tolist())
 
     def covered(self, time_us: np.ndarray) -> np.ndarray:
         """Return how many microseconds of these times lie before each time, int64 of shape (N,)."""
@@ -155,15 +156,15 @@ class Selection:
     areas : tuple of Area
         Boxes ``(x_lo, y_lo, x_hi, y_hi)`` and geometries of shapely, with their borders; an element must lie in each.
         In a dimension that wraps, an upper bound may lie beyond the dimension's end.
-    times : Times or None
+    times : TimeIntervals or None
         None: any time.
-    ranges : tuple of FeatureRange
+    ranges : tuple of ValueRange
         An element without the feature does not match.
     """
 
     areas: tuple[Area, ...] = ()
-    times: Times | None = None
-    ranges: tuple[FeatureRange, ...] = field(default=())
+    times: TimeIntervals | None = None
+    ranges: tuple[ValueRange, ...] = field(default=())
 
     def __and__(self, other: "Selection") -> "Selection":
         """Return the selection of what both select."""

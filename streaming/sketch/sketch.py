@@ -15,8 +15,8 @@ import numpy as np
 from streaming.sketch import rebinning
 from streaming.sketch.bins import COMPLETE, Bins, halved
 from streaming.sketch.cells import cell_bounds, cells_of
-from streaming.sketch.leaves import Keys, Leaves, grouped, no_leaves, summarised, together, with_keys
-from streaming.sketch.levels import Levels, bits_of, starts_of
+from streaming.sketch.leaves import LeafKeys, Leaves, grouped, no_leaves, summarised, together, with_keys
+from streaming.sketch.levels import LeafLevels, bits_of, starts_of
 from streaming.sketch.observations import Observations
 from streaming.sketch.once import Once
 from streaming.sketch.runs import ElementRun, LeafRun, appended, compacted, tiered
@@ -83,9 +83,9 @@ class Sketch(Once):
         return sum(run.leaves.nbytes for run in self.runs) + sum(run.observations.nbytes for run in self.waiting)
 
     @property
-    def levels(self) -> Levels:
+    def levels(self) -> LeafLevels:
         """The levels of accuracy of all times."""
-        return Levels(self.settings, self.newest_us, self.coarseness)
+        return LeafLevels(self.settings, self.newest_us, self.coarseness)
 
     @property
     def over_budget(self) -> dict[str, float]:
@@ -277,7 +277,7 @@ def _keys(sketch, observations, codes):
     planes = sketch.bins.packed(codes) if len(codes) else np.zeros(len(observations), dtype=np.int64)
     planes = planes | np.where(np.isfinite(observations.values[chosen]).all(axis=0), COMPLETE, 0)
     cell = cells_of(observations.place, *cell_bounds(settings), settings.cell_bits)
-    none = Keys(starts_of(settings, observations.time_us, np.zeros_like(level)), level * 0, cell, planes)
+    none = LeafKeys(starts_of(settings, observations.time_us, np.zeros_like(level)), level * 0, cell, planes)
     return _coarser(none, level, settings)
 
 
@@ -286,10 +286,10 @@ def _coarser(keys, level, settings):
     drop = bits_of(settings, keys.level) - bits_of(settings, level)
     start_us = starts_of(settings, keys.start_us, level)
     if not level.any():
-        return Keys(start_us, level.astype(np.int8), keys.cell, keys.planes)
+        return LeafKeys(start_us, level.astype(np.int8), keys.cell, keys.planes)
     planes = halved(keys.planes, level - keys.level, settings)
     planes = np.where(level >= settings.bin_levels, planes & COMPLETE, planes)
-    return Keys(start_us, level.astype(np.int8), keys.cell >> drop, planes)
+    return LeafKeys(start_us, level.astype(np.int8), keys.cell >> drop, planes)
 
 
 def _with_run(sketch, leaves):
@@ -316,7 +316,7 @@ def _levelled(sketch):
             continue
         rows = np.flatnonzero(rising)
         risen, old = level[rows], run.leaves.take(rows)
-        keys = Keys(old.start_us, old.level.astype(np.int64), old.cell, old.planes)
+        keys = LeafKeys(old.start_us, old.level.astype(np.int64), old.cell, old.planes)
         coarser.append(with_keys(old, _coarser(keys, risen, sketch.settings)))
         if len(rows) < len(run):
             runs.append(LeafRun(following, run.leaves.take(np.flatnonzero(~rising)), run.pairs))

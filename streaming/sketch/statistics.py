@@ -17,8 +17,8 @@ import numpy as np
 
 from streaming.sketch.answers import CERTAIN, ROUNDING, Answer, basis_of, deviations, nothing, root
 from streaming.sketch.bins import COMPLETE
-from streaming.sketch.bounds import Summary, excess
-from streaming.sketch.chosen import Chosen
+from streaming.sketch.bounds import LeafSummary, excess
+from streaming.sketch.chosen import ChosenLeaves
 from streaming.sketch.settings import InvalidSketch
 from streaming.sketch.views import ALIKE, view, view_of_counts
 
@@ -27,12 +27,12 @@ DEFAULT_CONFIDENCE = 0.95
 _PRECISION = 1e-7
 
 
-def count(chosen: Chosen, feature: str | None = None, confidence: float = DEFAULT_CONFIDENCE) -> Answer:
+def count(chosen: ChosenLeaves, feature: str | None = None, confidence: float = DEFAULT_CONFIDENCE) -> Answer:
     """Return how many elements match; with a feature, how many of them have it.
 
     Parameters
     ----------
-    chosen : Chosen
+    chosen : ChosenLeaves
     feature : str or None
     confidence : float
         Above 0; at 1 the bounds are certain.
@@ -55,7 +55,7 @@ def count(chosen: Chosen, feature: str | None = None, confidence: float = DEFAUL
     return Answer(min(max(value, low), high), low, high, confidence, basis)
 
 
-def mean(chosen: Chosen, feature: str, confidence: float = DEFAULT_CONFIDENCE) -> Answer:
+def mean(chosen: ChosenLeaves, feature: str, confidence: float = DEFAULT_CONFIDENCE) -> Answer:
     """Return the mean of a feature; see `count` for the parameters."""
     basis, z, seen = basis_of(chosen), deviations(confidence), view(chosen, feature)
     if not _possible(seen):
@@ -74,7 +74,7 @@ def mean(chosen: Chosen, feature: str, confidence: float = DEFAULT_CONFIDENCE) -
     return _rounded(value, low, high, confidence, basis, _size(seen))
 
 
-def std(chosen: Chosen, feature: str, confidence: float = DEFAULT_CONFIDENCE) -> Answer:
+def std(chosen: ChosenLeaves, feature: str, confidence: float = DEFAULT_CONFIDENCE) -> Answer:
     """Return the standard deviation of a feature, with n - 1 in the denominator; see `count` for the parameters."""
     basis, z, seen = basis_of(chosen), deviations(confidence), view(chosen, feature)
     if not _possible(seen):
@@ -98,13 +98,13 @@ def std(chosen: Chosen, feature: str, confidence: float = DEFAULT_CONFIDENCE) ->
     return _rounded(math.sqrt(variance), low, high, confidence, basis, _size(seen))
 
 
-def minimum(chosen: Chosen, feature: str, confidence: float = DEFAULT_CONFIDENCE) -> Answer:
+def minimum(chosen: ChosenLeaves, feature: str, confidence: float = DEFAULT_CONFIDENCE) -> Answer:
     """Return the least value of a feature; see `count` for the parameters."""
     upper = _maximum(_mirrored(view(chosen, feature)), confidence, basis_of(chosen))
     return Answer(-upper.value, -upper.high, -upper.low, confidence, upper.basis)
 
 
-def maximum(chosen: Chosen, feature: str, confidence: float = DEFAULT_CONFIDENCE) -> Answer:
+def maximum(chosen: ChosenLeaves, feature: str, confidence: float = DEFAULT_CONFIDENCE) -> Answer:
     """Return the largest value of a feature; see `count` for the parameters."""
     return _maximum(view(chosen, feature), confidence, basis_of(chosen))
 
@@ -134,7 +134,7 @@ def _maximum(seen, confidence, basis):
     return Answer(max(first(missed <= 0.5), low), low, high, confidence, basis)
 
 
-def correlation(chosen: Chosen, one: str, other: str, confidence: float = DEFAULT_CONFIDENCE) -> Answer:
+def correlation(chosen: ChosenLeaves, one: str, other: str, confidence: float = DEFAULT_CONFIDENCE) -> Answer:
     """Return Pearson's correlation of two features, over elements that have all features of co-moments.
 
     Raises
@@ -231,7 +231,7 @@ def _mirrored(seen):
     """Return the view of the feature with the other sign."""
 
     def turned(known):
-        return Summary(known.n, -known.mean, known.variance, -known.high, -known.low)
+        return LeafSummary(known.n, -known.mean, known.variance, -known.high, -known.low)
 
     return replace(seen, whole=turned(seen.whole), cut=turned(seen.cut), original=turned(seen.original))
 

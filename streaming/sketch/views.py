@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from streaming.sketch.bounds import ALIKE_SHAPES, Summary
-from streaming.sketch.chosen import Chosen, summary_of
+from streaming.sketch.bounds import ALIKE_SHAPES, LeafSummary
+from streaming.sketch.chosen import ChosenLeaves, summary_of
 
 # The squared correlation of errors in different leaves.
 ALIKE = 0.25
@@ -21,16 +21,16 @@ SAMPLE = 2.0
 
 
 @dataclass(frozen=True)
-class View:
+class FeatureView:
     """The chosen leaves that have values of a feature.
 
     Parameters
     ----------
-    whole : Summary
+    whole : LeafSummary
         Of the W leaves that match as a whole.
-    cut : Summary
+    cut : LeafSummary
         Of the C leaves that are cut, as far as their elements can match.
-    original : Summary
+    original : LeafSummary
         Of the same leaves, with all elements.
     expected, least, most : ndarray of float64, shape (C,)
         How many values match: an estimate, and its bounds for certain.
@@ -40,9 +40,9 @@ class View:
         Whether a range of the feature itself cuts the leaves.
     """
 
-    whole: Summary
-    cut: Summary
-    original: Summary
+    whole: LeafSummary
+    cut: LeafSummary
+    original: LeafSummary
     expected: np.ndarray
     least: np.ndarray
     most: np.ndarray
@@ -106,7 +106,7 @@ def partly_alike(errors: np.ndarray, alike: float = ALIKE) -> np.ndarray:
     return np.sqrt(alike * errors.sum(axis=-1) ** 2 + (1 - alike) * (errors**2).sum(axis=-1))
 
 
-def view(chosen: Chosen, feature: str) -> View:
+def view(chosen: ChosenLeaves, feature: str) -> FeatureView:
     """Return what chosen leaves know of a feature."""
     return chosen.once(("view", feature), lambda: _view(chosen, feature))
 
@@ -116,8 +116,8 @@ def _view(chosen, feature):
     whole = summary_of(*(chosen.whole(name, position) for name in ("n", "mean", "m2", "low", "high")))
     if not len(chosen.cut.share):
         none = np.empty(0)
-        nothing = Summary(none, none, none, none, none)
-        return View(whole, nothing, nothing, none, none, none, none)
+        nothing = LeafSummary(none, none, none, none, none)
+        return FeatureView(whole, nothing, nothing, none, none, none, none)
     n = chosen.partial("n", position)
     known = np.flatnonzero(n > 0)
     n, count, cut = n[known], chosen.partial("count")[known], chosen.cut.take(known)
@@ -131,14 +131,16 @@ def _view(chosen, feature):
     low, high = max((one.low for one in own), default=-np.inf), min((one.high for one in own), default=np.inf)
     clipped = _clipped(original, low, high) if own else original
     doubt = cut.doubt * (count if own else n)
-    return View(whole, clipped, original, np.minimum(expected, n), np.minimum(least, n), most, doubt, bool(own))
+    return FeatureView(whole, clipped, original, np.minimum(expected, n), np.minimum(least, n), most, doubt, bool(own))
 
 
-def view_of_counts(n: np.ndarray, expected: np.ndarray, least: np.ndarray, most: np.ndarray, doubt: np.ndarray) -> View:
+def view_of_counts(
+    n: np.ndarray, expected: np.ndarray, least: np.ndarray, most: np.ndarray, doubt: np.ndarray
+) -> FeatureView:
     """Return a view of leaves that are cut, of which only numbers of elements matter."""
     none = np.zeros(len(n))
-    known = Summary(n, none, none, none, none)
-    return View(known, known, known, expected, least, most, doubt)
+    known = LeafSummary(n, none, none, none, none)
+    return FeatureView(known, known, known, expected, least, most, doubt)
 
 
 def _clipped(known, low, high):
@@ -156,4 +158,4 @@ def _clipped(known, low, high):
     mean = sum(weight * middle for weight, middle, _ in pieces) / total
     variance = sum(weight * (spread + (middle - mean) ** 2) for weight, middle, spread in pieces) / total
     variance = np.maximum(variance, (top - bottom) ** 2 / 12)
-    return Summary(known.n, np.clip(mean, bottom, top), variance, bottom, top)
+    return LeafSummary(known.n, np.clip(mean, bottom, top), variance, bottom, top)

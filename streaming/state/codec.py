@@ -18,7 +18,7 @@ _METADATA = b"head"
 NOTHING = pa.table({})
 
 
-class Part(Protocol):
+class StatePart(Protocol):
     """A part of a state. It is made into tables only if it has to be written."""
 
     def tables(self) -> Sequence[pa.Table]:
@@ -36,7 +36,7 @@ class Tables:
         return self.content
 
 
-Parts = Mapping[str, Part]
+Parts = Mapping[str, StatePart]
 
 
 @dataclass(frozen=True)

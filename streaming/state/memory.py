@@ -7,14 +7,14 @@ from streaming.state.codec import Codec
 from streaming.state.errors import LostState
 from streaming.state.manifest import Files, Receipt, Shape
 from streaming.state.stores import StateStore
-from streaming.state.versions import Versions
+from streaming.state.versions import StateVersions
 
 # A batch reads what the batch before it left, also after some of its tasks have left something themselves.
 VERSIONS_KEPT = 2
 
 
-class MemoryVersions(Versions):
-    """As `Versions`, but nothing is encoded or written: what is saved stays in memory while a batch may read it.
+class MemoryVersions(StateVersions):
+    """As `StateVersions`, but nothing is encoded or written: what is saved stays in memory while a batch may read it.
 
     All tasks must run in this process, each batch once, and each with a `Saving`.
 

@@ -16,7 +16,7 @@ from streaming.state.stores import StateStore
 
 
 @dataclass(frozen=True)
-class Found:
+class RecoveredState:
     """The newest whole state of a store.
 
     Parameters
@@ -31,7 +31,7 @@ class Found:
     problems: list[str] = field(default_factory=list)
 
 
-def newest_whole(store: StateStore, shape: Shape, committed: int = -1) -> Found:
+def newest_whole(store: StateStore, shape: Shape, committed: int = -1) -> RecoveredState:
     """Return the newest state whose files are all there, with the right sizes and checksums.
 
     The results of a batch may be published after its manifest is written. So the newest manifest counts only if all
@@ -56,11 +56,11 @@ def newest_whole(store: StateStore, shape: Shape, committed: int = -1) -> Found:
         check_settings(manifest, shape)
         wrong = manifest.broken(store)
         if not wrong:
-            return Found(manifest, problems)
+            return RecoveredState(manifest, problems)
         problems.extend(f"{words} (batch {batch})" for words in wrong)
     if usable:
         raise LostState(f"no state is whole: {'; '.join(problems)}. {ANEW}")
-    return Found(None, problems)
+    return RecoveredState(None, problems)
 
 
 def newest_usable(store: StateStore, committed: int) -> Manifest | None:

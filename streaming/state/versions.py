@@ -30,7 +30,7 @@ from streaming.state.tables import Packer, tables_in
 MANIFESTS_KEPT = 3
 
 
-class Versions:
+class StateVersions:
     """The versions of the states in a store, as the tasks of micro-batches read and write them.
 
     A process keeps the newest version that it wrote or read of each state in memory. So it reads files only if another
@@ -199,7 +199,7 @@ class Attempt:
 
     Parameters
     ----------
-    versions : Versions
+    versions : StateVersions
     batch : int
     task : str
         The name of the task, such as ``home-0``.
@@ -207,7 +207,7 @@ class Attempt:
         The batch that was saved before; by default, the batch before.
     """
 
-    def __init__(self, versions: Versions, batch: int, task: str, since: int | None = None) -> None:
+    def __init__(self, versions: StateVersions, batch: int, task: str, since: int | None = None) -> None:
         self._versions, self.batch, self.task = versions, batch, task
         self.since = batch - 1 if since is None else since
         self._states: dict[str, Files] = {}

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from streaming.backtest import Asked, Playing, StoredElements
+from streaming.backtest import BacktestRequest, Playing, StoredElements
 from streaming.elements import box_elements
 from streaming.history import History
 from streaming.results import ENTERED, LEFT
@@ -143,7 +143,7 @@ def told(rows):
 
 def played(folder, span, moves, chunk_rows, plans=PLANS):
     """Return what a back-test tells, and where each alarm began."""
-    asked = Asked(plans, span, {"a": TTL_S}, moves=moves)
+    asked = BacktestRequest(plans, span, {"a": TTL_S}, moves=moves)
     elements = StoredElements(History(folder / "history", EARTH), asked, chunk_rows)
     rows = [some.rows for some in Playing(asked).play(elements)]
     found = [one for some in rows for one in told(some)]

@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from streaming.backtest import Asked, Playing, StoredElements
+from streaming.backtest import BacktestRequest, Playing, StoredElements
 from streaming.history import History
 from streaming.replay.answers import AnswerPages
 from streaming.results import ENTERED, LEFT, PASSED
@@ -125,7 +125,7 @@ def test_a_back_test_and_a_replay_tell_what_was_told_live(tmp_path, reports, see
     live, seconds = Live(tmp_path, seed, asked), REPORTS // RATE
     for second in range(seconds + REST_S):
         live.second(START_S + second, reports.slice(second * RATE, RATE if second < seconds else 0))
-    question = Asked(asked, (START_S * US, (START_S + seconds + REST_S) * US), {STREAM: None})
+    question = BacktestRequest(asked, (START_S * US, (START_S + seconds + REST_S) * US), {STREAM: None})
 
     def elements():
         return StoredElements(History(tmp_path / "history", EARTH), question, 1_000)
@@ -137,7 +137,7 @@ def test_a_back_test_and_a_replay_tell_what_was_told_live(tmp_path, reports, see
     assert len(close) > 20
     assert answers(found, CLOSE) == close
     # Tracks make the clock go on with each second. Without them, it goes to when the next pair has passed.
-    alone = Asked({CLOSE: asked[CLOSE]}, question.span, {STREAM: None})
+    alone = BacktestRequest({CLOSE: asked[CLOSE]}, question.span, {STREAM: None})
     assert answers(by_second(Playing(alone).play(elements())), CLOSE) == close
     # Each report counts in a track, so it does not matter how they are cut.
     tracks = [

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from streaming.backtest import Asked, InvalidBacktest, Limits, Playing, Summary
+from streaming.backtest import BacktestLimits, BacktestRequest, InvalidBacktest, Playing, QuerySummary
 from streaming.backtest.cuts import Nearby, micro_batches
 from streaming.elements import box_elements, stream_number
 from streaming.servers.elements import tracked_schema
@@ -35,7 +35,7 @@ def tracked(reports):
 
 
 def asked(seconds=30, plans=None, **options):
-    return Asked(plans or {1: PLAN}, (BEGIN_US, BEGIN_US + seconds * US), {"a": 8.0}, **options)
+    return BacktestRequest(plans or {1: PLAN}, (BEGIN_US, BEGIN_US + seconds * US), {"a": 8.0}, **options)
 
 
 def told(playing, tables):
@@ -91,7 +91,7 @@ def test_silence_and_a_dwell_are_told_although_nothing_is_heard():
 
 def test_who_was_heard_before_the_span_is_inside_at_its_beginning():
     tables = [tracked([("a", -8, True), ("b", -20, True), ("b", -4, False), ("c", 4, True)])]
-    playing, summary = Playing(asked()), Summary(1, EARTH)
+    playing, summary = Playing(asked()), QuerySummary(1, EARTH)
     for played in playing.play(tables):
         summary.take(played.rows)
     document = summary.document(10)
@@ -101,12 +101,12 @@ def test_who_was_heard_before_the_span_is_inside_at_its_beginning():
 
 def test_limits_end_it_and_are_told():
     table = tracked([("a", 4 * second, True) for second in range(20)])
-    playing = Playing(asked(limits=Limits(elements=10)))
+    playing = Playing(asked(limits=BacktestLimits(elements=10)))
     assert told(playing, [table])
     assert playing.stopped == "after 10 elements, the most that a back-test plays"
     assert playing.clock_us == BEGIN_US + 10 * US and playing.share == pytest.approx(1 / 3)
     seconds = iter([0.0, *[1.0] * 12, *[99.0] * 100])
-    playing = Playing(asked(limits=Limits(seconds=60)), now_s=lambda: next(seconds))
+    playing = Playing(asked(limits=BacktestLimits(seconds=60)), now_s=lambda: next(seconds))
     told(playing, [table])
     assert playing.stopped == "after 60 s, the longest that a back-test takes" and playing.share < 1
 

@@ -16,7 +16,7 @@ from streaming.kinds.sketch.plan import OTHER_KEYS, RANGE_KEYS, SKETCH_KEYS
 from streaming.kinds.sketch.reading import document_of
 from streaming.kinds.sketch.times import TIMES_KEYS
 from streaming.sketch.inference.registry import GROUP, model_names
-from streaming.sketch.inference.series import Series
+from streaming.sketch.inference.series import MeanSeries
 from streaming.spaces import EARTH
 
 TEXT = (Path(__file__).parents[2] / "docs" / "sketch-queries.md").read_text()
@@ -57,7 +57,7 @@ def test_the_model_that_is_shown_forecasts():
     names = {"np": np}
     exec(re.search(r"```python\n(class LastMean.*?)```", TEXT, re.DOTALL)[1], names)
     model = names["LastMean"]()
-    steps = Series(np.arange(50) * 3_600_000_000, np.random.default_rng(0).normal(size=50), 3_600_000_000)
+    steps = MeanSeries(np.arange(50) * 3_600_000_000, np.random.default_rng(0).normal(size=50), 3_600_000_000)
     state = model.learn_many(model.begin(steps.every_us), steps)
     value, low, high = model.predict(state, 3, 0.9).T
     assert (low <= high).all() and (value == steps.mean[-1]).all()

@@ -20,7 +20,7 @@ from streaming.engine.batch_traces import EVALUATE, HOME, SEND
 from streaming.engine.cuts import CUTS, CutLog, Point, beginning, log_names
 from streaming.engine.exchange import TaskPlace
 from streaming.engine.housekeeping import Housekeeping
-from streaming.engine.interval import Interval, Pace
+from streaming.engine.interval import BatchPace, Interval
 from streaming.engine.layout import Layout
 from streaming.engine.resume import resume
 from streaming.engine.store import Store
@@ -146,7 +146,7 @@ class Machine:
             place = TaskPlace(task, self.partitions, self.partitions)
             layout = self.layout(task, anew=attempt > 0 and rng.random() < 0.5)
             try:
-                return Interval(layout, log, place, self.point, Pace(0.002, 3, 0.15), self.traces).run()
+                return Interval(layout, log, place, self.point, BatchPace(0.002, 3, 0.15), self.traces).run()
             except Crash:
                 self.crashes += 1
                 if rng.random() < 0.4:

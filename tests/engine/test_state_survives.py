@@ -26,7 +26,7 @@ from streaming.state.recovery import discard_later, newest_whole
 from streaming.state.stores import LocalStore, RemoteStore
 from streaming.state.tables import Packer, tables_in
 from streaming.state.upkeep import Upkeep
-from streaming.state.versions import Attempt, Versions
+from streaming.state.versions import Attempt, StateVersions
 from tests.servers.harness import Client, Engine, one
 
 PARTITIONS, REGIONS, SHIPS, BATCHES = 2, 4, 60, 111
@@ -380,12 +380,12 @@ def test_a_part_that_the_version_before_had_is_not_written_again(tmp_path):
 
     codec, files = Codec(lambda batch: [], encode, decode), LocalStore(tmp_path)
     for batch, numbers in enumerate(([1, 2], [2, 3], [2, 3, 4])):
-        versions = Versions(files, lambda name: codec)
+        versions = StateVersions(files, lambda name: codec)
         attempt = Attempt(versions, batch, "only")
         attempt.save("numbers", numbers)
         attempt.end()
         versions.commit(batch, batch - 1, "epoch", SHAPE, versions.ended(batch, ["only"]))
-        assert Versions(files, lambda name: codec).before("numbers", batch + 1) == numbers
+        assert StateVersions(files, lambda name: codec).before("numbers", batch + 1) == numbers
     written = {part: file.batch for part, file in read_manifest(files, 2).states["numbers"].items()}
     assert written == {"part-2": 0, "part-3": 1, "part-4": 2, HEAD: 2}
 
@@ -438,7 +438,7 @@ def test_a_version_shares_with_one_in_memory_the_parts_whose_files_are_the_same(
         return {}
 
     codec, files = Codec(begun, encode, decode), LocalStore(tmp_path)
-    mine, other = (Versions(files, lambda name: codec) for _ in range(2))
+    mine, other = (StateVersions(files, lambda name: codec) for _ in range(2))
     for batch, versions in enumerate((mine, other)):
         state = versions.before("numbers", batch) | {f"part-{batch}": Tables([pa.table({"n": [batch]})])}
         attempt = Attempt(versions, batch, "only")

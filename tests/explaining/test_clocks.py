@@ -2,7 +2,7 @@
 
 import pytest
 
-from streaming.explaining import Known, Subject, explain
+from streaming.explaining import ExplanationFacts, Subject, explain
 from streaming.explaining.rules import rule_term
 from streaming.explaining.terms import every
 from streaming.plans import parse_plan
@@ -44,7 +44,7 @@ class AskedHistory(History):
         assert (clock.phase == ALARM) == bool(known and known.alarm)
         if known and known.since is not None and not plan.rate:
             assert clock.since_us == known.since * SECOND_US
-        told = explain(plan, subject_of(clock.key), Known(clock=clock))
+        told = explain(plan, subject_of(clock.key), ExplanationFacts(clock=clock))
         assert told == every(told.asks, told.parts, told.found)
         assert bool(told.holds) == (clock.phase == ALARM), told
         assert told.holds is not None or clock.unknown
@@ -73,7 +73,7 @@ def told_at(folder, plan, scene):
         control = [{"op": "tick", "now_us": second * SECOND_US}, *begin, {"op": "clock", "query": 10, "key": "ship"}]
         fragments = engine.run([("a", second * SECOND_US, table)], control)
         (clock,) = [clock for fragment in fragments for clock in fragment.clocks]
-        told.append(explain(parse_plan(plan), subject_of("ship"), Known(clock=RuleClock.of(clock))))
+        told.append(explain(parse_plan(plan), subject_of("ship"), ExplanationFacts(clock=RuleClock.of(clock))))
     return told
 
 
@@ -120,7 +120,7 @@ def test_a_rule_about_numbers_shows_each_beside_its_bound():
 
     def told(phase, *numbers):
         clock = RuleClock(10, "", START_S * SECOND_US, phase, phase == ALARM, numbers=numbers)
-        return rule_term(plan, None, Known(clock=clock, names=names))
+        return rule_term(plan, None, ExplanationFacts(clock=clock, names=names))
 
     begun = told(ALARM, 0.8123, 1.0, None)
     assert begun.holds

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from streaming.explaining.explain import explain
-from streaming.explaining.known import Known
+from streaming.explaining.known import ExplanationFacts
 from streaming.explaining.subject import Subject
 from streaming.operators.stream_join import StreamJoins
 from streaming.plans import parse_plan
@@ -28,8 +28,8 @@ def subject(key, motion, time_s=0):
 def test_it_holds_where_the_engine_finds_the_pair(one, other, later_s, within_m):
     plan = parse_plan(closest_approach(within_m))
     both = subject("a", one), subject("b", other, later_s)
-    told = explain(plan, both[0], Known(partners=[both[1]]))
-    assert told.holds == explain(plan, both[1], Known(partners=[both[0]])).holds
+    told = explain(plan, both[0], ExplanationFacts(partners=[both[1]]))
+    assert told.holds == explain(plan, both[1], ExplanationFacts(partners=[both[0]])).holds
     row = np.arange(1)
     found = StreamJoins([plan], EARTH).pairs(elements_of([one, other], [0, later_s]), np.arange(2), row, row + 1)
     assert told.holds == bool(len(found.row))
@@ -51,7 +51,9 @@ EAST = 4_000 / DEGREE_M
 )
 def test_the_limits_are_told(other, later_s, holds, why):
     plan = parse_plan(closest_approach(1_000.0))
-    told = explain(plan, subject("a", (0.0, 0.0, 90.0, 10.0)), Known(partners=[subject("b", other, later_s)]))
+    told = explain(
+        plan, subject("a", (0.0, 0.0, 90.0, 10.0)), ExplanationFacts(partners=[subject("b", other, later_s)])
+    )
     assert told.holds is holds
     pair = told.parts[-1]
     assert why in " ".join(term.found for term in (pair.parts if holds else told.deciding()))
@@ -61,7 +63,7 @@ def test_the_limits_are_told(other, later_s, holds, why):
 def test_the_filter_of_the_partner_is_a_term_and_what_is_not_known_is_not_told():
     plan = parse_plan(closest_approach(1_000.0, join={"stream": "s", "where": "speed_mps > 11"}))
     one, other = subject("a", (0.0, 0.0, 90.0, 10.0)), subject("b", (EAST, 0.0, 270.0, 10.0))
-    told = explain(plan, one, Known(partners=[other]))
+    told = explain(plan, one, ExplanationFacts(partners=[other]))
     assert told.holds is False and [term.asks for term in told.deciding()] == ["speed_mps > 11"]
-    assert explain(plan, one, Known()).holds is None
-    assert explain(plan, one, Known(partners=[one])).holds is False
+    assert explain(plan, one, ExplanationFacts()).holds is None
+    assert explain(plan, one, ExplanationFacts(partners=[one])).holds is False

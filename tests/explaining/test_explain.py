@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from streaming.cql2 import parse_text
-from streaming.explaining import Known, Partner, Subject, explain
+from streaming.explaining import ExplanationFacts, Partner, Subject, explain
 from streaming.explaining.explain import _BY_EVALUATION
 from streaming.explaining.filters import explain_filter, text_of
 from streaming.filters import parse_filter, passes
@@ -21,7 +21,7 @@ from streaming.operators.continuous_queries import ContinuousQueries
 from streaming.operators.failures import Failures
 from streaming.operators.features import Features
 from streaming.operators.focal_ranges import FocalRanges
-from streaming.operators.layer import Layer
+from streaming.operators.layer import LayerVersion
 from streaming.operators.range_query import RangeQueries
 from streaming.operators.stream_join import StreamJoins
 from streaming.plans import parse_plan
@@ -141,7 +141,7 @@ def layer_of(rng, count=12):
     shapes = [place.buffer(radius) if (radius := rng.choice([0.0, 0.3, 1.0])) else place for place in places]
     keys = [f"f{number}" for number in range(count)]
     table = feature_table("ports", keys, shapes, [{"kind": rng.choice(strategies.KINDS)} for _ in keys])
-    return Layer.of(Features(table, EARTH))
+    return LayerVersion.of(Features(table, EARTH))
 
 
 @settings(max_examples=40, deadline=None)
@@ -156,7 +156,7 @@ def test_a_join_with_a_layer_is_explained_as_the_engine_decides_it(rng, predicat
     subject = subject_of(point(rng.uniform(-4, 4), rng.uniform(-3, 3)), {})
     queries = ContinuousQueries([plan], EARTH)
     expected = bool(len(queries.match(subject.elements, lambda _: layer).row))
-    told = explain(plan, subject, Known(layer=lambda _: layer))
+    told = explain(plan, subject, ExplanationFacts(layer=lambda _: layer))
     assert told.holds == expected
     near = told.parts[-1]
     if near.border and predicate == "intersects" and not plan.transform:
@@ -185,13 +185,15 @@ def test_a_range_about_a_focus_is_explained_as_the_engine_decides_it(shape, focu
     keys, bounds = (np.empty(0, np.int64), np.empty((0, 6))) if focus == "at" else (other.key_hash, other.bounds)
     placed = FocalRanges([plan], EARTH).placed(keys, bounds, np.full(1, np.nan))
     expected = bool(len(placed.match(subject.elements, subject.key_hash, Failures()).row))
-    told = explain(plan, subject, Known(focus=None if focus == "at" else other))
+    told = explain(plan, subject, ExplanationFacts(focus=None if focus == "at" else other))
     assert (told.holds is True) == expected
 
 
 def test_a_range_whose_focus_is_lost_has_nobody_and_one_whose_focus_is_not_known_is_unknown():
     plan = parse_plan({"stream": "ships", "around": {"key": "b", "radius": 1_000}})
-    told = [explain(plan, subject_of(point(0, 0), {}), known) for known in (Known(lost=True), Known())]
+    told = [
+        explain(plan, subject_of(point(0, 0), {}), known) for known in (ExplanationFacts(lost=True), ExplanationFacts())
+    ]
     assert [term.holds for term in told] == [False, None]
 
 
@@ -213,18 +215,18 @@ def test_a_join_with_a_stream_is_explained_as_the_engine_decides_it(rng, predica
     )
     keys, rows = table["key_hash"].to_numpy(), np.arange(5)
     expected = bool(len(StreamJoins([plan], EARTH).pairs(elements, keys, rows, rows).row))
-    assert (explain(plan, subject, Known(partners=others)).holds is True) == expected
+    assert (explain(plan, subject, ExplanationFacts(partners=others)).holds is True) == expected
     assert explain(plan, subject).holds is not True
 
 
 def test_who_is_not_among_the_nearest_is_told_how_far_the_last_of_them_is():
     plan = parse_plan({"stream": "ships", "kind": "knn", "k": 2, "around": {"at": [0, 0]}})
     answer = [Partner("b", 1, 500.0), Partner("c", 2, 1_000.0)]
-    told = explain(plan, subject_of(point(0, 0.1), {}), Known(neighbours=answer))
+    told = explain(plan, subject_of(point(0, 0.1), {}), ExplanationFacts(neighbours=answer))
     (term,) = told.deciding()
     assert term.found == "11 km away; the last of the 2 is c at 1.00 km"
     assert term.border.distance_m == pytest.approx(11_057.4 - 1_000, abs=1)
-    mine = explain(plan, subject_of(point(0, 0.1), {}, key="c"), Known(neighbours=answer))
+    mine = explain(plan, subject_of(point(0, 0.1), {}, key="c"), ExplanationFacts(neighbours=answer))
     assert mine.holds and mine.parts[-1].found == "rank 2 of 2, 11 km away"
 
 
@@ -232,9 +234,9 @@ def test_an_aggregate_tells_whether_the_object_is_counted_and_its_value_against_
     aggregate = {"function": "count", "group_by": "kind", "thresholds": [{"above": 3}, {"below": 1}]}
     plan = parse_plan({"stream": "ships", "compare": {"lo": [0, 0], "hi": [1, 1]}, "aggregate": aggregate})
     ship = subject_of(point(0.5, 0.5), {"kind": "cargo"})
-    told = explain(plan, ship, Known(groups={"cargo": 2.0, "tanker": 9.0}))
+    told = explain(plan, ship, ExplanationFacts(groups={"cargo": 2.0, "tanker": 9.0}))
     assert [term.found for term in told.deciding()] == ["it is 2", "it is 2"]
-    assert explain(plan, ship, Known(groups={"cargo": 4.0})).holds
+    assert explain(plan, ship, ExplanationFacts(groups={"cargo": 4.0})).holds
     assert explain(plan, ship).holds is None
 
 

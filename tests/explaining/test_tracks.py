@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from streaming.explaining.explain import explain
-from streaming.explaining.known import Known
+from streaming.explaining.known import ExplanationFacts
 from streaming.explaining.subject import Subject
 from streaming.operators.failures import Failures
 from streaming.operators.tracks import TrackQueries
@@ -36,8 +36,8 @@ def test_it_holds_where_the_circle_is_within_the_area(area, accuracy, lon, lat, 
     told = explain(plan, subject)
     assert told.holds is (True if within else told.holds) and (told.holds is True) == within
     if not within and told.holds is None:  # the circle is on the border
-        assert explain(plan, subject, Known(member=True)).holds is True
-        assert explain(plan, subject, Known(member=False)).holds is False
+        assert explain(plan, subject, ExplanationFacts(member=True)).holds is True
+        assert explain(plan, subject, ExplanationFacts(member=False)).holds is False
 
 
 def found(term):
@@ -46,7 +46,7 @@ def found(term):
 
 def test_a_circle_on_the_border_keeps_the_object_what_it_was():
     plan = parse_plan(track(BOX, accuracy=300))
-    told = explain(plan, at(0.058), Known(member=True))
+    told = explain(plan, at(0.058), ExplanationFacts(member=True))
     assert told.holds is True and "the border is 112 m away, inside; the circle is on the border" in found(told)
     assert told.parts[0].asks.startswith("its accuracy circle of 300 m in longitude")
     assert told.parts[0].border.distance_m == pytest.approx(-111.7, abs=0.5)
@@ -57,9 +57,9 @@ def test_a_report_that_is_not_believed_leaves_the_object_where_it_was():
     plan = parse_plan(track(BOX, fastest_m_s=50))
     newest, fix = at(0.5, time_us=100_000_000), at(0.05, time_us=0)
     assert explain(plan, newest).parts[0].holds is None
-    told = explain(plan, newest, Known(fix=fix))
+    told = explain(plan, newest, ExplanationFacts(fix=fix))
     assert told.holds is True and "its newest report is not: 25 km in 1 min 40 s are 251.1 m/s" in found(told)
-    told = explain(plan, newest, Known(fix=newest))
+    told = explain(plan, newest, ExplanationFacts(fix=newest))
     assert told.holds is False and told.parts[0].found == "its newest report is believed"
 
 

@@ -8,7 +8,7 @@ import zipfile
 
 import pytest
 
-from streaming.layers import InvalidLayer, Job, Limits, Wanted, unpack
+from streaming.layers import ImportLimits, ImportOptions, InvalidLayer, Job, unpack
 from streaming.layers.child import import_in_child
 from streaming.layers.parts import read_parts
 from streaming.spaces import EARTH
@@ -28,7 +28,7 @@ def work(tmp_path):
 
 def imported(path, work, wanted=None, **limits):
     """Import a file in a process of its own; return the properties by key, and what came of it."""
-    *_, told = import_in_child(Job(path, work, EARTH, wanted or Wanted(), Limits(**limits)))
+    *_, told = import_in_child(Job(path, work, EARTH, wanted or ImportOptions(), ImportLimits(**limits)))
     table = read_parts("a", [told.part], [None], EARTH)
     properties = map(json.loads, table["properties"].to_pylist())
     return dict(zip(table["key"].to_pylist(), properties, strict=True)), told
@@ -67,7 +67,7 @@ def test_a_bomb_is_refused_within_seconds_and_before_it_fills_the_disk(tmp_path,
 def test_what_is_unpacked_takes_at_most_half_of_the_free_disk(tmp_path, work, monkeypatch):
     monkeypatch.setattr(unpack.shutil, "disk_usage", lambda _: type("Disk", (), {"free": 200}))
     with pytest.raises(InvalidLayer, match="half of the free disk, 100 bytes, must hold what is unpacked; got"):
-        unpack.unpacked(write(tmp_path, frame(), "geojson.zip"), work, Limits())
+        unpack.unpacked(write(tmp_path, frame(), "geojson.zip"), work, ImportLimits())
 
 
 def test_a_view_without_an_end_is_ended_by_the_time_limit(tmp_path, work):
@@ -78,7 +78,7 @@ def test_a_view_without_an_end_is_ended_by_the_time_limit(tmp_path, work):
         tables.execute(f"CREATE VIEW areas AS SELECT fid, geom, ({endless}) AS title FROM stored")
     watch = Stopwatch()
     with pytest.raises(InvalidLayer, match="an import must take 3 s at most; this one takes longer"):
-        list(import_in_child(Job(path, work, limits=Limits(time_s=3.0))))
+        list(import_in_child(Job(path, work, limits=ImportLimits(time_s=3.0))))
     assert watch.seconds() < 8
 
 
@@ -106,7 +106,7 @@ def test_files_of_one_name_in_several_folders_are_told_apart(tmp_path, work):
 
 
 def test_a_property_names_the_features_of_many_files_too(tmp_path, work):
-    rows, _ = imported(shapefiles(tmp_path, ["a", "b"]), work, Wanted(key="lanes"))
+    rows, _ = imported(shapefiles(tmp_path, ["a", "b"]), work, ImportOptions(key="lanes"))
     assert sorted(rows) == ["1", "1#2", "2", "2#2", "3", "3#2"]
 
 
@@ -117,4 +117,4 @@ def test_an_archive_of_many_other_files_is_refused_with_what_it_may_hold(tmp_pat
     path = shapefiles(tmp_path, ["a", "b"])
     (work / "zip").rename(tmp_path / "former")
     with pytest.raises(InvalidLayer, match="no table can be named where an archive holds several files; got 'a'"):
-        list(import_in_child(Job(path, work, wanted=Wanted(table="a"))))
+        list(import_in_child(Job(path, work, wanted=ImportOptions(table="a"))))

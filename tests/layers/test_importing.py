@@ -20,7 +20,7 @@ import shapely
 from bench.live import wait_for
 from bench.processes import alive
 from streaming.elements import bounds_of
-from streaming.layers import Imported, InvalidLayer, Job, LayerStore, Limits, Wanted, suffixes_of
+from streaming.layers import Imported, ImportLimits, ImportOptions, InvalidLayer, Job, LayerStore, suffixes_of
 from streaming.layers.child import import_in_child
 from streaming.layers.importing import import_file
 from streaming.layers.placing import placed
@@ -43,7 +43,7 @@ def work(tmp_path):
 
 def imported(path, work, wanted=None, **limits):
     """Import a file, and return the features by key, and what was told."""
-    told = import_file(Job(path, work, wanted=wanted or Wanted(), limits=Limits(**limits)))
+    told = import_file(Job(path, work, wanted=wanted or ImportOptions(), limits=ImportLimits(**limits)))
     store = LayerStore(work.parent / "store")
     table = store.read("l", store.adopt("l", told.part, told.summary))
     rows = {row["key"]: row for row in table.to_pylist()}
@@ -90,14 +90,14 @@ def test_a_reference_system_that_is_given_stands_in_for_a_missing_one(tmp_path, 
     with pytest.raises(InvalidLayer, match="a layer needs a coordinate reference system"):
         import_file(Job(path, work))
     (work / "layer.gpkg").unlink()
-    rows, _ = imported(path, work, Wanted(crs="EPSG:3067"))
+    rows, _ = imported(path, work, ImportOptions(crs="EPSG:3067"))
     assert rows["1"]["shape"].symmetric_difference(frame().geometry[0]).area < 1e-6
 
 
 @pytest.mark.parametrize(("crs", "words"), [("EPSG:999999", "got 'EPSG:999999'"), ("nonsense", "got 'nonsense'")])
 def test_an_unknown_reference_system_is_refused(tmp_path, work, crs, words):
     with pytest.raises(InvalidLayer, match=words):
-        import_file(Job(write(tmp_path, frame(), "gpkg"), work, wanted=Wanted(crs=crs)))
+        import_file(Job(write(tmp_path, frame(), "gpkg"), work, wanted=ImportOptions(crs=crs)))
 
 
 def test_what_was_repaired_or_left_out_is_listed_with_its_row(tmp_path, work):
@@ -169,10 +169,10 @@ def test_keys_are_the_files_ids_or_a_property_and_always_differ(tmp_path, work):
     assert sorted(imported(path, work)[0]) == ["way/0", "way/1", "way/2"]
     work = work.parent / "second"
     work.mkdir()
-    assert sorted(imported(path, work, Wanted(key="osm"))[0]) == ["7", "7#2", "7#3"]
+    assert sorted(imported(path, work, ImportOptions(key="osm"))[0]) == ["7", "7#2", "7#3"]
     (work / "layer.geojson").unlink()
     with pytest.raises(InvalidLayer, match="key must be a property of the features: id, osm; got 'name'"):
-        import_file(Job(path, work, wanted=Wanted(key="name")))
+        import_file(Job(path, work, wanted=ImportOptions(key="name")))
 
 
 def test_numbered_features_keep_their_numbers(tmp_path, work):
@@ -320,7 +320,7 @@ def _text(path, content):
 )
 def test_bad_input_is_refused_with_the_rule_and_makes_no_part(tmp_path, work, make, words):
     with pytest.raises(InvalidLayer, match=words):
-        import_file(Job(make(tmp_path), work, limits=Limits(unpacked_bytes=2_000_000, members=10)))
+        import_file(Job(make(tmp_path), work, limits=ImportLimits(unpacked_bytes=2_000_000, members=10)))
     assert not list(work.glob("*.parquet*"))
     assert not list(tmp_path.parent.glob("a.geojson"))
 
@@ -328,7 +328,7 @@ def test_bad_input_is_refused_with_the_rule_and_makes_no_part(tmp_path, work, ma
 def test_a_key_has_so_many_characters_at_most(tmp_path, work):
     path = geojson(tmp_path / "a.geojson", [feature(shapely.Point(1, 1), {"long": "x" * 201})])
     with pytest.raises(InvalidLayer, match="a key must have at most 200 characters; got 'xxx"):
-        import_file(Job(path, work, wanted=Wanted(key="long")))
+        import_file(Job(path, work, wanted=ImportOptions(key="long")))
 
 
 KML = """<?xml version="1.0"?><kml xmlns="http://www.opengis.net/kml/2.2"><Document>
@@ -352,19 +352,19 @@ TOPOLOGY = {"type": "Topology", "objects": {"a": RING}, "arcs": [[[1, 2], [2, 2]
     ],
 )
 def test_other_formats_are_read_too(tmp_path, work, name, content, table):
-    rows, _ = imported(_text(tmp_path / name, content.encode()), work, Wanted(table=table))
+    rows, _ = imported(_text(tmp_path / name, content.encode()), work, ImportOptions(table=table))
     ((_, row),) = rows.items()
     assert row["shape"].bounds[:2] == (1, 2)
 
 
 def test_a_zipped_kml_with_pictures_is_read(tmp_path, work):
     path = zipped(tmp_path / "a.kmz", {"doc.kml": KML.encode(), "files/icon.png": b""})
-    assert len(imported(path, work, Wanted(table="one"))[0]) == 1
+    assert len(imported(path, work, ImportOptions(table="one"))[0]) == 1
 
 
 def test_a_layer_has_so_many_features_at_most(tmp_path, work):
     with pytest.raises(InvalidLayer, match="at most 2 features; got more"):
-        import_file(Job(write(tmp_path, frame(), "gpkg"), work, limits=Limits(features=2)))
+        import_file(Job(write(tmp_path, frame(), "gpkg"), work, limits=ImportLimits(features=2)))
 
 
 def test_a_table_without_geometry_is_refused_and_one_of_several_is_named(tmp_path, work):
@@ -378,7 +378,7 @@ def test_a_table_without_geometry_is_refused_and_one_of_several_is_named(tmp_pat
     with pytest.raises(InvalidLayer, match="must be named where a file has several; got one, two"):
         import_file(Job(path, work))
     (work / "layer.gpkg").unlink()
-    assert len(imported(path, work, Wanted(table="two"))[0]) == 3
+    assert len(imported(path, work, ImportOptions(table="two"))[0]) == 3
 
 
 @pytest.mark.parametrize("name", ["a.geojson", "A.GeoJSON.GZ", "b.v2.zip", "doc.kmz", "x.ndjson"])
@@ -466,7 +466,7 @@ os.kill(os.getpid(), 9)
 def test_an_import_that_needs_too_much_memory_says_so(tmp_path, work):
     path = geojson(tmp_path / "a.geojson", [feature(shapely.Point(1, 1))] * 100_000)
     with pytest.raises(InvalidLayer, match="an import must"):
-        list(import_in_child(Job(path, work, EARTH, Wanted(), Limits(memory_bytes=100 << 20))))
+        list(import_in_child(Job(path, work, EARTH, ImportOptions(), ImportLimits(memory_bytes=100 << 20))))
 
 
 LAYERS = {
@@ -491,7 +491,7 @@ LAYERS = {
 def test_real_layers_are_imported_whole(shared_data, tmp_path, work, name):
     count, wanted = LAYERS[name]
     path = shared_data / "layers" / name
-    rows, told = imported(path, work, Wanted(**wanted))
+    rows, told = imported(path, work, ImportOptions(**wanted))
     form = name.removesuffix(".gz").rsplit(".", 1)[-1]
     (tmp_path / f"plain.{form}").write_bytes(gzip.decompress(path.read_bytes()))
     expected = geopandas.read_file(tmp_path / f"plain.{form}")

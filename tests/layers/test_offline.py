@@ -10,7 +10,7 @@ import geopandas
 import pytest
 import shapely
 
-from streaming.layers import InvalidLayer, Job, Wanted
+from streaming.layers import ImportOptions, InvalidLayer, Job
 from streaming.layers.child import import_in_child
 from tests.layers.files import frame, write, zipped
 
@@ -110,7 +110,7 @@ def test_no_file_makes_an_import_ask_an_address(tmp_path, server, made):
 
 
 def test_a_reference_system_is_not_asked_of_an_address(tmp_path, server):
-    job = Job(write(tmp_path, frame(), "gpkg"), tmp_path, wanted=Wanted(crs=address_of(server)))
+    job = Job(write(tmp_path, frame(), "gpkg"), tmp_path, wanted=ImportOptions(crs=address_of(server)))
     with pytest.raises(InvalidLayer, match="must be one that PROJ knows"):
         list(import_in_child(job))
     with pytest.raises(BlockingIOError):
@@ -124,7 +124,7 @@ def test_a_link_to_a_reference_system_is_refused_unless_one_is_given(tmp_path, s
     with pytest.raises(InvalidLayer, match=r"must not be a link; name it, as crs, .* got http://127"):
         list(import_in_child(Job(path, work)))
     (work / "layer.geojson").unlink()
-    *_, imported = import_in_child(Job(path, work, wanted=Wanted(crs="EPSG:4326")))
+    *_, imported = import_in_child(Job(path, work, wanted=ImportOptions(crs="EPSG:4326")))
     assert geopandas.read_parquet(imported.part).geometry.tolist() == [shapely.Point(25, 60)]
 
 

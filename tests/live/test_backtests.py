@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from streaming.backtest import Asked, Playing, StoredElements
+from streaming.backtest import BacktestRequest, Playing, StoredElements
 from streaming.history import History
 from streaming.results import SIGNS
 from streaming.spaces import EARTH
@@ -63,7 +63,7 @@ async def test_a_back_test_of_a_stored_recording_tells_the_alarms_that_were_told
         await monitor.until(finished, lambda: f"{live.health(recording.stream)}, backlog {live.log.backlog()}")
         end_us = now_us() + REST_S * US
         await monitor.until(lambda: now_us() > end_us + 2 * US, lambda: "the end of the span")
-        asked = Asked(plans, (begin_us, end_us), {recording.stream: None})
+        asked = BacktestRequest(plans, (begin_us, end_us), {recording.stream: None})
         elements = StoredElements(History(live.home / "history", EARTH), asked)
         found = {number: [] for number in plans}
         for played in Playing(asked).play(elements):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from streaming.elements import stream_number
-from streaming.operators.crossings import Borders
+from streaming.operators.crossings import RangeBorders
 from streaming.operators.element_grid import ElementGrid
 from streaming.operators.elements import Elements
 from streaming.operators.failures import Failures
@@ -86,7 +86,7 @@ def test_what_begins_and_ends_is_that_of_brute_force(name, seed):
     lay, placed = elements(space, inside(space, lay), extent), ranges_of(space, 12, rng)
     were, are = (placed(at, rng.random(12) < 0.9) for at in (inside(space, were_at), places))
     keys, positions = np.arange(count) + 1, np.arange(12)
-    rested, borders = rng.random(count) < 0.8, Borders(were, are, positions, positions)
+    rested, borders = rng.random(count) < 0.8, RangeBorders(were, are, positions, positions)
     told = borders.crossed_by(lay, lie, keys, Failures())
     check(told, codes(were.match(lay, keys, Failures())), codes(are.match(lie, keys, Failures())))
     told = borders.crossing(looking(lie, keys, space), lambda keys: rested[keys - 1], Failures())[:2]
@@ -118,6 +118,6 @@ def test_what_stays_well_within_a_range_is_not_looked_at(name, shape):
     place = elements(space, np.array([[0, 0], [step, step]]), 0.0).bounds
     were, are = (ranges.placed(ranges.focal, place[[at]], np.full(1, np.nan)) for at in (0, 1))
     everything = lambda keys: np.ones(len(keys), dtype=bool)  # noqa: E731
-    old, new, _ = Borders(were, are, here, here).crossing(looking(crowd, keys, space), everything, Failures())
+    old, new, _ = RangeBorders(were, are, here, here).crossing(looking(crowd, keys, space), everything, Failures())
     assert len(are.match(crowd, keys, Failures()).row) > 900
     assert len(old.row) + len(new.row) < 300

@@ -9,7 +9,7 @@ from hypothesis import given
 from streaming.elements import wrapped
 from streaming.operators.boxes import intersects
 from streaming.operators.partitioners import PARTITIONERS, partitioned
-from streaming.operators.region_map import Cut, InvalidMap, RegionMap
+from streaming.operators.region_map import InvalidMap, RegionCut, RegionMap
 from streaming.spaces import EARTH, Dimension, Space
 from tests.draws import rngs, times
 from tests.servers.harness import another
@@ -76,12 +76,14 @@ def test_a_region_keeps_what_lies_in_its_cell_through_splits_and_merges(rng):
 
 
 def test_a_merge_gives_the_free_number_to_the_last_region():
-    known = RegionMap(EARTH, Cut(0, 0.0, 0, Cut(1, 0.0, 1, Cut(0, 90.0, 2, 3))), places=(5, 6, 7, 8))
+    known = RegionMap(EARTH, RegionCut(0, 0.0, 0, RegionCut(1, 0.0, 1, RegionCut(0, 90.0, 2, 3))), places=(5, 6, 7, 8))
     assert known.siblings == [(2, 3)]
     merged = known.merged(2, 3)
-    assert merged.tree == Cut(0, 0.0, 0, Cut(1, 0.0, 1, 2)) and merged.places == (5, 6, 7)
-    other = RegionMap(EARTH, Cut(0, 0.0, Cut(1, 0.0, 3, 0), Cut(1, 0.0, 1, 2)), places=(5, 6, 7, 8)).merged(3, 0)
-    assert other.tree == Cut(0, 0.0, 0, Cut(1, 0.0, 1, 2)) and other.places == (8, 6, 7)
+    assert merged.tree == RegionCut(0, 0.0, 0, RegionCut(1, 0.0, 1, 2)) and merged.places == (5, 6, 7)
+    other = RegionMap(
+        EARTH, RegionCut(0, 0.0, RegionCut(1, 0.0, 3, 0), RegionCut(1, 0.0, 1, 2)), places=(5, 6, 7, 8)
+    ).merged(3, 0)
+    assert other.tree == RegionCut(0, 0.0, 0, RegionCut(1, 0.0, 1, 2)) and other.places == (8, 6, 7)
     with pytest.raises(InvalidMap, match="not the two sides of one cut"):
         known.merged(0, 1)
 

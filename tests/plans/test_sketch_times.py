@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from streaming.kinds.sketch.times import Daily, TimeRange, Times, parse_times, us_of
+from streaming.kinds.sketch.times import Daily, SelectedTimes, TimeRange, parse_times, us_of
 from tests.plans.sketches import zones
 
 HOUR_US = 3_600_000_000
@@ -39,7 +39,9 @@ def drawn_times(draw):
     ranges = tuple(TimeRange(*draw(spans)) for _ in range(draw(st.integers(0, 3))))
     hours = st.lists(st.integers(4 * 3_600, 23 * 3_600), min_size=2, max_size=2, unique=True)
     daily = draw(st.one_of(st.none(), hours.map(lambda sides: Daily(*sides))))
-    return Times(ranges, None if ranges else draw(st.one_of(st.none(), st.integers(1, 30_000_000))), daily, draw(zones))
+    return SelectedTimes(
+        ranges, None if ranges else draw(st.one_of(st.none(), st.integers(1, 30_000_000))), daily, draw(zones)
+    )
 
 
 @settings(deadline=None, max_examples=50)
@@ -67,29 +69,29 @@ def test_two_to_four_daily_over_three_months_are_two_hours_on_each_of_ninety_two
 @pytest.mark.parametrize(("month", "day", "hours"), [(3, 29, 2), (3, 30, 1), (10, 26, 3)])
 def test_the_hours_of_a_night_in_which_clocks_are_set_are_as_long_as_it_is(month, day, hours):
     noon = us_of(datetime(2014, month, day, 12, tzinfo=UTC))
-    one_to_three = Times(daily=Daily(3_600, 3 * 3_600), zone="Europe/Berlin")
+    one_to_three = SelectedTimes(daily=Daily(3_600, 3 * 3_600), zone="Europe/Berlin")
     assert np.diff(one_to_three.intervals_us(0, noon - 14 * HOUR_US, noon)).tolist() == [[hours * HOUR_US]]
 
 
 def test_hours_that_begin_while_clocks_are_set_forward_begin_when_they_would_have_shown_it():
     noon = us_of(datetime(2014, 3, 30, 12, tzinfo=UTC))
-    found = Times(daily=Daily(9_000, 4 * 3_600), zone="Europe/Berlin").intervals_us(0, noon - DAY_US // 2, noon)
+    found = SelectedTimes(daily=Daily(9_000, 4 * 3_600), zone="Europe/Berlin").intervals_us(0, noon - DAY_US // 2, noon)
     assert np.diff(found).tolist() == [[HOUR_US // 2]]
 
 
 def test_ranges_that_overlap_or_touch_are_one_interval():
     ranges = (TimeRange(30, 40), TimeRange(5, 9), TimeRange(0, 5), TimeRange(35, 50))
-    assert Times(ranges).intervals_us(0, 0, 100).tolist() == [[0, 9], [30, 50]]
+    assert SelectedTimes(ranges).intervals_us(0, 0, 100).tolist() == [[0, 9], [30, 50]]
 
 
 def test_hours_that_end_on_the_next_day_are_one_interval_across_midnight():
-    found = Times(daily=Daily(22 * 3_600, 2 * 3_600)).intervals_us(0, 0, 2 * DAY_US)
+    found = SelectedTimes(daily=Daily(22 * 3_600, 2 * 3_600)).intervals_us(0, 0, 2 * DAY_US)
     assert (found // HOUR_US).tolist() == [[0, 2], [22, 26], [46, 48]]
 
 
 def test_hours_of_all_days_are_told_over_three_centuries():
     """Whoever asks for the hours of all days, at any time, gets them at once."""
-    found = Times(daily=Daily(0, 3_600), zone="Asia/Shanghai").intervals_us(0, -(2**62), 2**62)
+    found = SelectedTimes(daily=Daily(0, 3_600), zone="Asia/Shanghai").intervals_us(0, -(2**62), 2**62)
     assert len(found) >= 300 * 365 and (np.diff(found) <= HOUR_US).all()
 
 

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from bench.live import wait_for
-from streaming.backtest import Asked, Playing, StoredElements
+from streaming.backtest import BacktestRequest, Playing, StoredElements
 from streaming.elements import point_elements
 from streaming.history import History
 from streaming.replay.answers import AnswerPages
-from streaming.replay.sessions import InvalidReplay, Played, Session, Sessions
+from streaming.replay.sessions import InvalidReplay, ReplayPlan, Session, Sessions
 from streaming.results import LEFT, read_frame
 from streaming.spaces import EARTH, space_document
 from tests.history.test_tables import STREAM
@@ -56,7 +56,7 @@ def members(told, at_us):
 
 def pages(root, queries, ends, rows=10**9):
     """Return the pages of answers up to some times, one after the other."""
-    asked = Asked(PLANS, SPAN, {STREAM: TTL_S})
+    asked = BacktestRequest(PLANS, SPAN, {STREAM: TTL_S})
     playing = AnswerPages(Playing(asked), StoredElements(History(root, EARTH), asked), queries)
     found = []
     for end in ends:
@@ -114,7 +114,7 @@ def played(root, tmp_path):
         "history": str(root),
         "layers_folder": str(tmp_path),
     }
-    return Played((1, 2, 3), plans, plans, {"9": "is not played"}, *SPAN, **about)
+    return ReplayPlan((1, 2, 3), plans, plans, {"9": "is not played"}, *SPAN, **about)
 
 
 @pytest.mark.long

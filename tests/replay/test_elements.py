@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from streaming.elements import box_elements, point_elements
 from streaming.history import History, HistoryWriter, InvalidQuestion, Turn, writer
-from streaming.replay.elements import Limits, Wanted, heard_times, read_page
+from streaming.replay.elements import PageRequest, ReplayLimits, heard_times, read_page
 from streaming.results import LEFT
 from streaming.spaces import EARTH
 from tests.history.test_tables import NUMBER, STREAM, tracked
@@ -90,7 +90,7 @@ def pages(history, from_us, to_us, limits, step_us=0):
     """Return the scene at the beginning of a span, and the changes of all its pages together."""
     scene, changes = None, []
     while scene is None or from_us < to_us:
-        page = read_page(history, Wanted(STREAM, AREA, from_us, to_us, LIFE_US, scene is None, step_us), limits)
+        page = read_page(history, PageRequest(STREAM, AREA, from_us, to_us, LIFE_US, scene is None, step_us), limits)
         told = told_in(page)
         if scene is None:
             scene = {key: (time_us, lon) for _, key, time_us, lon in told[: page.scene]}
@@ -108,7 +108,7 @@ def pages(history, from_us, to_us, limits, step_us=0):
 def test_the_scene_at_any_time_is_that_of_brute_force(tmp_path_factory, told, second, length, rows, read):
     history, told = stored(tmp_path_factory.mktemp("history"), told)
     from_us, to_us = BEGINNING + second * S, BEGINNING + (second + length) * S
-    scene, changes = pages(history, from_us, to_us, Limits(rows=rows, read=read))
+    scene, changes = pages(history, from_us, to_us, ReplayLimits(rows=rows, read=read))
     for at_us in range(from_us, to_us + 1, S // 2):
         assert played(scene, changes, at_us) == shown(told, at_us)
 
@@ -118,7 +118,7 @@ def test_the_scene_at_any_time_is_that_of_brute_force(tmp_path_factory, told, se
 def test_pages_together_tell_the_same_wherever_they_are_cut(tmp_path_factory, told, rows, read):
     history, _ = stored(tmp_path_factory.mktemp("history"), told)
     span = BEGINNING + 3 * S, BEGINNING + 31 * S
-    assert pages(history, *span, Limits(rows=rows, read=read)) == pages(history, *span, Limits())
+    assert pages(history, *span, ReplayLimits(rows=rows, read=read)) == pages(history, *span, ReplayLimits())
 
 
 @given(reports, st.integers(1, 6), st.integers(20, 60))
@@ -126,7 +126,7 @@ def test_pages_together_tell_the_same_wherever_they_are_cut(tmp_path_factory, to
 def test_what_is_thinned_out_shows_the_same_at_the_end_of_each_step(tmp_path_factory, told, rows, read):
     history, told = stored(tmp_path_factory.mktemp("history"), told)
     span, step_us = (BEGINNING + S, BEGINNING + 31 * S), 2 * S
-    scene, changes = pages(history, *span, Limits(rows=rows, thinned=read), step_us)
+    scene, changes = pages(history, *span, ReplayLimits(rows=rows, thinned=read), step_us)
     for end_us in range(BEGINNING + step_us - 1, span[1], step_us):
         assert played(scene, changes, end_us) == shown(told, end_us)
 
@@ -134,12 +134,12 @@ def test_what_is_thinned_out_shows_the_same_at_the_end_of_each_step(tmp_path_fac
 def test_a_page_that_is_thinned_out_does_not_end_within_a_step(tmp_path):
     history, told = stored(tmp_path, [("b", 6, 170.0, 0.0), ("b", 10, 165.0, 0.0), ("b", 11, 165.0, 0.0)])
     span, step_us = (BEGINNING + S, BEGINNING + 31 * S), 2 * S
-    scene, changes = pages(history, *span, Limits(rows=1), step_us)
+    scene, changes = pages(history, *span, ReplayLimits(rows=1), step_us)
     assert played(scene, changes, BEGINNING + 12 * S - 1) == shown(told, BEGINNING + 12 * S - 1) == {}
 
 
 def test_thinning_out_leaves_one_element_of_an_object_in_a_step(crowd):
-    wanted = Wanted(STREAM, AREA, BEGINNING - 1, BEGINNING + 60 * S - 1, LIFE_US, step_us=10 * S)
+    wanted = PageRequest(STREAM, AREA, BEGINNING - 1, BEGINNING + 60 * S - 1, LIFE_US, step_us=10 * S)
     page = read_page(crowd, wanted)
     assert (page.rows.num_rows, page.until_us) == (40 * 6, wanted.to_us)
 
@@ -155,27 +155,27 @@ def crowd(tmp_path):
 
 
 def test_a_page_is_bounded_and_says_where_the_next_begins(crowd):
-    wanted = Wanted(STREAM, AREA, BEGINNING + 10 * S, BEGINNING + 59 * S, LIFE_US)
-    page = read_page(crowd, wanted, Limits(rows=100))
+    wanted = PageRequest(STREAM, AREA, BEGINNING + 10 * S, BEGINNING + 59 * S, LIFE_US)
+    page = read_page(crowd, wanted, ReplayLimits(rows=100))
     assert (page.scene, page.rows.num_rows) == (40, 40 + 80)
     assert page.until_us == BEGINNING + 13 * S - 1
-    assert read_page(crowd, wanted, Limits(read=130)).until_us == BEGINNING + 14 * S - 1
+    assert read_page(crowd, wanted, ReplayLimits(read=130)).until_us == BEGINNING + 14 * S - 1
 
 
 def test_too_much_is_refused_with_the_rule_and_the_value(crowd):
-    wanted = Wanted(STREAM, AREA, BEGINNING + 10 * S, BEGINNING + 59 * S, LIFE_US)
+    wanted = PageRequest(STREAM, AREA, BEGINNING + 10 * S, BEGINNING + 59 * S, LIFE_US)
     with pytest.raises(InvalidQuestion, match="at most 39 objects of a stream at a time; got more"):
-        read_page(crowd, wanted, Limits(objects=39))
+        read_page(crowd, wanted, ReplayLimits(objects=39))
     with pytest.raises(InvalidQuestion, match="at most 39 elements heard at one time; got more at 2026-"):
-        read_page(crowd, wanted, Limits(read=39))
+        read_page(crowd, wanted, ReplayLimits(read=39))
     with pytest.raises(InvalidQuestion, match="at most 279 elements of a stream; got 280 within a lifetime of 6 s"):
-        read_page(crowd, wanted, Limits(scanned=279))
+        read_page(crowd, wanted, ReplayLimits(scanned=279))
 
 
 def test_boxes_are_in_an_area_that_they_touch(tmp_path):
     boxes = np.array([[168.0, 0, -np.inf, 170.0, 1, np.inf], [168.0, 0, -np.inf, 169.9, 1, np.inf]])
     keep(tmp_path, box_elements(STREAM, ["touches", "is near"], np.array([BEGINNING - AGE_US] * 2), boxes, [{}, {}]))
-    page = read_page(History(tmp_path, EARTH), Wanted(STREAM, AREA, BEGINNING, BEGINNING + S, LIFE_US))
+    page = read_page(History(tmp_path, EARTH), PageRequest(STREAM, AREA, BEGINNING, BEGINNING + S, LIFE_US))
     assert page.rows["key"].to_pylist() == ["touches"]
 
 

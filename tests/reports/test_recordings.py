@@ -15,7 +15,7 @@ from pyproj import Geod
 
 from streaming.elements import bounds_of, stream_number
 from streaming.history import History, HistoryWriter, Turn
-from streaming.reports import Report, Terms, read_fixes, shape_area
+from streaming.reports import Report, ReportTerms, read_fixes, shape_area
 from streaming.spaces import EARTH
 from tests.decoders.feeds import read_recording
 from tests.decoders.test_recordings import BUSES
@@ -80,7 +80,7 @@ def expected(fixes, area, gap_s, fastest_mps):
 
 def check(history, elements, area, gap_s, fastest_mps):
     span = (int(elements["time_us"].to_numpy().min()), int(elements["time_us"].to_numpy().max()))
-    terms = Terms(
+    terms = ReportTerms(
         span, shape_area(area), ZoneInfo("America/Chicago"), int(gap_s * SECOND_US), fastest_mps, 50, 120_000_000
     )
     report = Report(read_fixes(history, STREAM, span, terms.area), terms)

@@ -13,7 +13,17 @@ from hypothesis import strategies as st
 
 from streaming.elements import box_elements, point_elements, stream_number
 from streaming.history import History, HistoryWriter, Turn, upkeep, writer
-from streaming.reports import Fixes, InvalidReport, Limits, Report, Terms, box_area, in_order, polygon_area, read_fixes
+from streaming.reports import (
+    Fixes,
+    InvalidReport,
+    Report,
+    ReportLimits,
+    ReportTerms,
+    box_area,
+    in_order,
+    polygon_area,
+    read_fixes,
+)
 from streaming.reports.days import days_of
 from streaming.spaces import EARTH
 from tests.history.test_tables import NUMBER, STREAM, tracked
@@ -75,7 +85,7 @@ def frame_of(rows):
 def report_of(rows, area=None, span=None, zone=UTC_ZONE, **more):
     span = span or (BEGINNING, BEGINNING + 100 * MINUTE)
     given = {"gap_us": 5 * MINUTE} | more
-    return Report(in_order(frame_of(rows)), Terms(span, area, zone, **given))
+    return Report(in_order(frame_of(rows)), ReportTerms(span, area, zone, **given))
 
 
 @settings(deadline=None, max_examples=150)
@@ -147,7 +157,7 @@ def test_the_files_in_which_elements_are_stored_change_nothing(
             patch.setattr(upkeep, "MERGED_AT_ONCE", 2)
             upkeep.compact(root / EARTH.name / STREAM, EARTH)
     span = (BEGINNING, BEGINNING + 2880 * MINUTE)
-    terms = Terms(span, area, ZoneInfo("Asia/Kolkata"), 5 * MINUTE, stop_us=3 * MINUTE)
+    terms = ReportTerms(span, area, ZoneInfo("Asia/Kolkata"), 5 * MINUTE, stop_us=3 * MINUTE)
     found = Report(read_fixes(History(root, EARTH), STREAM, span, area), terms)
     expected = Report(in_order(frame_of(rows)), terms)
     for table in ("objects", "objects_by_day", "totals"):
@@ -177,11 +187,11 @@ def test_only_objects_that_came_near_the_area_are_read_and_all_of_their_fixes(tm
 def test_too_much_is_refused_with_the_limit_and_never_cut_off(tmp_path):
     keep(tmp_path, at([("a", minute, 180.0, 0.0) for minute in range(30)]), [], 1)
     history, span = History(tmp_path, EARTH), (BEGINNING, BEGINNING + 9 * MINUTE)
-    assert read_fixes(history, STREAM, span, limits=Limits(30, 10)).frame.height == 10
+    assert read_fixes(history, STREAM, span, limits=ReportLimits(30, 10)).frame.height == 10
     with pytest.raises(InvalidReport, match="at most 9 elements: choose a shorter time or a smaller area; got more"):
-        read_fixes(history, STREAM, span, limits=Limits(30, 9))
+        read_fixes(history, STREAM, span, limits=ReportLimits(30, 9))
     with pytest.raises(InvalidReport, match="at most 29 elements: choose fewer days; got 30 in the files"):
-        read_fixes(history, STREAM, span, limits=Limits(29, 30))
+        read_fixes(history, STREAM, span, limits=ReportLimits(29, 30))
 
 
 def test_a_file_that_is_merged_while_it_is_to_be_read_is_read_in_its_new_place(tmp_path, monkeypatch):

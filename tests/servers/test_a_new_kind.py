@@ -22,7 +22,7 @@ from streaming.operators.continuous_queries import ContinuousQueries
 from streaming.operators.elements import Elements
 from streaming.operators.failures import Failures
 from streaming.operators.features import Features, ordered
-from streaming.operators.layer import Layer
+from streaming.operators.layer import LayerVersion
 from streaming.operators.region_map import RegionMap
 from streaming.operators.spatial_join import Pairs
 from streaming.plans import parse_plan, plan_document
@@ -154,7 +154,7 @@ def seen(queries, elements, kept=None):
     """Return what a set of queries tells about some elements; those not kept have no pairs and no costs."""
     failures, zone = Failures(), Features(ordered(feature_table("zones", ["z"], [ZONE], [{}], space=PLANE)), PLANE)
     kept = np.ones(len(queries), dtype=bool) if kept is None else kept
-    layer = Layer.of(zone)
+    layer = LayerVersion.of(zone)
     pairs = queries.match(elements, lambda _: layer, failures)
     row, query = (part.ravel() for part in np.indices((len(elements), len(queries))))
     asked = Pairs(row, query, np.full(len(row), zone.key_hash[0]), np.full(len(row), np.nan))

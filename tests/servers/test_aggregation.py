@@ -8,7 +8,7 @@ import pytest
 
 from streaming.kinds.aggregate.plan import Aggregate, Threshold
 from streaming.operators.aggregates import PARTS
-from streaming.servers.assembler.aggregation import Aggregation, Groups, step
+from streaming.servers.assembler.aggregation import AggregateGroups, Aggregation, step
 
 ROUTES = [f"route {number}" for number in range(40)]
 AGGREGATES = {
@@ -28,7 +28,9 @@ def heard(counts):
 
 
 def groups(now_us):
-    return Groups(AGGREGATES, np.empty(0, dtype=np.int64), lambda keys: np.zeros(len(keys), dtype=np.int64), now_us)
+    return AggregateGroups(
+        AGGREGATES, np.empty(0, dtype=np.int64), lambda keys: np.zeros(len(keys), dtype=np.int64), now_us
+    )
 
 
 @pytest.mark.parametrize("seed", range(5))

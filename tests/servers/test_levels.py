@@ -18,7 +18,7 @@ from streaming.operators.continuous_queries import ContinuousQueries
 from streaming.operators.elements import Elements
 from streaming.operators.failures import Failures
 from streaming.operators.features import Features, ordered
-from streaming.operators.layer import Layer
+from streaming.operators.layer import LayerVersion
 from streaming.plans import together
 from streaming.servers.answers.members import Answers
 from streaming.servers.answers.recipients import Recipients
@@ -30,7 +30,7 @@ from streaming.spaces import EARTH
 from tests.oracle import satisfies
 
 ZONES = {
-    version: Layer.of(
+    version: LayerVersion.of(
         Features(
             ordered(
                 feature_table(

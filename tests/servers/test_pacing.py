@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from streaming.results.netting import net
 from streaming.servers import pacing
-from streaming.servers.pacing import KEPT_US, LEAVES_A_TICK, US_A_LEAF, Pace
+from streaming.servers.pacing import KEPT_US, LEAVES_A_TICK, US_A_LEAF, SketchPace
 from tests.servers.harness import Engine
 from tests.servers.test_sketch_queries import register, tick
 from tests.servers.test_sketching import ON, random_elements, table_of
@@ -95,14 +95,14 @@ def test_a_batch_that_runs_again_answers_the_same_queries(tmp_path, few_leaves):
 
 
 def test_a_large_query_that_fails_does_not_stop_the_turns_of_others():
-    pace = Pace({1: 10 * LEAVES_A_TICK, 2: 10 * LEAVES_A_TICK})
+    pace = SketchPace({1: 10 * LEAVES_A_TICK, 2: 10 * LEAVES_A_TICK})
     assert pace.due([1, 2], SECOND_US) == {1}
     assert pace.after([1], [1, 2], {}, SECOND_US).due([1, 2], 2 * SECOND_US) == {2}
 
 
 @given(st.lists(st.integers(0, 4 * LEAVES_A_TICK), min_size=1, max_size=12), st.integers(1, 5))
 def test_all_queries_have_turns_and_large_ones_take_a_twentieth_of_the_time(costs, every_s):
-    queries, pace, looked, asked = range(len(costs)), Pace(), 0, [0] * len(costs)
+    queries, pace, looked, asked = range(len(costs)), SketchPace(), 0, [0] * len(costs)
     ticks = 60 * len(costs)
     for number in range(ticks):
         now_us = number * every_s * SECOND_US

@@ -18,7 +18,7 @@ from streaming.layers import parts, store
 from streaming.layers.features import feature_table
 from streaming.layers.pages import Pages
 from streaming.operators import layer as paged
-from streaming.operators.layer import Layer
+from streaming.operators.layer import LayerVersion
 from streaming.operators.padding import DYNAMIC, FETCH, STATIC, LayerReach, Padding
 from streaming.plans import parse_plan
 from streaming.spaces import EARTH
@@ -84,7 +84,7 @@ def layer_of(*parts, removed=(), before=None):
             )
         )
     gone = feature_table("zones", list(removed), boxes_at([(0, 0)] * len(removed)), [{}] * len(removed))
-    return Layer(made, np.sort(gone["key_hash"].to_numpy()), EARTH, before)
+    return LayerVersion(made, np.sort(gone["key_hash"].to_numpy()), EARTH, before)
 
 
 def keys_of(layer):
@@ -148,7 +148,7 @@ def test_versions_without_a_common_part_differ_in_what_their_features_say(monkey
     same = layer_of(("d", {key: place for key, place in ROW.items() if key not in "34"} | {"3": (5, 5)}))
     assert len(before.differing(same)) == 0
     monkeypatch.setattr(paged, "MOST_DIFFERING", 5)
-    assert before.differing(after) is None and before.differing(Layer.none(EARTH)) is None
+    assert before.differing(after) is None and before.differing(LayerVersion.none(EARTH)) is None
 
 
 def test_a_region_keeps_the_pages_that_its_padded_cell_meets(caplog):

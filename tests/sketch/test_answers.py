@@ -15,7 +15,7 @@ from streaming.sketch.moments import moments_of
 from streaming.sketch.observations import Observations
 from streaming.sketch.partials import by_cell, chosen_of, condensed, partial_tables
 from streaming.sketch.relations import relate
-from streaming.sketch.selection import EVERYTHING, FeatureRange, Selection, Times
+from streaming.sketch.selection import EVERYTHING, Selection, TimeIntervals, ValueRange
 from streaming.sketch.settings import HOUR_US, InvalidSketch
 from streaming.sketch.sketch import Sketch, reduced, split
 from tests.sketch.scenes import FEATURES, SETTINGS, grown, known, matching, observations, some_settings
@@ -44,8 +44,8 @@ def scene(seed):
             chosen["ranges"] = [(feature, low, high)]
     selection = Selection(
         tuple(chosen.get("boxes", ())),
-        Times.of(chosen["times"]) if "times" in chosen else None,
-        tuple(FeatureRange(*one) for one in chosen.get("ranges", ())),
+        TimeIntervals.of(chosen["times"]) if "times" in chosen else None,
+        tuple(ValueRange(*one) for one in chosen.get("ranges", ())),
     )
     return rng, sketch, elements, selection, matching(elements, **chosen)
 
@@ -116,7 +116,7 @@ def test_what_cuts_no_leaf_is_answered_exactly(seed):
     rng, sketch, elements, _, _ = scene(seed)
     sketch = grown(known(replace(sketch.settings, study_us=None)), elements)
     hours = np.unique(rng.integers(0, 80, 2)) * HOUR_US
-    times = Times.between(int(hours[0]), int(hours[-1]) + HOUR_US)
+    times = TimeIntervals.between(int(hours[0]), int(hours[-1]) + HOUR_US)
     chosen = choose(sketch, Selection(times=times))
     mask = matching(elements, times=times.limits.tolist())
     assert statistics.count(chosen).value == mask.sum() == statistics.count(chosen).low
@@ -174,7 +174,7 @@ def test_small_partials_answer_densities_within_certain_bounds(seed):
 @pytest.mark.seeds(240)
 def test_a_part_of_a_sketch_is_asked_again(seed):
     _, sketch, _, selection, _ = scene(seed)
-    more = Selection(((-90.0, -45.0, 60.0, 45.0),), Times.between(10 * HOUR_US, 60 * HOUR_US))
+    more = Selection(((-90.0, -45.0, 60.0, 45.0),), TimeIntervals.between(10 * HOUR_US, 60 * HOUR_US))
     twice, at_once = relate(sketch, selection).choose(more), choose(sketch, selection & more)
     for feature in FEATURES:
         expected, found = statistics.mean(at_once, feature), statistics.mean(twice, feature)
@@ -281,6 +281,6 @@ def test_leaves_merged_by_cell_answer_for_each_cell_as_all_of_them_do(seed):
             (groups.counted(whole, of), groups.counted(few, few_of)),
             (groups.described(whole, of, feature, 0.9), groups.described(few, few_of, feature, 0.9)),
         ):
-            for field in fields(groups.Groups):
+            for field in fields(groups.GroupStatistics):
                 pair = (getattr(told, field.name) for told in (found, expected))
                 np.testing.assert_allclose(*pair, rtol=1e-6, atol=1e-6, err_msg=field.name)

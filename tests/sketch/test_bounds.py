@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from streaming.sketch.bounds import Summary, at_most, below, excess, range_parts
+from streaming.sketch.bounds import LeafSummary, at_most, below, excess, range_parts
 
 values = st.lists(st.integers(-8, 8).map(float) | st.floats(-1e6, 1e6, allow_subnormal=False), min_size=1, max_size=30)
 
@@ -14,7 +14,7 @@ def summary(*columns):
     arrays = [np.array(column) for column in columns]
     told = [(len(a), a.mean(), a.var(), a.min(), a.max()) for a in arrays]
     n, mean, variance, low, high = map(np.array, zip(*told, strict=True))
-    return Summary(n, mean, variance, low, high)
+    return LeafSummary(n, mean, variance, low, high)
 
 
 @example([0.0, 1e-233], [0.0], 0)  # the square of the extent is 0
@@ -44,7 +44,7 @@ def test_bounds_are_reached_by_two_values(share, low, apart):
     column = np.repeat([float(low), float(low + apart)], [share, 100 - share])
     # Room for extremes that the two values do not reach.
     known = summary(column)
-    wide = Summary(known.n, known.mean, known.variance, known.low - 1000, known.high + 1000)
+    wide = LeafSummary(known.n, known.mean, known.variance, known.low - 1000, known.high + 1000)
     assert abs(at_most(float(low), wide)[1][0] - share / 100) < 1e-4
     # The upper bound at a limit is reached by values at the extremes and at the limit itself.
     corners = summary(np.concatenate([column, [float(low + 2 * apart)] * 7]))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from streaming.sketch import codec
-from streaming.sketch.bins import Points
+from streaming.sketch.bins import BinnedValues
 from streaming.sketch.observations import Observations
 from streaming.sketch.settings import HOUR_US, InvalidSketch, Plane, SketchSettings, parse_settings
 from streaming.sketch.sketch import Sketch, add
@@ -56,7 +56,7 @@ def test_the_fewest_bins_keep_an_error_for_a_part_of_the_values(seed):
     rng = np.random.default_rng(seed)
     error, part = rng.choice([0.01, 0.05, 0.3]), rng.choice([0.5, 0.8, 0.95])
     values = rng.choice([rng.normal(0, 1, 300), rng.exponential(5, 300), np.round(rng.normal(0, 3, 300))])
-    points, extent = Points.of(values), np.ptp(values)
+    points, extent = BinnedValues.of(values), np.ptp(values)
     edges = points.edges_within(error * extent, 254, part)
     found = errors(values, edges, extent)  # some may be as large as the budget, but for the last digit
     least, most = ((found <= error * (1 + slack)).mean() for slack in (-1e-9, 1e-9))
@@ -67,7 +67,7 @@ def test_the_fewest_bins_keep_an_error_for_a_part_of_the_values(seed):
 
 @pytest.mark.parametrize("n", [1, 1_000])
 def test_the_error_of_elements_of_which_only_an_interval_is_known_is_that_of_an_even_spread(n):
-    points = Points.of_intervals(np.zeros(1), np.ones(1), np.array([n]), 16, error=0.01)
+    points = BinnedValues.of_intervals(np.zeros(1), np.ones(1), np.array([n]), 16, error=0.01)
     half = np.array([0.5])
     # Two bins of width 0.5, whose error is 0.5 / sqrt(12) = 0.1443.
     assert points.kept(half, 0.144) == 0.0 and points.kept(half, 0.145) == pytest.approx(1.0)

@@ -8,7 +8,7 @@ import pytest
 from streaming.sketch import codec
 from streaming.sketch import sketch as sketch_module
 from streaming.sketch.bins import Bins, equal_bins, equal_bins_of_intervals, fan_out_order, vertices
-from streaming.sketch.levels import Levels
+from streaming.sketch.levels import LeafLevels
 from streaming.sketch.moments import moments
 from streaming.sketch.observations import Observations
 from streaming.sketch.runs import ElementRun, LeafRun
@@ -209,9 +209,9 @@ def test_a_time_bin_has_one_level_and_levels_only_rise(seed):
     _, settings, elements = scene(seed)
     settings = replace(settings, study_us=2 * HOUR_US)
     time_us, newest = elements.time_us, int(elements.time_us.max())
-    before = Levels(settings, newest, 0).of(time_us)
+    before = LeafLevels(settings, newest, 0).of(time_us)
     for later, coarseness in ((newest + HOUR_US * 7, 0), (newest, 1), (newest + 3 * HOUR_US, 2)):
-        assert (Levels(settings, later, coarseness).of(time_us) >= before).all()
+        assert (LeafLevels(settings, later, coarseness).of(time_us) >= before).all()
     leaves = grown(known(settings), elements).leaves()
     starts, first = np.unique(leaves.start_us, return_index=True)
     assert (leaves.level == leaves.level[first][np.searchsorted(starts, leaves.start_us)]).all()

@@ -15,7 +15,7 @@ from streaming.elements import bounds_array
 from streaming.results import ANSWER_NUMBERS, ENTERED, HANDOFF, LEFT, MOVED, SNAPSHOT, STAYED, Fragment, result_schema
 from streaming.spaces import EARTH
 from webapp.consumers.outbox import MAX_REPLIES, MAX_STATUSES, Outbox, Unread
-from webapp.hub import Hub, Subscription
+from webapp.hub import AnswerSubscription, Hub
 from webapp.hub.assembly import Assembly
 from webapp.hub.encoding import encode
 from webapp.hub.subscriptions import all_due
@@ -99,7 +99,7 @@ def test_subscribers_of_a_shared_answer_have_it_under_the_numbers_of_their_queri
     screens = {query: Screen() for query in (1, 3, 4, 5)}
     for query, screen in screens.items():
         screen.answers[query] = set()
-    distribute(batch, [Subscription(screen, query, "json", live=True) for query, screen in screens.items()])
+    distribute(batch, [AnswerSubscription(screen, query, "json", live=True) for query, screen in screens.items()])
     assert [screen.answers for screen in screens.values()] == [{1: {"a"}}, {3: {"a"}}, {4: {"b"}}, {5: set()}]
 
 
@@ -107,7 +107,7 @@ def test_an_answer_of_which_a_region_lost_its_part_begins_anew_and_the_others_go
     told = [(1, "a", ENTERED, MOVED), (2, "a", ENTERED, MOVED)]
     failures = ({"error": "ValueError: no", "queries": [[1, 7]], "lost": True},)
     batch = [*map(Assembly().add, [fragment(0, 0, told), replace(fragment(0, 1), failures=failures)])][-1]
-    subscriptions = [Subscription(Screen(), query, "json", live=True) for query in (1, 2)]
+    subscriptions = [AnswerSubscription(Screen(), query, "json", live=True) for query in (1, 2)]
     for subscription in subscriptions:
         subscription.subscriber.answers[subscription.query] = {"z"}
     distribute(batch, subscriptions)
@@ -134,7 +134,7 @@ def test_a_client_holds_the_answer_after_every_batch_from_its_snapshot_on(histor
     assembly, where, subscriptions, log = Assembly(), {}, [], []
     for number, (moves, joins, repeats, resync) in enumerate(history):
         if joins:
-            subscriptions += [Subscription(Screen(), query, "json", waiting=True) for query in (1, 2)]
+            subscriptions += [AnswerSubscription(Screen(), query, "json", waiting=True) for query in (1, 2)]
         if resync and subscriptions:
             random.choice(subscriptions).lose()
         for subscription in subscriptions:
@@ -183,7 +183,7 @@ def test_only_the_rows_of_subscribed_queries_are_cut_out():
 
 def test_the_frame_of_a_query_is_encoded_once_for_all_its_subscribers():
     assembly, screens = Assembly(), [Screen(), Screen()]
-    subscriptions = [Subscription(screen, 1, "json", live=True) for screen in screens]
+    subscriptions = [AnswerSubscription(screen, 1, "json", live=True) for screen in screens]
     assembly.add(fragment(0, 0, [(1, "a", ENTERED, MOVED)]))
     batch = assembly.add(fragment(0, 1))
     frames = [subscription.change for subscription in subscriptions]
@@ -253,7 +253,7 @@ def test_lag_is_the_age_of_the_newest_element():
     assembly, screen = Assembly(), Screen()
     assembly.add(fragment(0, 0, [(1, "a", ENTERED, MOVED)], newest_us=5_000))
     batch = assembly.add(fragment(0, 1, newest_us=7_000))
-    frame = Subscription(screen, 1, "json", live=True).change
+    frame = AnswerSubscription(screen, 1, "json", live=True).change
     assert json.loads(encode(batch, [frame], 10_000, EARTH).frames[frame])["lag_ms"] == 3
 
 
@@ -278,7 +278,7 @@ async def test_a_slow_client_loses_answers_in_whole_and_is_resynchronised_once_i
     wire = Wire()
     outbox = Outbox(wire.send, wire.look_up, wire.recover, max_bytes=100)
     sender = asyncio.create_task(outbox.run())
-    one, two, idle = (Subscription(None, query, "json", live=True) for query in (1, 2, 3))
+    one, two, idle = (AnswerSubscription(None, query, "json", live=True) for query in (1, 2, 3))
     outbox.answer(one, "first" + "." * 55)
     outbox.answer(two, "second" + "." * 24)
     outbox.reply("reply")
@@ -300,7 +300,7 @@ async def test_large_answers_that_come_together_are_asked_for_until_all_have_com
     wire = Wire(room=99)
     outbox = Outbox(wire.send, wire.look_up, wire.recover, max_bytes=100)
     sender = asyncio.create_task(outbox.run())
-    wanted = [Subscription(None, query, "json") for query in range(9)]
+    wanted = [AnswerSubscription(None, query, "json") for query in range(9)]
     for subscription in wanted:
         outbox.answer(subscription, f"{subscription.query}" + "." * 40)
     async with asyncio.timeout(PATIENCE_S):
@@ -317,7 +317,7 @@ async def test_an_answer_that_is_closed_keeps_no_other_from_being_asked_for():
     wire = Wire(room=99)
     outbox = Outbox(wire.send, wire.look_up, wire.recover, max_bytes=10)
     sender = asyncio.create_task(outbox.run())
-    one, two = (Subscription(None, query, "json") for query in (1, 2))
+    one, two = (AnswerSubscription(None, query, "json") for query in (1, 2))
     outbox.answer(one, "x" * 10)
     outbox.answer(two, "x" * 10)
     async with asyncio.timeout(PATIENCE_S):
@@ -332,7 +332,7 @@ async def test_an_answer_larger_than_the_queue_still_goes_through():
     wire = Wire(room=9)
     outbox = Outbox(wire.send, wire.look_up, wire.recover, max_bytes=10)
     sender = asyncio.create_task(outbox.run())
-    outbox.answer(Subscription(None, 1, "json", live=True), "x" * 100)
+    outbox.answer(AnswerSubscription(None, 1, "json", live=True), "x" * 100)
     while not wire.sent:
         await asyncio.sleep(0)
     sender.cancel()
@@ -342,7 +342,7 @@ async def test_who_wants_to_know_when_an_answer_is_sent_learns_it_and_nothing_of
     wire, told = Wire(), []
     outbox = Outbox(wire.send, wire.look_up, wire.recover, max_bytes=10)
     sender = asyncio.create_task(outbox.run())
-    one = Subscription(None, 1, "json", live=True)
+    one = AnswerSubscription(None, 1, "json", live=True)
     for name in ("dropped", "dropped as well"):
         outbox.answer(one, "x" * 10)
         outbox.when_sent(lambda name=name: told.append((name, list(wire.sent))))
@@ -439,7 +439,7 @@ async def test_a_status_that_follows_is_sent_after_what_was_queued_before_it():
 async def test_word_of_what_a_client_holds_stands_behind_the_answers_that_it_is_about_and_falls_with_them():
     wire = Wire()
     outbox = Outbox(wire.send, wire.look_up, wire.recover, max_bytes=10)
-    one = Subscription(None, 1, "json", live=True)
+    one = AnswerSubscription(None, 1, "json", live=True)
     outbox.mark("earth", "through 1")
     outbox.answer(one, "batch 2")
     outbox.mark("earth", "through 2")
@@ -466,7 +466,7 @@ def poisoned(rows):
 
 def test_an_answer_that_cannot_be_told_keeps_no_other_from_being_told():
     screens = {query: Screen() for query in (1, 2)}
-    subscriptions = [Subscription(screen, query, "json", live=True) for query, screen in screens.items()]
+    subscriptions = [AnswerSubscription(screen, query, "json", live=True) for query, screen in screens.items()]
     for query, screen in screens.items():
         screen.answers[query] = set()
     changes = poisoned([(1, "a", ENTERED, MOVED), (2, "b", ENTERED, MOVED)])

@@ -11,7 +11,7 @@ from streaming.results import ENTERED, MOVED, STAYED, VIEW_NUMBERS
 from streaming.spaces import EARTH
 from tests.webapp.test_hub import complete, fragment, whole_batch
 from tests.webapp.test_shipping import Client, gone_on, published
-from webapp.hub import Hub, ResumePoint, Subscription
+from webapp.hub import AnswerSubscription, Hub, ResumePoint
 from webapp.hub import hub as hub_module
 from webapp.hub.assembly import Assembly
 from webapp.hub.recent import RecentBatches
@@ -47,7 +47,7 @@ def reads(client):
 
 async def test_a_batch_that_changes_one_of_ten_thousand_watched_queries_does_work_for_one(monkeypatch):
     hub, told, encoded = Hub(EARTH), Counter(), []
-    seen = [Subscription(told, query, "json", live=True) for query in range(10_000)]
+    seen = [AnswerSubscription(told, query, "json", live=True) for query in range(10_000)]
     for subscription in seen:
         hub.subscriptions.add(subscription)
     encode, all_due = hub_module.encode, hub_module.all_due
@@ -185,7 +185,7 @@ async def test_the_subscriptions_of_a_connection_end_with_it_and_those_of_others
     hub, one, other = Hub(EARTH), Counter(), Counter()
     for told, queries in ((one, (1, 2)), (other, (2, 3))):
         for query in queries:
-            hub.subscriptions.add(Subscription(told, query, "json", live=True))
+            hub.subscriptions.add(AnswerSubscription(told, query, "json", live=True))
     mine = [hub.subscriptions.find(one, query) for query in (1, 2)]
     await hub.detach(one)
     assert all(subscription.closed for subscription in mine)

@@ -499,7 +499,7 @@ def test_a_page_has_the_newest_incidents_that_a_user_may_see(user, other, staff)
     Incident.objects.filter(key="2").update(assigned_to=user)
 
     def found(**wanted):
-        page, more, counted = incidents.page_of(user, incidents.Wanted(**wanted))
+        page, more, counted = incidents.page_of(user, incidents.IncidentFilter(**wanted))
         assert counted == {"info": 1, "warning": 0, "critical": 1}
         return [incident.key for incident in page], more
 

@@ -26,7 +26,7 @@ from tests.webapp.conftest import INSIDE, OUTSIDE, PLAN
 from tests.webapp.test_hub import Wire, fragment, poisoned, whole_batch
 from tests.webapp.test_shipping import published
 from webapp.consumers.outbox import Outbox
-from webapp.hub import Hub, ResumePoint, Subscription
+from webapp.hub import AnswerSubscription, Hub, ResumePoint
 from webapp.hub.encoding import left_out
 
 QUERIES = range(1, 7)
@@ -109,7 +109,9 @@ def test_joined_answers_are_told_what_answers_alone_are_told_in_one_frame_a_batc
     for joined, (hub, mine) in enumerate(zip(hubs, receivers, strict=True)):
         for receiver, wanted in zip(mine, clients, strict=True):
             for query, live, held in wanted:
-                hub.subscriptions.add(Subscription(receiver, query, form, live=live, held=held, joined=bool(joined)))
+                hub.subscriptions.add(
+                    AnswerSubscription(receiver, query, form, live=live, held=held, joined=bool(joined))
+                )
     for number, (one, other, lost) in enumerate(history):
         parts = [fragment(number, region, told) for region, told in enumerate((one, other))]
         failures = ({"error": "ValueError: no", "queries": [[1, 7]], "lost": True},) if lost else ()
@@ -129,7 +131,7 @@ def test_joined_answers_are_told_what_answers_alone_are_told_in_one_frame_a_batc
 async def test_an_answer_that_cannot_be_read_is_left_out_of_the_joined_frame():
     hub, told = Hub(EARTH), Receiver()
     for query in (1, 2):
-        hub.subscriptions.add(Subscription(told, query, "json", live=True, joined=True))
+        hub.subscriptions.add(AnswerSubscription(told, query, "json", live=True, joined=True))
     changes = poisoned([(1, "a", ENTERED, MOVED), (2, "b", ENTERED, MOVED)])
     await hub.distribute(whole_batch(replace(fragment(0, 0), changes=changes), fragment(0, 1)))
     assert list(told.told) == [2]
@@ -140,7 +142,7 @@ async def test_connections_that_watch_the_same_share_the_bytes_of_their_frames()
     hub, told = Hub(EARTH), [Receiver() for _ in range(3)]
     for receiver, queries in zip(told, [(1, 2), (2, 1), (2,)], strict=True):
         for query in queries:
-            hub.subscriptions.add(Subscription(receiver, query, "arrow", live=True, joined=True))
+            hub.subscriptions.add(AnswerSubscription(receiver, query, "arrow", live=True, joined=True))
     rows = [(query, "a", STAYED, MOVED) for query in (1, 2)]
     await hub.distribute(whole_batch(fragment(0, 0, rows), fragment(0, 1)))
     (first,), (same,), (other,) = (receiver.frames for receiver in told)
@@ -151,7 +153,7 @@ async def test_an_answer_that_ends_while_its_batch_is_encoded_is_told_nothing_mo
     monkeypatch.setattr("webapp.hub.hub.ROWS_IN_LOOP", 0)
     hub, told = Hub(EARTH), Receiver()
     for query in (1, 2):
-        hub.subscriptions.add(Subscription(told, query, "arrow", live=True, joined=True))
+        hub.subscriptions.add(AnswerSubscription(told, query, "arrow", live=True, joined=True))
     rows = [(query, "a", STAYED, MOVED) for query in (1, 2)]
     task = asyncio.create_task(hub.distribute(whole_batch(fragment(0, 0, rows), fragment(0, 1))))
     while not hub._turn.locked():
@@ -165,7 +167,7 @@ def joined_frame(form, *queries):
     """Return a joined frame with a row of each query."""
     hub, told = Hub(EARTH), Receiver()
     for query in queries:
-        hub.subscriptions.add(Subscription(told, query, form, live=True, joined=True))
+        hub.subscriptions.add(AnswerSubscription(told, query, form, live=True, joined=True))
     rows = [(query, "a", STAYED, MOVED) for query in queries]
     asyncio.run(hub.distribute(whole_batch(fragment(0, 0, rows), fragment(0, 1))))
     (frame,) = told.frames
@@ -184,7 +186,7 @@ def test_answers_that_end_while_their_joined_frame_waits_are_not_sent(form):
     async def sent(closed):
         wire = Wire(room=9)
         outbox = Outbox(wire.send, wire.look_up, wire.recover, max_bytes=100_000)
-        subscriptions = [Subscription(None, query, form, joined=True) for query in (1, 2)]
+        subscriptions = [AnswerSubscription(None, query, form, joined=True) for query in (1, 2)]
         outbox.changes(subscriptions, frame)
         for subscription in subscriptions:
             subscription.closed = subscription.query in closed
@@ -203,7 +205,7 @@ def test_answers_that_end_while_their_joined_frame_waits_are_not_sent(form):
 async def test_all_answers_of_a_joined_frame_that_is_dropped_are_lost():
     wire = Wire()
     outbox = Outbox(wire.send, wire.look_up, wire.recover, max_bytes=10)
-    one, two, three, other = (Subscription(None, query, "json", live=True, joined=True) for query in (1, 2, 3, 4))
+    one, two, three, other = (AnswerSubscription(None, query, "json", live=True, joined=True) for query in (1, 2, 3, 4))
     outbox.changes([one, two], "x" * 9)
     outbox.changes([two, three], "x" * 9)
     assert [s.live for s in (one, two, three, other)] == [False, False, False, True]

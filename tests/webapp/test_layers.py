@@ -26,7 +26,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from bench.live import PATIENCE_S
-from streaming.layers import Wanted
+from streaming.layers import ImportOptions
 from tests.layers.files import frame, write
 from tests.webapp.conftest import cookie_of
 from tests.webapp.test_tasks import entries
@@ -396,7 +396,7 @@ def test_an_import_ends_as_soon_as_it_is_cancelled(user, folder, tmp_path):
         assert next(steps, None) is not None, "the import goes on"
         layers.cancel_import(user, "squares")
 
-    assert layers.run_import(layer, path, Wanted(), cancel).status == "cancelled"
+    assert layers.run_import(layer, path, ImportOptions(), cancel).status == "cancelled"
     assert not Layer.objects.exists()
     assert nothing_left(folder)
 
@@ -712,7 +712,7 @@ def test_progress_is_told_at_most_twice_a_second(user, monkeypatch, folder):
     monkeypatch.setattr(imports, "import_in_child", lambda job: (n / 500 for n in range(500)))
     monkeypatch.setattr(imports, "announce", lambda layer: told.append(layer.progress))
     monkeypatch.setattr(imports.time, "monotonic", lambda: next(clock))
-    layers.run_import(layers.begin_import(user, layers.Label("squares")), folder / "a.geojson", Wanted())
+    layers.run_import(layers.begin_import(user, layers.Label("squares")), folder / "a.geojson", ImportOptions())
     seconds = next(clock)
     assert 4 < len(told) <= 2 * seconds + 2
 

@@ -14,7 +14,7 @@ from webapp import queries
 from webapp.consumers.listing import Listing
 from webapp.models import Query, RemovedExamples, Space
 from webapp.notify import announce
-from webapp.query_list import END, PAGE_QUERIES, START, Page, Position, page_of
+from webapp.query_list import END, PAGE_QUERIES, START, Position, QueryPage, page_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
 ASKED = "queries=asked"
@@ -107,7 +107,7 @@ def test_a_connection_is_told_of_what_lies_on_the_pages_that_it_got_without_a_ga
         after = START if begin == 0 else Position.of(*numbers[min(begin, len(numbers)) - 1])
         rest = [one for one in numbers if Position.of(*one) > after]
         end = Position.of(*rest[limit - 1]) if len(rest) > limit else END
-        listing.take(Page([Query(pk=n) for _, n in rest[:limit]], 9, end), "", None, after)
+        listing.take(QueryPage([Query(pk=n) for _, n in rest[:limit]], 9, end), "", None, after)
         told |= {n for _, n in rest[:limit]}
         reached = max(reached, end) if after <= reached else reached
     document = {"query": number, "space": "earth"}

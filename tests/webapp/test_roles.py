@@ -18,7 +18,7 @@ from streaming.spaces import EARTH
 from tests.webapp.conftest import INSIDE, PLAN
 from tests.webapp.test_answers import registered
 from tests.webapp.test_hub import fragment
-from webapp.hub import Hub, Subscription
+from webapp.hub import AnswerSubscription, Hub
 from webapp.hub.assembly import Batch
 from webapp.hub.reports import Reports
 from webapp.hub.roles import TupleCounts
@@ -124,7 +124,7 @@ def counted(hub, listener, query):
 
 def subscribed(hub, listener, *queries):
     for query in queries:
-        subscription = Subscription(listener, query, "json", sent_before=hub.roles.count_from(query))
+        subscription = AnswerSubscription(listener, query, "json", sent_before=hub.roles.count_from(query))
         hub.subscriptions.add(subscription)
 
 

@@ -7,7 +7,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from streaming.language import thousands
-from streaming.layers import Wanted
+from streaming.layers import ImportOptions
 from webapp.layers.imports import Label, begin_upload, cancel_import, check_label
 from webapp.layers.versions import layer_store, share_layer
 from webapp.models import Layer, RefusedImport, Space
@@ -118,7 +118,7 @@ class LayerAdmin(admin.ModelAdmin):
         if not upload:
             obj.save(update_fields=["title"])
             return
-        wanted = Wanted(*(form.cleaned_data[field].strip() for field in ("crs", "key", "table")))
+        wanted = ImportOptions(*(form.cleaned_data[field].strip() for field in ("crs", "key", "table")))
         try:
             label = Label(obj.name, obj.title) if change else label_of(form.cleaned_data)
             made = begin_upload(request.user, upload, label, wanted)

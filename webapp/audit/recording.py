@@ -8,7 +8,7 @@ from django.db import models, transaction
 from django.db.models.signals import m2m_changed, post_delete, post_save, pre_delete, pre_save
 
 from webapp.audit.origin import origin
-from webapp.audit.registry import WATCHED, Watched
+from webapp.audit.registry import WATCHED, RecordedFields
 from webapp.logs import HIDDEN, without_secrets
 from webapp.models import AuditEntry, Query, Team
 
@@ -170,7 +170,7 @@ def _name(instance):
     return instance.name if isinstance(instance, Query) else without_secrets(str(instance))
 
 
-def _shown(watched: Watched, instance: Any, name: str) -> Any:
+def _shown(watched: RecordedFields, instance: Any, name: str) -> Any:
     """Return the value of a field for the log: JSON without secrets."""
     if name in watched.secrets:
         return HIDDEN if getattr(instance, name) else None

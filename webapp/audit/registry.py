@@ -25,7 +25,7 @@ from webapp.models import (
 
 
 @dataclass(frozen=True)
-class Watched:
+class RecordedFields:
     """What is recorded of a model. A field of the model must be in exactly one of the lists.
 
     Parameters
@@ -57,14 +57,14 @@ class Watched:
         return (*self.fields, *self.secrets, *filter(None, [self.ended]))
 
 
-WATCHED: dict[type[Model], Watched] = {
-    Query: Watched(
+WATCHED: dict[type[Model], RecordedFields] = {
+    Query: RecordedFields(
         "query",
         ("owner", "name", "stream", "space", "plan", "shared", "team", "paused", "severity"),
         ("id", "status", "error", "warning", "revision", "acknowledged", "epoch", "created", "updated"),
         ended="ended",
     ),
-    Layer: Watched(
+    Layer: RecordedFields(
         "layer",
         ("name", "title", "space", "owner", "team", "version"),
         (
@@ -72,32 +72,34 @@ WATCHED: dict[type[Model], Watched] = {
             *("importer", "next_title", "run", "heartbeat", "created", "updated"),
         ),
     ),
-    SavedView: Watched("view", ("owner", "team", "name", "address", "queries", "layers"), ("id", "created", "updated")),
-    Team: Watched("team", ("name",)),
-    Membership: Watched("member", ("team", "user", "role")),
-    ShareLink: Watched(
+    SavedView: RecordedFields(
+        "view", ("owner", "team", "name", "address", "queries", "layers"), ("id", "created", "updated")
+    ),
+    Team: RecordedFields("team", ("name",)),
+    Membership: RecordedFields("member", ("team", "user", "role")),
+    ShareLink: RecordedFields(
         "share link",
         ("name", "owner", "team", "address", "expires", "revoked"),
         secrets=("digest",),
         many=("queries",),
     ),
-    RemovedExamples: Watched("removed examples", ("user",), ()),
-    Stream: Watched(
+    RemovedExamples: RecordedFields("removed examples", ("user",), ()),
+    Stream: RecordedFields(
         "stream",
         (
             *("name", "title", "icon", "space", "enabled", "ttl_s", "max_ahead_s", "stored", "retention_s", "sketch"),
             *("transport", "transport_options", "decoder", "decoder_options"),
         ),
     ),
-    Space: Watched("space", ("name", "title", "definition", "partitioner"), ("created",)),
-    BaseMap: Watched(
+    Space: RecordedFields("space", ("name", "title", "definition", "partitioner"), ("created",)),
+    BaseMap: RecordedFields(
         "base map",
         ("name", "kind", "address", "layers", "attribution", "min_zoom", "max_zoom", "default"),
         ("id",),
     ),
-    EnabledFilter: Watched("filter", ("name", "enabled"), ("id",)),
-    Channel: Watched("channel", ("name", "kind", "options", "owner", "team", "enabled"), secrets=("secrets",)),
-    Subscription: Watched(
+    EnabledFilter: RecordedFields("filter", ("name", "enabled"), ("id",)),
+    Channel: RecordedFields("channel", ("name", "kind", "options", "owner", "team", "enabled"), secrets=("secrets",)),
+    Subscription: RecordedFields(
         "subscription",
         (
             *("user", "team", "channel", "enabled", "severity", "changes", "weekdays", "begins", "ends", "time_zone"),
@@ -105,15 +107,15 @@ WATCHED: dict[type[Model], Watched] = {
         ),
         many=("queries",),
     ),
-    ApiToken: Watched("API token", ("user", "name"), ("id", "created", "last_used"), secrets=("digest",)),
-    get_user_model(): Watched(
+    ApiToken: RecordedFields("API token", ("user", "name"), ("id", "created", "last_used"), secrets=("digest",)),
+    get_user_model(): RecordedFields(
         "user",
         ("username", "first_name", "last_name", "email", "is_active", "is_staff", "is_superuser"),
         ("id", "last_login", "date_joined"),
         secrets=("password",),
         many=("groups", "user_permissions"),
     ),
-    Group: Watched("group", ("name",), ("id",), many=("permissions",)),
+    Group: RecordedFields("group", ("name",), ("id",), many=("permissions",)),
 }
 
 # Models of Lookout that the audit log does not record, and why.

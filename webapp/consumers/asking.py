@@ -14,7 +14,7 @@ from webapp.refusals import Refused
 MOST_ASKED = 64
 
 
-class Asked:
+class OpenQuestions:
     """Keeps the open questions of a connection.
 
     Parameters

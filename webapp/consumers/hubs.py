@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from channels.db import database_sync_to_async
 
 from streaming.plans import parse_plan
-from webapp.hub import Hub, ResumePoint, Subscription, current_hub
+from webapp.hub import AnswerSubscription, Hub, ResumePoint, current_hub
 from webapp.hub.subscriptions import Subscriber
 from webapp.models.spaces import spaces_by_name
 
@@ -20,13 +20,13 @@ class Hubs:
 
     Attributes
     ----------
-    subscriptions : dict of int to Subscription
+    subscriptions : dict of int to AnswerSubscription
         The connection's subscriptions by query.
     """
 
     def __init__(self, subscriber: Subscriber) -> None:
         self.subscriber = subscriber
-        self.subscriptions: dict[int, Subscription] = {}
+        self.subscriptions: dict[int, AnswerSubscription] = {}
         self._hubs: dict[str, Hub] = {}
         self._home: dict[int, Hub] = {}
 
@@ -88,7 +88,7 @@ class Hubs:
         if query in self._home:
             self._home[query].roles.edited(query, plan)
 
-    def ask(self, subscriptions: Iterable[Subscription], resync: bool = False) -> None:
+    def ask(self, subscriptions: Iterable[AnswerSubscription], resync: bool = False) -> None:
         """Ask the engines for snapshots for subscriptions; `resync` says that they follow a loss."""
         for hub in list(self._hubs.values()):
             hub.ask([s for s in subscriptions if self._home.get(s.query) is hub], resync)

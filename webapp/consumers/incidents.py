@@ -45,7 +45,7 @@ class Incidents:
 
     async def on_incident_list(self, reference, mine, limit, **wanted):
         """Reply with a page of incidents, the newest first."""
-        found = incidents.Wanted(mine=mine, limit=limit, **wanted)
+        found = incidents.IncidentFilter(mine=mine, limit=limit, **wanted)
         page, more, counted = await database_sync_to_async(incidents.page_of)(self.user, found)
         told = [incident.document() for incident in page]
         self.incidents_of.update(incident.query_id for incident in page)

@@ -6,7 +6,7 @@ from urllib.parse import parse_qs
 from django.utils.translation import gettext
 
 from webapp.models import Query
-from webapp.query_list import END, START, Page, Position
+from webapp.query_list import END, START, Position, QueryPage
 from webapp.refusals import Refused
 
 ALL, ASKED = "all", "asked"
@@ -40,7 +40,7 @@ class Listing:
         """Whether the connection has got the list to its end."""
         return self._end == END
 
-    def take(self, page: Page, search: str, spaces: list[str] | None, after: Position) -> None:
+    def take(self, page: QueryPage, search: str, spaces: list[str] | None, after: Position) -> None:
         """Record a page that the connection gets; a page of a search does not extend the list."""
         self.told.update(query.pk for query in page.queries)
         if self.every or search.strip():

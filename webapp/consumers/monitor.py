@@ -23,7 +23,7 @@ from streaming.spaces import EARTH, space_document
 from webapp import history, queries
 from webapp.access import Rights, rights_of
 from webapp.audit.origin import acting
-from webapp.consumers.asking import Asked
+from webapp.consumers.asking import OpenQuestions
 from webapp.consumers.backtests import Backtests
 from webapp.consumers.hubs import Hubs
 from webapp.consumers.incidents import Incidents
@@ -36,7 +36,7 @@ from webapp.consumers.sharing import Sharing
 from webapp.consumers.viewports import Viewport
 from webapp.consumers.why import Why
 from webapp.filter_check import check_filter_text
-from webapp.hub import ResumePoint, Subscription
+from webapp.hub import AnswerSubscription, ResumePoint
 from webapp.models import AuditEntry, Query, RemovedExamples, Space, Stream
 from webapp.notify import DEFINITIONS_GROUP, LAYERS_GROUP, SHARED_GROUP, user_group
 from webapp.queries import visible, visible_among
@@ -89,7 +89,7 @@ class Monitor(Backtests, Incidents, Why, Sharing, AsyncWebsocketConsumer):
         self.outbox = Outbox(self._transmit, self._look_up, self._recover, settings.MAX_QUEUED_BYTES)
         self.hubs = Hubs(self)
         self.viewport = Viewport(self.hubs, self.say)
-        self.asked = Asked(self.hubs, self.say)
+        self.asked = OpenQuestions(self.hubs, self.say)
         self.incidents_of = set()
         self.joined = True
         await self.accept()
@@ -149,11 +149,11 @@ class Monitor(Backtests, Incidents, Why, Sharing, AsyncWebsocketConsumer):
 
     # Called by the hub (`hub.subscriptions.Subscriber`).
 
-    def deliver(self, subscription: Subscription, frame: str | bytes) -> None:
+    def deliver(self, subscription: AnswerSubscription, frame: str | bytes) -> None:
         """Queue an answer."""
         self.outbox.answer(subscription, frame)
 
-    def deliver_joined(self, subscriptions: Sequence[Subscription], frame: str | bytes) -> None:
+    def deliver_joined(self, subscriptions: Sequence[AnswerSubscription], frame: str | bytes) -> None:
         """Queue the changes of several answers."""
         self.outbox.changes(subscriptions, frame)
 

@@ -10,7 +10,7 @@ from itertools import islice
 from django.utils.translation import gettext
 
 from webapp.hub.encoding import left_out
-from webapp.hub.subscriptions import Subscription
+from webapp.hub.subscriptions import AnswerSubscription
 
 # A connection with more unread replies than this ends.
 MAX_REPLIES = 1_000
@@ -33,7 +33,7 @@ class Item:
     """
 
     frame: str | bytes
-    subscriptions: Sequence[Subscription] = ()
+    subscriptions: Sequence[AnswerSubscription] = ()
     mark: bool = False
     since_s: float = field(default_factory=time.monotonic)
     then: list[Callable[[], None]] = field(default_factory=list)
@@ -48,7 +48,7 @@ class Outbox:
         Sends a frame; returns when the connection has room again.
     look_up : async function of a list of int
         Returns the status frames of these queries.
-    recover : async function of a list of Subscription
+    recover : async function of a list of AnswerSubscription
         Asks for snapshots to replace lost answers. It is called when the queue is empty: first for at most half of the
         lost answers, then for twice as many once those snapshots have come, because large answers that arrive together
         may be lost together again.
@@ -60,7 +60,7 @@ class Outbox:
         self,
         send: Callable[[str | bytes], Awaitable[None]],
         look_up: Callable[[list[int]], Awaitable[list[str]]],
-        recover: Callable[[list[Subscription]], Awaitable[None]],
+        recover: Callable[[list[AnswerSubscription]], Awaitable[None]],
         max_bytes: int,
     ) -> None:
         self._send, self._look_up, self._recover, self._max_bytes = send, look_up, recover, max_bytes
@@ -71,8 +71,8 @@ class Outbox:
         self._reports: dict[Hashable, str | None] = {}
         self._due: dict[int, None] = {}
         # Subscriptions whose answers were lost; those whose snapshots were asked for; how many to ask for at once.
-        self._lost: dict[Subscription, None] = {}
-        self._asked: set[Subscription] = set()
+        self._lost: dict[AnswerSubscription, None] = {}
+        self._asked: set[AnswerSubscription] = set()
         self._at_once = 1
         self._bytes = self._replies = self._statuses = 0
         self._filled = asyncio.Event()
@@ -143,12 +143,12 @@ class Outbox:
         self._items.pop((MARK, slot), None)
         self._append(Item(frame, mark=True), (MARK, slot))
 
-    def answer(self, subscription: Subscription, frame: str | bytes) -> None:
+    def answer(self, subscription: AnswerSubscription, frame: str | bytes) -> None:
         """Queue an answer. If there is no room, drop all waiting answers; snapshots will replace them."""
         if subscription not in self._lost:
             self.changes([subscription], frame)
 
-    def changes(self, subscriptions: Sequence[Subscription], frame: str | bytes) -> None:
+    def changes(self, subscriptions: Sequence[AnswerSubscription], frame: str | bytes) -> None:
         """Queue the changes of answers, none of which is lost; drop as `answer` does."""
         if self._bytes and self._bytes + len(frame) > self._max_bytes:
             self._overflow(subscriptions)

@@ -122,12 +122,12 @@ def deliver_due() -> int:
         return 0  # the other run looks for due deliveries again and again
     try:
         with Sender(settings.DELIVERY_PACE.attempt_s) as sender:
-            return _Run(sender).go()
+            return _SendingRun(sender).go()
     finally:
         _RUNNING.release()
 
 
-class _Run:
+class _SendingRun:
     """One run: claims, attempts, outcomes."""
 
     def __init__(self, sender: Sender) -> None:

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from streaming.layers import Wanted
+from streaming.layers import ImportOptions
 from webapp import queries
 from webapp.layers import Label, begin_import, run_import
 from webapp.models import Layer, Query
@@ -44,7 +44,7 @@ def import_port_areas() -> Layer | None:
     """Import the layer of port areas; return None if a layer of that name exists already."""
     if Layer.objects.filter(name=LAYER.name).exists():
         return None
-    return run_import(begin_import(None, LAYER), PORT_AREAS, Wanted(key="id"))
+    return run_import(begin_import(None, LAYER), PORT_AREAS, ImportOptions(key="id"))
 
 
 def make_examples() -> list[Query]:

@@ -2,6 +2,6 @@
 
 from webapp.hub.hub import Hub, current_hub
 from webapp.hub.shipping import ResumePoint
-from webapp.hub.subscriptions import Subscription
+from webapp.hub.subscriptions import AnswerSubscription
 
-__all__ = ["Hub", "ResumePoint", "Subscription", "current_hub"]
+__all__ = ["AnswerSubscription", "Hub", "ResumePoint", "current_hub"]

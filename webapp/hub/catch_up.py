@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from webapp.hub.recent import KeptBatch, RecentBatches
 from webapp.hub.shipping import ResumePoint
-from webapp.hub.subscriptions import Due, Subscription, resumed
+from webapp.hub.subscriptions import AnswerSubscription, Due, resumed
 from webapp.redis import NOT_NOW
 
 logger = logging.getLogger(__name__)
@@ -22,7 +22,7 @@ MOST_IN_TURN = 2
 class _Return:
     """Subscriptions of a client that comes back, the batch that it holds, and whether its answers continue."""
 
-    subscriptions: Sequence[Subscription]
+    subscriptions: Sequence[AnswerSubscription]
     held: ResumePoint
     continued: asyncio.Future[bool]
 
@@ -43,7 +43,7 @@ class CatchUp:
         self._coming: list[_Return] = []
         self._task: asyncio.Task | None = None
 
-    async def resume(self, subscriptions: Sequence[Subscription], held: ResumePoint) -> bool:
+    async def resume(self, subscriptions: Sequence[AnswerSubscription], held: ResumePoint) -> bool:
         """Continue answers after the batch that a client holds; return whether that worked.
 
         Most of the missed batches are sent while the hub distributes new ones, the rest between two batches.

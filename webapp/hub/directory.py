@@ -2,17 +2,17 @@
 
 from collections.abc import Collection, Iterator, Mapping
 
-from webapp.hub.subscriptions import Subscriber, Subscription
+from webapp.hub.subscriptions import AnswerSubscription, Subscriber
 
 
-class Directory(Mapping[int, Collection[Subscription]]):
+class Directory(Mapping[int, Collection[AnswerSubscription]]):
     """The open subscriptions by query. What it takes to add or to end one does not depend on how many there are."""
 
     def __init__(self) -> None:
-        self._of_query: dict[int, dict[Subscriber, Subscription]] = {}
-        self._of_subscriber: dict[Subscriber, dict[int, Subscription]] = {}
+        self._of_query: dict[int, dict[Subscriber, AnswerSubscription]] = {}
+        self._of_subscriber: dict[Subscriber, dict[int, AnswerSubscription]] = {}
 
-    def add(self, subscription: Subscription) -> None:
+    def add(self, subscription: AnswerSubscription) -> None:
         """Add a subscription. Its connection must not have another one to the same query."""
         subscriber, query = subscription.subscriber, subscription.query
         self._of_query.setdefault(query, {})[subscriber] = subscription
@@ -34,15 +34,15 @@ class Directory(Mapping[int, Collection[Subscription]]):
         """Return the queries that a connection has subscribed."""
         return list(self._of_subscriber.get(subscriber, ()))
 
-    def find(self, subscriber: Subscriber, query: int) -> Subscription:
+    def find(self, subscriber: Subscriber, query: int) -> AnswerSubscription:
         """Return the subscription of a connection to a query; raise KeyError if there is none."""
         return self._of_query[query][subscriber]
 
-    def everyone(self) -> Iterator[Subscription]:
+    def everyone(self) -> Iterator[AnswerSubscription]:
         """Return all subscriptions."""
         return (subscription for group in self._of_query.values() for subscription in group.values())
 
-    def __getitem__(self, query: int) -> Collection[Subscription]:
+    def __getitem__(self, query: int) -> Collection[AnswerSubscription]:
         """Return the subscriptions to a query; raise KeyError if there are none."""
         return self._of_query[query].values()
 

@@ -27,7 +27,7 @@ from webapp.hub.reports import Reports
 from webapp.hub.roles import Roles
 from webapp.hub.shipping import ResumePoint, assembly_of
 from webapp.hub.snapshot_requests import SnapshotRequests
-from webapp.hub.subscriptions import SNAPSHOT, JoinedOf, Subscriber, Subscription, all_due, held_text
+from webapp.hub.subscriptions import SNAPSHOT, AnswerSubscription, JoinedOf, Subscriber, all_due, held_text
 from webapp.hub.traces import HubTraces
 from webapp.hub.views import Views
 from webapp.redis import NOT_NOW
@@ -107,7 +107,7 @@ class Hub:
         form: str,
         held: ResumePoint | None = None,
         joined: bool = False,
-    ) -> dict[int, Subscription]:
+    ) -> dict[int, AnswerSubscription]:
         """Subscribe a connection to the answers of queries; return the new subscriptions by query.
 
         A new subscription replaces the connection's former one to the same query. Its answer starts with a snapshot,
@@ -123,7 +123,7 @@ class Hub:
         joined : bool
             The changes of a batch come in one frame with those of the connection's other answers that ask for it.
         """
-        made = {query: Subscription(subscriber, query, form, joined=joined) for query in queries}
+        made = {query: AnswerSubscription(subscriber, query, form, joined=joined) for query in queries}
         for query, subscription in made.items():
             self.unsubscribe(subscriber, query)
             self.subscriptions.add(subscription)
@@ -137,12 +137,12 @@ class Hub:
         self.roles.leave(subscriber, query)
         self.subscriptions.end(subscriber, query)
 
-    def ask(self, subscriptions: Iterable[Subscription], resync: bool = False, again: bool = False) -> None:
+    def ask(self, subscriptions: Iterable[AnswerSubscription], resync: bool = False, again: bool = False) -> None:
         """Ask the engine for snapshots for subscriptions.
 
         Parameters
         ----------
-        subscriptions : iterable of Subscription
+        subscriptions : iterable of AnswerSubscription
         resync : bool
             The snapshots follow a loss.
         again : bool

@@ -19,10 +19,10 @@ RESUMED, HELD = "answer.resumed", "answer.held"
 class Subscriber(Protocol):
     """A connection, as the hub sees it."""
 
-    def deliver(self, subscription: "Subscription", frame: str | bytes) -> None:
+    def deliver(self, subscription: "AnswerSubscription", frame: str | bytes) -> None:
         """Take an answer. It must not wait or fail."""
 
-    def deliver_joined(self, subscriptions: Sequence["Subscription"], frame: str | bytes) -> None:
+    def deliver_joined(self, subscriptions: Sequence["AnswerSubscription"], frame: str | bytes) -> None:
         """Take the changes of several answers. It must not wait or fail."""
 
     def broadcast(self, slot: str, text: str) -> None:
@@ -42,7 +42,7 @@ class Subscriber(Protocol):
 
 
 @dataclass(eq=False)
-class Subscription:
+class AnswerSubscription:
     """The subscription of one connection to the answer of one query.
 
     Attributes
@@ -121,16 +121,18 @@ class Due:
 
     Attributes
     ----------
-    alone : dict of Subscription to list of FrameOf
+    alone : dict of AnswerSubscription to list of FrameOf
         The frames of one answer, in their order.
-    joined : dict of (Subscriber, str) to list of Subscription
+    joined : dict of (Subscriber, str) to list of AnswerSubscription
         The answers whose changes come in one frame, by connection and format; in the order in which they were added.
     """
 
-    alone: defaultdict[Subscription, list[FrameOf]] = field(default_factory=lambda: defaultdict(list))
-    joined: defaultdict[tuple[Subscriber, str], list[Subscription]] = field(default_factory=lambda: defaultdict(list))
+    alone: defaultdict[AnswerSubscription, list[FrameOf]] = field(default_factory=lambda: defaultdict(list))
+    joined: defaultdict[tuple[Subscriber, str], list[AnswerSubscription]] = field(
+        default_factory=lambda: defaultdict(list)
+    )
 
-    def add_change(self, subscription: Subscription) -> None:
+    def add_change(self, subscription: AnswerSubscription) -> None:
         """Add the changes of an answer. Those that are joined must be added in the order of their queries."""
         if subscription.joined:
             self.joined[subscription.joint].append(subscription)
@@ -138,7 +140,7 @@ class Due:
             self.alone[subscription].append(subscription.change)
 
 
-def all_due(subscriptions: Iterable[Subscription], number: int, snapshots: frozenset[int]) -> Due:
+def all_due(subscriptions: Iterable[AnswerSubscription], number: int, snapshots: frozenset[int]) -> Due:
     """Return what subscriptions get of batch `number`, which has the snapshots of some queries."""
     due = Due()
     for one in subscriptions:

@@ -8,7 +8,7 @@ from itertools import count
 
 from streaming.traces import PUBLISH, Sampled, Span, Traces
 from webapp.hub.assembly import Batch
-from webapp.hub.subscriptions import Subscriber, Subscription
+from webapp.hub.subscriptions import AnswerSubscription, Subscriber
 
 DISTRIBUTE, SEND = "web.distribute", "web.send"
 _sends = count()
@@ -45,7 +45,7 @@ class HubTraces:
             before = Span(PUBLISH, self._span.batch, region)
             self._traces.record(self._span, before, elements, began_ns)
 
-    def delivered(self, subscriber: Subscriber, subscriptions: Sequence[Subscription]) -> None:
+    def delivered(self, subscriber: Subscriber, subscriptions: Sequence[AnswerSubscription]) -> None:
         """Record, once the frame that a connection has just got is sent, that it has answers of some queries."""
         if not self._by_query:
             return

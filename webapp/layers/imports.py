@@ -16,7 +16,7 @@ from django.utils import timezone
 from django.utils.translation import gettext, gettext_noop
 
 from streaming.language import thousands
-from streaming.layers import Imported, InvalidLayer, Job, Limits, Wanted, check_name, suffixes_of
+from streaming.layers import Imported, ImportLimits, ImportOptions, InvalidLayer, Job, check_name, suffixes_of
 from streaming.layers.child import import_in_child
 from webapp.access import rights_of, team_of
 from webapp.audit.origin import acting, origin
@@ -75,9 +75,9 @@ def forget_upload(run: str) -> None:
     shutil.rmtree(incoming(uuid.UUID(run)), ignore_errors=True)
 
 
-def import_limits() -> Limits:
+def import_limits() -> ImportLimits:
     """Return the limits of an import from the settings."""
-    return Limits(
+    return ImportLimits(
         unpacked_bytes=settings.LAYER_UNPACKED_BYTES,
         features=settings.LAYER_MAX_FEATURES,
         memory_bytes=settings.LAYER_IMPORT_MEMORY_BYTES,
@@ -130,7 +130,7 @@ def keep_upload(layer: Layer, upload) -> Path:
     return path
 
 
-def begin_upload(user, upload, label: Label, wanted: Wanted) -> Layer:
+def begin_upload(user, upload, label: Label, wanted: ImportOptions) -> Layer:
     """Begin the import of an uploaded file; a worker carries it out.
 
     Raises
@@ -173,7 +173,7 @@ def import_layer(self, layer_id: int, run: str, path: str, wanted: dict[str, str
     elif not _take_turn(layer):
         raise self.retry(countdown=1)
     else:
-        run_import(layer, Path(path), Wanted(**wanted))
+        run_import(layer, Path(path), ImportOptions(**wanted))
 
 
 def cancel_import(user, name: str) -> Layer:
@@ -189,7 +189,7 @@ def cancel_import(user, name: str) -> Layer:
 
 
 def run_import(
-    layer: Layer, path: Path, wanted: Wanted, on_progress: Callable[[float], None] = lambda share: None
+    layer: Layer, path: Path, wanted: ImportOptions, on_progress: Callable[[float], None] = lambda share: None
 ) -> Layer:
     """Import a file into a layer that `begin_import` returned, and return the layer as it then stands.
 
@@ -200,7 +200,7 @@ def run_import(
     layer : Layer
     path : Path
         The file to import.
-    wanted : Wanted
+    wanted : ImportOptions
         Options: the CRS, the key property and the table of the file.
     on_progress : function of float
         Called several times a second with the share that is done, 0 to 1. A `KeyboardInterrupt` cancels the import.

@@ -11,7 +11,7 @@ from django.db.models.signals import post_delete
 from django.dispatch import receiver
 from django.utils.translation import gettext
 
-from streaming.layers import Conflict, InvalidLayer, LayerStore, Summary, feature_table
+from streaming.layers import Conflict, FeatureSummary, InvalidLayer, LayerStore, feature_table
 from streaming.layers.features import MAX_KEY_CHARACTERS
 from streaming.layers.placing import placed
 from streaming.spaces import Space
@@ -78,7 +78,7 @@ def announce_refusal(refused: RefusedImport, **changes: Any) -> None:
     announce_layer(user_group(refused.owner_id), refused.document() | changes)
 
 
-def adopted(layer: Layer, version: int, summary: Summary) -> None:
+def adopted(layer: Layer, version: int, summary: FeatureSummary) -> None:
     """Save a layer with a stored version; after the commit, tell the engine and the connections."""
     layer.take(version, summary)
     layer.save()

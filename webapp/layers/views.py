@@ -14,7 +14,7 @@ from django.utils.translation import gettext_lazy as _
 from django.views.decorators.cache import never_cache
 
 from streaming.language import thousands
-from streaming.layers import Wanted
+from streaming.layers import ImportOptions
 from webapp.access import rights_of
 from webapp.layers.drawing import draw, parse_box, parse_zoom
 from webapp.layers.imports import Label, begin_upload, cancel_import, forget_refusal
@@ -75,7 +75,7 @@ def _upload(request):
     form = {field: request.POST.get(field, "").strip() for field in ("name", "title", "space", "crs", "key", "table")}
     _check_sound(form)
     team = _team(request.POST.get("team") or None)
-    wanted = Wanted(form["crs"], form["key"], form["table"])
+    wanted = ImportOptions(form["crs"], form["key"], form["table"])
     layer = begin_upload(request.user, upload, Label(form["name"], form["title"], form["space"], team), wanted)
     return JsonResponse({"layer": layer.document()}, status=202)
 

@@ -8,7 +8,7 @@ from django.db import models
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
-from streaming.layers import Summary
+from streaming.layers import FeatureSummary
 from webapp.models.audited import AuditedQuerySet
 from webapp.models.spaces import Space
 from webapp.models.streams import NAME_RULE
@@ -72,7 +72,7 @@ class Layer(models.Model):
     def __str__(self) -> str:
         return self.title or self.name
 
-    def take(self, version: int, summary: Summary) -> None:
+    def take(self, version: int, summary: FeatureSummary) -> None:
         """Set the fields for a new version. Nothing is saved."""
         self.version, self.features = version, summary.features
         self.geometry_types = list(summary.geometry_types)

@@ -13,7 +13,7 @@ from streaming.errors import LookoutError
 from streaming.kinds.base import Evaluation
 from streaming.kinds.registry import kind_of
 from streaming.plans import parse_plan
-from streaming.replay.sessions import Played, Sessions
+from streaming.replay.sessions import ReplayPlan, Sessions
 from streaming.results import frame, result_schema
 from streaming.spaces import EARTH, space_document
 from webapp.models import Layer, Query, Stream
@@ -64,7 +64,7 @@ def page_of_answers(user: Any, given: Mapping[str, str]) -> bytes:
         return session.page(to_us, *limits)
 
 
-def _empty(played: Played, to_us: int) -> bytes:
+def _empty(played: ReplayPlan, to_us: int) -> bytes:
     """Return the page if none of the queries can be played."""
     head = {"type": "replay.answers", "begins": True, "from_us": played.from_us, "until_us": to_us}
     rows = result_schema(EARTH).append(pa.field("at_us", pa.int64())).empty_table()
@@ -88,7 +88,7 @@ def _queries(user, text) -> list[Query]:
     return visible_among(user, [int(number) for number in numbers])
 
 
-def _played(queries: list[Query], from_us: int, end_us: int) -> Played:
+def _played(queries: list[Query], from_us: int, end_us: int) -> ReplayPlan:
     """Return what a session plays: of the queries, those that can be played."""
     streams = {stream.name for stream in replayed_streams()}
     refused, plans = {}, {}
@@ -109,7 +109,7 @@ def _played(queries: list[Query], from_us: int, end_us: int) -> Played:
             refused[str(query.pk)] = getattr(error, "message", str(error))
         else:
             plans |= {str(number): plan for number, plan in named.items()}
-    return Played(
+    return ReplayPlan(
         queries=tuple(query.pk for query in queries if str(query.pk) not in refused),
         given={str(query.pk): query.plan for query in queries},
         plans=plans,

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from django.conf import settings
 from django.utils.translation import gettext
 
-from streaming.replay.elements import Wanted
+from streaming.replay.elements import PageRequest
 from webapp.history import extent_in_words
 from webapp.layers.drawing import parse_box
 from webapp.models import Stream
@@ -37,7 +37,7 @@ def life_s(stream: Stream) -> float:
     return min(stream.ttl_s or settings.REPLAY_LIFE_S, settings.REPLAY_LIFE_S)
 
 
-def wanted(stream: Stream, given: Mapping[str, str]) -> Wanted:
+def wanted(stream: Stream, given: Mapping[str, str]) -> PageRequest:
     """Return what a page of a stream is asked for.
 
     Raises
@@ -50,7 +50,9 @@ def wanted(stream: Stream, given: Mapping[str, str]) -> Wanted:
     step_us = _whole("step_us", given.get("step_us", "0"))
     box, space = parse_box(given.get("bbox", "")), stream.space.parsed
     corners = space.box([box.west, box.south], [box.east, box.north])
-    return Wanted(stream.name, corners, from_us, to_us, round(life_s(stream) * US), given.get("scene") == "1", step_us)
+    return PageRequest(
+        stream.name, corners, from_us, to_us, round(life_s(stream) * US), given.get("scene") == "1", step_us
+    )
 
 
 def span(given: Mapping[str, str]) -> tuple[int, int]:

@@ -16,7 +16,16 @@ from django.utils.translation import gettext_lazy as _
 from streaming.errors import LookoutError
 from streaming.kinds.area_documents import parse_area_value, shape_of
 from streaming.layers import InvalidLayer
-from streaming.reports import Area, InvalidReport, Terms, box_area, drawn_area, polygon_area, ring_area, shape_area
+from streaming.reports import (
+    Area,
+    InvalidReport,
+    ReportTerms,
+    box_area,
+    drawn_area,
+    polygon_area,
+    ring_area,
+    shape_area,
+)
 from streaming.reports.stops import MOST_STOP_US
 from streaming.time_zones import is_time_zone
 from webapp.access import rights_of
@@ -54,13 +63,13 @@ MOST_STOP_M = 100_000.0
 
 
 @dataclass(frozen=True)
-class Question:
+class ReportQuestion:
     """A question for a report that was checked.
 
     Parameters
     ----------
     stream : Stream
-    terms : Terms
+    terms : ReportTerms
     report : str
         One of `REPORTS`.
     format : str
@@ -70,13 +79,13 @@ class Question:
     """
 
     stream: Stream
-    terms: Terms
+    terms: ReportTerms
     report: str
     format: str
     key: str | None
 
 
-def question(user, name: str, given: Mapping[str, str]) -> Question:
+def question(user, name: str, given: Mapping[str, str]) -> ReportQuestion:
     """Return the question of a request.
 
     Parameters
@@ -103,7 +112,7 @@ def question(user, name: str, given: Mapping[str, str]) -> Question:
     if report == "way" and not given.get("key"):
         raise Refused("fields", _("the report way needs key, the key of an object; got none"))
     try:
-        terms = Terms(
+        terms = ReportTerms(
             _span(given),
             _area(user, given, stream),
             _zone(given.get("zone") or "UTC"),
@@ -114,7 +123,7 @@ def question(user, name: str, given: Mapping[str, str]) -> Question:
         )
     except LookoutError as error:
         raise Refused("fields", str(error)) from None
-    return Question(stream, terms, report, form, given.get("key") or None)
+    return ReportQuestion(stream, terms, report, form, given.get("key") or None)
 
 
 def _stream(name):

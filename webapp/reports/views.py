@@ -12,11 +12,11 @@ from django.views.decorators.cache import never_cache
 
 from streaming.history import History
 from streaming.language import thousands
-from streaming.reports import InvalidReport, Limits, Report, read_fixes
+from streaming.reports import InvalidReport, Report, ReportLimits, read_fixes
 from webapp.consumers.access import TOO_MANY
 from webapp.operations.access import user_of
 from webapp.refusals import Refused
-from webapp.reports.asking import Question, question
+from webapp.reports.asking import ReportQuestion, question
 from webapp.reports.tables import TOTALS, counts_of, csv_of, rows_of, table_of, told
 
 STATUSES = {"stream": 404, "query": 404, "layer": 404, "busy": 503}
@@ -63,11 +63,11 @@ def _turn() -> Iterator[None]:
         _TURNS.release()
 
 
-def _answer(asked: Question) -> HttpResponse:
+def _answer(asked: ReportQuestion) -> HttpResponse:
     """Make a report. This takes some seconds, in the thread of the request; Polars computes without Python's lock."""
     terms = asked.terms
     history = History(settings.HISTORY_DIR, asked.stream.space.parsed)
-    limits = Limits(settings.REPORT_SCANNED, settings.REPORT_ELEMENTS)
+    limits = ReportLimits(settings.REPORT_SCANNED, settings.REPORT_ELEMENTS)
     area = None if asked.key else terms.area  # the way of an object also where it never came near the area
     fixes = read_fixes(history, asked.stream.name, terms.span, area, limits, asked.key)
     made = Report(fixes, terms)

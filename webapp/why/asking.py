@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 
 from webapp.hub import Hub
-from webapp.hub.subscriptions import Subscription
+from webapp.hub.subscriptions import AnswerSubscription
 
 # The engine answers within a batch or two. What it has not answered by then is told as not known.
 ANSWER_S = 5.0
@@ -16,13 +16,13 @@ ANSWER_S = 5.0
 Row = dict[str, Any]
 
 
-class Once:
+class SnapshotSubscriber:
     """A subscriber that waits for one snapshot; see `hub.subscriptions.Subscriber`."""
 
     def __init__(self) -> None:
         self.rows: asyncio.Future[list[Row]] = asyncio.get_running_loop().create_future()
 
-    def deliver(self, subscription: Subscription, frame: str | bytes) -> None:
+    def deliver(self, subscription: AnswerSubscription, frame: str | bytes) -> None:
         """Take the snapshot."""
         if not self.rows.done():
             self.rows.set_result(orjson.loads(frame)["rows"])
@@ -36,7 +36,7 @@ class Once:
 
 async def answer_of(hub: Hub, query: int) -> list[Row] | None:
     """Return the rows of the answer of a query or a view; None if the engine does not answer in time."""
-    once = Once()
+    once = SnapshotSubscriber()
     await hub.subscribe(once, [query], "json")  # type: ignore[arg-type]
     try:
         with suppress(TimeoutError):

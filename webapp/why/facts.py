@@ -9,7 +9,7 @@ from channels.db import database_sync_to_async
 from django.conf import settings
 from django.utils.translation import gettext
 
-from streaming.explaining import Known, Partner, Subject, Term, explain
+from streaming.explaining import ExplanationFacts, Partner, Subject, Term, explain
 from streaming.explaining.closest import MOST_LOOKED_AT
 from streaming.history import InvalidQuestion, StoredTables, layer
 from streaming.history.snapshots import snapshots
@@ -18,7 +18,7 @@ from streaming.kinds.join.plan import STORED_PREFIX
 from streaming.kinds.registry import kind_of
 from streaming.layers.features import with_hashes
 from streaming.operators.features import Features
-from streaming.operators.layer import Layer
+from streaming.operators.layer import LayerVersion
 from streaming.operators.metres import within_reach
 from streaming.plans import parse_plan
 from streaming.results.rule_clock import ALARM, RuleClock
@@ -38,7 +38,7 @@ QUARTER_DEG = 89.9
 
 
 @dataclass(frozen=True)
-class Asked:
+class ExplainedQuery:
     """Which query is explained, and for whom.
 
     Parameters
@@ -53,7 +53,7 @@ class Asked:
     plan: Plan
 
     @classmethod
-    def of(cls, user: Any, query: Query) -> "Asked":
+    def of(cls, user: Any, query: Query) -> "ExplainedQuery":
         """Return what is asked about a saved query."""
         return cls(user, query, parse_plan(query.plan, query.space.parsed))
 
@@ -63,9 +63,9 @@ class Asked:
         return kind_of(self.plan).evaluation(self.plan)
 
 
-async def known_now(asked: Asked, hub: Hub, subject: Subject) -> Known:
+async def known_now(asked: ExplainedQuery, hub: Hub, subject: Subject) -> ExplanationFacts:
     """Return what is known now, asking the engine for what it alone knows."""
-    known = Known(layer=layers_about(asked.plan, subject))
+    known = ExplanationFacts(layer=layers_about(asked.plan, subject))
     focus = kind_of(asked.plan).focus(asked.plan)
     if focus is not None and focus.key:
         known = replace(known, **await _focus(hub, focus))
@@ -139,7 +139,7 @@ async def _rule_now(asked, hub, subject, known):
     named = await database_sync_to_async(_named)(asked.user, asked.plan)
     answers = {}
     for query in () if asked.plan.whole else named:
-        one = Asked.of(asked.user, query)
+        one = ExplainedQuery.of(asked.user, query)
         answers[query.pk] = explain(one.plan, subject, await known_now(one, hub, subject))
     return replace(known, clock=clock, answers=answers, names={query.pk: query.name for query in named})
 
@@ -151,9 +151,9 @@ def _named(user, plan):
     return list(Query.objects.select_related("space", "owner").filter(pk__in=numbers))
 
 
-def known_then(asked: Asked, event: Event, subject: Subject) -> Known:
+def known_then(asked: ExplainedQuery, event: Event, subject: Subject) -> ExplanationFacts:
     """Return what is known about the time of an event: from stored reports and events, and layers as they are now."""
-    known = Known(layer=layers_about(asked.plan, subject), now_us=microseconds(event.time))
+    known = ExplanationFacts(layer=layers_about(asked.plan, subject), now_us=microseconds(event.time))
     focus = kind_of(asked.plan).focus(asked.plan)
     if focus is not None and focus.key:
         known = replace(known, focus=_stored(focus.stream, focus.key, event))
@@ -212,14 +212,14 @@ def _clock_then(plan: Any, rule: int, event: Event, members: list[int]) -> RuleC
 def layers_about(plan: Plan, subject: Subject):
     """Return what gives the layer of a name: its features about an element, as far as the plan may need them."""
 
-    def features(name: str) -> Layer | None:
+    def features(name: str) -> LayerVersion | None:
         everything = getattr(getattr(plan, "partners", None), "predicate", "") == "disjoint"
         reach = kind_of(plan).layer_reach(plan)[1]
         for near in (None,) if everything else REACHES_M:
             found = _features(name, subject, None if near is None else max(near, reach))
             # A smaller box that is empty says nothing about how far the nearest feature is.
             if found is not None and (len(found) or near in (None, REACHES_M[0])):
-                return Layer.of(found)
+                return LayerVersion.of(found)
         return None
 
     return features

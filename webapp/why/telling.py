@@ -22,7 +22,7 @@ from webapp.models import Delivery, Event, Query, Stream
 from webapp.queries import visible
 from webapp.refusals import Refused
 from webapp.stored_words import retold
-from webapp.why.facts import Asked, element_of, known_now, known_then
+from webapp.why.facts import ExplainedQuery, element_of, known_now, known_then
 from webapp.why.fixes import fix_document, microseconds, stored_subject, subject_of_event
 
 # Events of an object that are compared with the time that a client names.
@@ -77,7 +77,7 @@ def _asked(user, number, stream):
             gettext("stream must be one of the space of the query, %(space_id)s; got %(stream)s")
             % {"space_id": query.space_id, "stream": f"{stream!r:.80}"},
         )
-    return Asked.of(user, query), of
+    return ExplainedQuery.of(user, query), of
 
 
 def _standing(query):
@@ -164,7 +164,7 @@ def _of_event(user, number, key, sign, time_us, partner):
 def event_document(user: Any, event: Event) -> dict[str, Any]:
     """Return the explanation of a stored event."""
     query = event.query
-    asked = Asked.of(user, query)
+    asked = ExplainedQuery.of(user, query)
     subject = subject_of_event(event, query.space.parsed)
     notes = []
     if asked.evaluation is Evaluation.AGGREGATE:

@@ -14,7 +14,7 @@ from streaming.eventlog.kafka.records import values_of
 from streaming.eventlog.protocol import Bound
 
 
-class Mark(NamedTuple):
+class LogMark(NamedTuple):
     """An entry of a bounded log: its offset, its size, when it was appended, and the offset of the mark itself."""
 
     at: int
@@ -35,10 +35,10 @@ class Marks:
     def __init__(self, connection: Connection, log: str) -> None:
         self._connection = connection
         self._log, self._topic = connection.topics.of(log), connection.topics.marks(log)
-        self._marks: dict[int, Mark] = {}
+        self._marks: dict[int, LogMark] = {}
         self._read, self._lock = 0, threading.Lock()
 
-    def held(self) -> list[Mark]:
+    def held(self) -> list[LogMark]:
         """Return the marks of all entries that are in the log now, the oldest first."""
         with self._lock:
             return self._held()
@@ -47,7 +47,7 @@ class Marks:
         for message in self._connection.read(self._topic, self._read):
             told = values_of(message)
             at = int(told["at"])
-            self._marks[at] = Mark(at, int(told["bytes"]), message.timestamp()[1], message.offset())
+            self._marks[at] = LogMark(at, int(told["bytes"]), message.timestamp()[1], message.offset())
             self._read = message.offset() + 1
         first, end = self._connection.ends(self._log)
         self._marks = {at: mark for at, mark in self._marks.items() if at >= first}

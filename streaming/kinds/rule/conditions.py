@@ -34,7 +34,7 @@ FALSE, UNKNOWN, TRUE = range(3)
 
 
 @dataclass(frozen=True)
-class Condition:
+class RuleCondition:
     """A condition on an object, or on whole answers.
 
     Parameters
@@ -43,7 +43,7 @@ class Condition:
         ``query``: the object is in the answer of a query; ``count``: the answer of a query has fewer, or more, objects
         than a limit; ``value``: the value of an aggregate is below, or above, a limit; ``all``, ``any``: so many of the
         parts hold; ``not``: the one part does not hold.
-    parts : tuple of Condition
+    parts : tuple of RuleCondition
     query : int
         The number of the query, with ``query``, ``count`` and ``value``.
     below : float or None
@@ -55,25 +55,25 @@ class Condition:
     """
 
     operator: str
-    parts: tuple["Condition", ...] = ()
+    parts: tuple["RuleCondition", ...] = ()
     query: int = 0
     below: float | None = None
     above: float | None = None
     group: str | None = None
 
     @functools.cached_property
-    def terms(self) -> tuple["Condition", ...]:
+    def terms(self) -> tuple["RuleCondition", ...]:
         """The conditions on one answer of which it consists, each once, in order."""
         if self.operator in TERMS:
             return (self,)
         return tuple(dict.fromkeys(term for part in self.parts for term in part.terms))
 
-    def table(self, terms: Sequence["Condition"]) -> np.ndarray:
+    def table(self, terms: Sequence["RuleCondition"]) -> np.ndarray:
         """Return the truth table, int8 of shape (3 ** T,) for T terms: `FALSE`, `UNKNOWN` or `TRUE`.
 
         Parameters
         ----------
-        terms : sequence of Condition
+        terms : sequence of RuleCondition
             Digit *i* of a position in the table, in base 3, is the truth value of the *i*-th of them.
         """
         if self.operator in TERMS:
@@ -88,7 +88,7 @@ class Condition:
         return number < self.below if self.below is not None else number > (self.above or 0.0)
 
 
-def parse_condition(document: Any, name: str, depth: int = 0) -> Condition:
+def parse_condition(document: Any, name: str, depth: int = 0) -> RuleCondition:
     """Return the condition that a JSON object with one key describes; raise `InvalidPlan` if it breaks a rule."""
     if not isinstance(document, dict) or len(document) != 1 or next(iter(document)) not in OPERATORS:
         raise InvalidPlan(
@@ -103,11 +103,11 @@ def parse_condition(document: Any, name: str, depth: int = 0) -> Condition:
         )
     ((operator, value),) = document.items()
     if operator == "query":
-        return Condition("query", query=_parse_query(value, name))
+        return RuleCondition("query", query=_parse_query(value, name))
     if operator in NUMBERS:
         return _parse_number(operator, value, f"{name}: {operator}")
     if operator == "not":
-        return Condition("not", (parse_condition(value, f"{name}: not", depth + 1),))
+        return RuleCondition("not", (parse_condition(value, f"{name}: not", depth + 1),))
     if not isinstance(value, list) or not 1 <= len(value) <= MOST_QUERIES:
         raise InvalidPlan(
             "%(name)s: %(operator)s must be a list of 1 to %(most_queries)s conditions; got %(value)s",
@@ -116,10 +116,10 @@ def parse_condition(document: Any, name: str, depth: int = 0) -> Condition:
             most_queries=MOST_QUERIES,
             value=f"{value!r:.200}",
         )
-    return Condition(operator, tuple(parse_condition(part, f"{name}: {operator}", depth + 1) for part in value))
+    return RuleCondition(operator, tuple(parse_condition(part, f"{name}: {operator}", depth + 1) for part in value))
 
 
-def condition_document(condition: Condition) -> dict[str, Any]:
+def condition_document(condition: RuleCondition) -> dict[str, Any]:
     """Return the JSON object of a condition; the inverse of `parse_condition`."""
     if condition.operator == "query":
         return {"query": condition.query}
@@ -168,7 +168,7 @@ def _parse_query(value: Any, name: str) -> int:
     return value
 
 
-def _parse_number(operator: str, document: Any, name: str) -> Condition:
+def _parse_number(operator: str, document: Any, name: str) -> RuleCondition:
     """Return the term about a number of a whole answer."""
     if not isinstance(document, dict):
         raise InvalidPlan(
@@ -190,8 +190,10 @@ def _parse_number(operator: str, document: Any, name: str) -> Condition:
     if group is not None:
         group = parse_text(group, f"{name}: group")
     below, above = (limit, None) if named == ["below"] else (None, limit)
-    return Condition(operator, query=_parse_query(document.get("query"), name), below=below, above=above, group=group)
+    return RuleCondition(
+        operator, query=_parse_query(document.get("query"), name), below=below, above=above, group=group
+    )
 
 
-def _limit(condition: Condition) -> dict[str, float | None]:
+def _limit(condition: RuleCondition) -> dict[str, float | None]:
     return {"above": condition.above} if condition.below is None else {"below": condition.below}

@@ -7,7 +7,7 @@ import numpy as np
 
 from streaming.kinds.base import Unfiltered
 from streaming.kinds.parts import Box
-from streaming.kinds.rule.conditions import NUMBERS, TRUE, Condition
+from streaming.kinds.rule.conditions import NUMBERS, TRUE, RuleCondition
 from streaming.kinds.rule.schedule import Schedule
 
 
@@ -38,11 +38,11 @@ class RulePlan(Unfiltered):
     ----------
     stream : str
         The stream of the objects.
-    when : Condition
+    when : RuleCondition
         An object has an alarm when it has been in, or not in, the answers of other queries of the same stream like
         this for long enough, or often enough. In place of that, the condition is about how many objects whole answers
         have, and about values of aggregates.
-    until : Condition or None
+    until : RuleCondition or None
         The alarm lasts while this holds, or `when` does; by default, while `when` does. It is for a second, larger area
         or a second value that must be left.
     for_s : float
@@ -58,8 +58,8 @@ class RulePlan(Unfiltered):
     """
 
     stream: str
-    when: Condition
-    until: Condition | None
+    when: RuleCondition
+    until: RuleCondition | None
     for_s: float
     rearm_s: float
     rate: Rate | None
@@ -68,8 +68,8 @@ class RulePlan(Unfiltered):
     kind: str = "rule"
 
     @functools.cached_property
-    def terms(self) -> tuple[Condition, ...]:
-        """The terms of its conditions, each once, in order; see `Condition.terms`."""
+    def terms(self) -> tuple[RuleCondition, ...]:
+        """The terms of its conditions, each once, in order; see `RuleCondition.terms`."""
         return tuple(dict.fromkeys((*self.when.terms, *(self.until.terms if self.until else ()))))
 
     @functools.cached_property
@@ -78,7 +78,7 @@ class RulePlan(Unfiltered):
         return tuple(dict.fromkeys(term.query for term in self.terms))
 
     @functools.cached_property
-    def figures(self) -> dict[Condition, str]:
+    def figures(self) -> dict[RuleCondition, str]:
         """What the numbers are called that its terms look at, by the terms, in the properties of its alarms.
 
         One number is called by what it is. Of several, each is called by its query, too.
@@ -97,7 +97,7 @@ class RulePlan(Unfiltered):
 
     @functools.cached_property
     def tables(self) -> tuple[np.ndarray, np.ndarray]:
-        """The truth tables over `terms` of what begins an alarm, and of what lets it last; see `Condition.table`."""
+        """The truth tables over `terms` of what begins an alarm and of what lets it last: see `RuleCondition.table`."""
         begins = self.when.table(self.terms)
         return begins, np.maximum(begins, self.until.table(self.terms)) if self.until else begins
 

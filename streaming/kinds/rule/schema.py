@@ -1,7 +1,7 @@
 """JSON Schema of rules."""
 
 from streaming.kinds.join.times import MOST_S, amount
-from streaming.kinds.rule.conditions import MOST_OBJECTS, MOST_QUERIES, Condition
+from streaming.kinds.rule.conditions import MOST_OBJECTS, MOST_QUERIES, RuleCondition
 from streaming.kinds.rule.plan import Rate, RulePlan
 from streaming.kinds.rule.schedule import DAYS, KEYS, Schedule
 from streaming.kinds.schema import Schema, allow_null, descriptions, given_as, object_schema, ref, summary
@@ -33,12 +33,12 @@ def definitions() -> dict[str, Schema]:
 
 def _condition() -> Schema:
     parts = {"type": "array", "minItems": 1, "maxItems": MOST_QUERIES, "items": ref("condition")}
-    query = {"type": "integer", "minimum": 1, "description": descriptions(Condition)["query"]}
+    query = {"type": "integer", "minimum": 1, "description": descriptions(RuleCondition)["query"]}
     words = {"all": "All of these hold.", "any": "At least one of these holds."}
     properties = {"query": query} | {name: parts | {"description": text} for name, text in words.items()}
     properties["not"] = ref("condition")
     limit = {"type": ["number", "null"], "minimum": 0, "maximum": MOST_OBJECTS}
-    limits = {name: limit | {"description": descriptions(Condition)[name]} for name in ("below", "above")}
+    limits = {name: limit | {"description": descriptions(RuleCondition)[name]} for name in ("below", "above")}
     properties["count"] = {
         "description": "How many objects are in the answer of a query: fewer than a number, or more.",
         "type": "object",
@@ -48,13 +48,13 @@ def _condition() -> Schema:
         "oneOf": [given_as("below", "number"), given_as("above", "number")],
     }
     value = {name: {"type": ["number", "null"], "description": limits[name]["description"]} for name in limits}
-    group = {"type": ["string", "null"], "minLength": 1, "description": descriptions(Condition)["group"]}
+    group = {"type": ["string", "null"], "minLength": 1, "description": descriptions(RuleCondition)["group"]}
     properties["value"] = properties["count"] | {
         "description": "The value of an aggregate, or of one of its groups: below a number, or above.",
         "properties": {"query": query, "group": group} | value,
     }
     return {
-        "description": f"{summary(Condition)} {descriptions(Condition)['operator']}",
+        "description": f"{summary(RuleCondition)} {descriptions(RuleCondition)['operator']}",
         "type": "object",
         "properties": properties,
         "minProperties": 1,

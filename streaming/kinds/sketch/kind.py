@@ -19,7 +19,7 @@ from streaming.kinds.sketch.plan import (
     SketchPlan,
 )
 from streaming.kinds.sketch.schema import definition, definitions
-from streaming.kinds.sketch.times import Times, parse_times, times_document
+from streaming.kinds.sketch.times import SelectedTimes, parse_times, times_document
 from streaming.kinds.sketch.words import described
 from streaming.language import gettext
 from streaming.spaces import Space
@@ -139,7 +139,7 @@ def _place_document(place: SketchPlan | Other, space: Space) -> dict[str, Any]:
     return box_of(place.area, space, whole(space))
 
 
-def _other(document: Any, place: tuple[Box, Ring], time: Times, space: Space) -> Other | None:
+def _other(document: Any, place: tuple[Box, Ring], time: SelectedTimes, space: Space) -> Other | None:
     if document is None:
         return None
     if not isinstance(document, dict) or not given(document, OTHER_KEYS):

@@ -12,7 +12,7 @@ from streaming.kinds.base import Unfiltered
 from streaming.kinds.parts import Box
 from streaming.kinds.sketch.asks import Ask
 from streaming.kinds.sketch.places import Ring
-from streaming.kinds.sketch.times import Times
+from streaming.kinds.sketch.times import SelectedTimes
 
 
 @dataclass(frozen=True)
@@ -63,13 +63,13 @@ class Other:
         The box of the place, or about its polygon; the place of the selection if neither is given.
     polygon : tuple of tuple of float
         The vertices of the place, a simple ring; empty if it is a box.
-    time : Times
+    time : SelectedTimes
         Its times; those of the selection if they are missing.
     """
 
     area: Box
     polygon: Ring
-    time: Times
+    time: SelectedTimes
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ class SketchPlan(Unfiltered):
         The box of the selection; the whole space if it is missing. Of a polygon, the box about it.
     polygon : tuple of tuple of float
         The vertices of the selection in the first two dimensions, a simple ring, in place of `area`.
-    time : Times
+    time : SelectedTimes
         The event times of the selection.
     ranges : tuple of FeatureRange
         The selection has only elements whose features lie in all of these ranges, at most 8.
@@ -104,7 +104,7 @@ class SketchPlan(Unfiltered):
     ask: tuple[Ask, ...]
     area: Box
     polygon: Ring = ()
-    time: Times = field(default_factory=Times)
+    time: SelectedTimes = field(default_factory=SelectedTimes)
     ranges: tuple[FeatureRange, ...] = ()
     other: Other | None = None
     confidence: float = 0.95

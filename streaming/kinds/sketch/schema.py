@@ -20,7 +20,7 @@ from streaming.kinds.sketch.asks import (
     Statistic,
 )
 from streaming.kinds.sketch.plan import BOUNDS, MAX_RANGES, OTHER_KEYS, FeatureRange, Other, SketchPlan
-from streaming.kinds.sketch.times import MAX_LAST_S, TimeRange, Times
+from streaming.kinds.sketch.times import MAX_LAST_S, SelectedTimes, TimeRange
 from streaming.kinds.sketch.times import MAX_RANGES as MAX_TIME_RANGES
 
 _NAME: Schema = {"type": "string", "minLength": 1}
@@ -131,9 +131,9 @@ def _times() -> Schema:
         "zone": {"type": "string", "default": "UTC"},
     }
     return {
-        "description": summary(Times),
+        "description": summary(SelectedTimes),
         "type": "object",
-        "properties": {key: schema | described(Times, key) for key, schema in properties.items()},
+        "properties": {key: schema | described(SelectedTimes, key) for key, schema in properties.items()},
         "additionalProperties": False,
         **_not_both("ranges", "last_s"),
     }

@@ -61,7 +61,7 @@ class Daily:
 
 
 @dataclass(frozen=True)
-class Times:
+class SelectedTimes:
     """The event times of a selection; all times if nothing is given.
 
     Parameters
@@ -98,7 +98,7 @@ class Times:
 
         Examples
         --------
-        >>> Times(last_s=2.0).intervals_us(10_000_000, 0, 9_000_000).tolist()
+        >>> SelectedTimes(last_s=2.0).intervals_us(10_000_000, 0, 9_000_000).tolist()
         [[8000000, 9000000]]
         """
         spans = self._spans_us(now_us)
@@ -177,10 +177,10 @@ def us_of(moment: datetime) -> int:
     return (moment.astimezone(UTC) - _EPOCH) // _MICROSECOND
 
 
-def parse_times(document: Any, name: str = "time") -> Times:
+def parse_times(document: Any, name: str = "time") -> SelectedTimes:
     """Return the times of a JSON object; all times for null."""
     if document is None:
-        return Times()
+        return SelectedTimes()
     if not isinstance(document, dict):
         raise InvalidPlan(
             "%(name)s must be an object with %(times_keys)s; got %(document)s",
@@ -197,7 +197,7 @@ def parse_times(document: Any, name: str = "time") -> Times:
     if last_s is not None:
         last_s = round(parse_number(last_s, f"{name}: last_s", lo=1e-6, hi=MAX_LAST_S), 6)
     daily = document.get("daily")
-    return Times(
+    return SelectedTimes(
         _ranges(document.get("ranges", []), name, zone), last_s, None if daily is None else _daily(daily, name), zone
     )
 
@@ -309,7 +309,7 @@ def _second(value: Any, name: str) -> int:
     return clock.hour * 3_600 + clock.minute * 60 + clock.second
 
 
-def times_document(times: Times) -> dict[str, Any]:
+def times_document(times: SelectedTimes) -> dict[str, Any]:
     """Return the JSON form of times; empty for all times."""
     document: dict[str, Any] = {}
     if times.ranges:

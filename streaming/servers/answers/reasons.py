@@ -119,7 +119,7 @@ def decided(
 
 
 @dataclass(frozen=True)
-class Versions:
+class ObjectVersions:
     """The objects of a region as they are and as they were, and the cold columns of both."""
 
     are: Objects
@@ -172,7 +172,7 @@ class Versions:
 
 
 @dataclass(frozen=True)
-class Ways:
+class FocusDistances:
     """How far objects that entered or left answers of nearest neighbours are from the foci of the queries.
 
     Parameters

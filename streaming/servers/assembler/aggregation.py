@@ -71,7 +71,7 @@ class Aggregation:
 
 
 @dataclass(frozen=True)
-class Groups:
+class AggregateGroups:
     """The aggregates of a micro-batch.
 
     Parameters
@@ -93,7 +93,7 @@ class Groups:
 
 
 def step(
-    state: Aggregation, partials: Sequence[Partial], groups: Groups
+    state: Aggregation, partials: Sequence[Partial], groups: AggregateGroups
 ) -> tuple[Aggregation, pl.DataFrame, pl.DataFrame]:
     """Merge the parts, compare the values with those reported, and check the thresholds.
 

@@ -31,7 +31,7 @@ from streaming.results import (
 from streaming.servers.answers.tuples import Results
 from streaming.servers.control.border import LeftOut, left_out_of_rows, left_out_rows
 from streaming.servers.control.step import ControlStep
-from streaming.servers.event_times import Advance, EventTimes, is_dropped, renewed
+from streaming.servers.event_times import EventTimeAdvance, EventTimes, is_dropped, renewed
 from streaming.servers.runs_codec import first_number, heads_of, parts_of, table_of
 from streaming.servers.sorted_runs import Column, SortedRuns
 from streaming.servers.spans import Ends, Spans, columns_of, pair_hashes, span_schema
@@ -184,7 +184,7 @@ class _Joining:
     begun: pa.Table
     ended: Ends
     control: ControlStep
-    advances: Mapping[int, Advance]
+    advances: Mapping[int, EventTimeAdvance]
 
     @property
     def space(self):
@@ -315,7 +315,7 @@ class _Joining:
         first[np.flatnonzero(stays)[first_of_runs(groups.pair[stays])] if stays.any() else []] = True
         begins = first & lasts & ~groups.told
         changes = first & groups.told & groups.closer & ~self.control.after.quiet(query)
-        return _Told(begins, changes, ends, stays)
+        return _ToldEncounters(begins, changes, ends, stays)
 
 
 def joined_spans(table: pa.Table, pair: np.ndarray) -> "_Groups":
@@ -354,7 +354,7 @@ class _Groups:
 
 
 @dataclass(frozen=True)
-class _Told:
+class _ToldEncounters:
     """Which encounters are told to begin, to have come closer, and to have ended; and which of them stay."""
 
     begins: np.ndarray

@@ -128,7 +128,7 @@ class Ranking:
 
 
 @dataclass(frozen=True)
-class Changes:
+class NearestChanges:
     """The changes of kNN answers.
 
     Parameters
@@ -200,7 +200,9 @@ class Searches:
         return np.array([plan.alpha for plan in self.plans], dtype=np.float64)
 
 
-def step(ranking: Ranking, partials: Sequence[Partial], searches: Searches) -> tuple[Ranking, Changes, np.ndarray]:
+def step(
+    ranking: Ranking, partials: Sequence[Partial], searches: Searches
+) -> tuple[Ranking, NearestChanges, np.ndarray]:
     """Rank the objects in search regions; search farther for queries that have fewer than k.
 
     Parameters
@@ -213,7 +215,7 @@ def step(ranking: Ranking, partials: Sequence[Partial], searches: Searches) -> t
     Returns
     -------
     ranking : Ranking
-    changes : Changes
+    changes : NearestChanges
     reach : ndarray of float64, shape (Q,)
         The radii of search regions from the next batch on.
     """
@@ -353,7 +355,7 @@ class _Update:
         members = _together([told_now, replace(gone, rank=np.zeros(len(gone.key), dtype=np.int32))])
         sign = np.r_[sign, np.full(len(gone.key), LEFT, dtype=np.int8)]
         members = replace(members, distance=np.where(sign == LEFT, np.nan, members.distance))
-        return Changes(members, sign, np.r_[has_moved[row], np.zeros(len(gone.key), dtype=bool)])
+        return NearestChanges(members, sign, np.r_[has_moved[row], np.zeros(len(gone.key), dtype=bool)])
 
     def _at(self, rows):
         """Return the candidates at some positions, as they were."""

@@ -15,7 +15,7 @@ from streaming.servers.answers.members import Answers
 from streaming.servers.answers.names import names_of
 from streaming.servers.assembler.all_regions import AllRegions
 from streaming.servers.assembler.rows import alarm_rows
-from streaming.servers.assembler.rule_entries import ALARM, WHOLE, Entries
+from streaming.servers.assembler.rule_entries import ALARM, WHOLE, RuleEntries
 from streaming.servers.assembler.rule_numbers import Numbers
 from streaming.servers.control.step import ControlStep
 from streaming.servers.sorted_runs import SortedRuns
@@ -39,7 +39,7 @@ class Alarms:
         self._rules, self._space = control.after.rules, control.after.space
         self._tuples: list[tuple[np.ndarray, ...]] = []
 
-    def tell(self, entries: Entries, sign: int, time_us: np.ndarray, unknown: np.ndarray | None = None) -> None:
+    def tell(self, entries: RuleEntries, sign: int, time_us: np.ndarray, unknown: np.ndarray | None = None) -> None:
         """Note alarms that begin or end; see `rule_entries.Tell`."""
         rule = entries["rule"]
         reason = np.full(len(rule), MOVED)

@@ -17,7 +17,7 @@ _NO_NAMES = np.empty(0, dtype=np.int64)
 
 
 @dataclass(frozen=True)
-class Changes:
+class MembershipChanges:
     """Objects that entered or left answers, by micro-batch: a row for each of these three.
 
     Parameters
@@ -36,7 +36,7 @@ class Changes:
     paired: np.ndarray
 
     @classmethod
-    def of(cls, rows: pa.Table, since_us: int = 0) -> "Changes":
+    def of(cls, rows: pa.Table, since_us: int = 0) -> "MembershipChanges":
         """Return the changes that tuples of answers tell, none of them before a time; handoffs cancel out."""
         names = ("query", "key_hash", "batch", "time_us", "sign", "partner_hash")
         query, key, batch, time_us, sign, partner = (rows[name].to_numpy() for name in names)
@@ -51,23 +51,23 @@ class Changes:
         paired = np.logical_or.reduceat(partner[order] != 0, start)
         return cls(query[start], key[start], batch[start], latest_us, count, paired)
 
-    def take(self, rows: np.ndarray) -> "Changes":
+    def take(self, rows: np.ndarray) -> "MembershipChanges":
         """Return the changes at positions, or where a mask is true."""
-        return Changes(*(getattr(self, one.name)[rows] for one in fields(self)))
+        return MembershipChanges(*(getattr(self, one.name)[rows] for one in fields(self)))
 
-    def of_queries(self, queries: np.ndarray) -> "Changes":
+    def of_queries(self, queries: np.ndarray) -> "MembershipChanges":
         """Return only the changes of some queries, ascending."""
         return self.take(find(queries, self.query)[1])
 
 
 def members_of(
-    changes: Changes, whole: Changes, watched: tuple[np.ndarray, np.ndarray], partners: SortedRuns
-) -> tuple[list[Changes], SortedRuns]:
+    changes: MembershipChanges, whole: MembershipChanges, watched: tuple[np.ndarray, np.ndarray], partners: SortedRuns
+) -> tuple[list[MembershipChanges], SortedRuns]:
     """Return the changes of objects in answers, however many partners they have there, and how many these are.
 
     Parameters
     ----------
-    changes, whole : Changes
+    changes, whole : MembershipChanges
         What changed, and who is in whole answers.
     watched : tuple of ndarray of int64
         The queries that rules watched before the micro-batch, and those that they watch now, ascending.

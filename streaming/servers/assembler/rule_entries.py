@@ -29,7 +29,7 @@ BEGINNING: Mapping[str, Column] = {name: np.empty(0, dtype=np.int64) for name in
 
 
 @dataclass
-class Entries:
+class RuleEntries:
     """Entries, each once, ordered by their names, and the times at which something happened to them.
 
     Parameters
@@ -49,12 +49,12 @@ class Entries:
     def __getitem__(self, column: str) -> np.ndarray:
         return self.columns[column]
 
-    def at(self, rows: np.ndarray) -> "Entries":
+    def at(self, rows: np.ndarray) -> "RuleEntries":
         """Return a copy of some entries."""
         columns = {what: column[rows] for what, column in self.columns.items()}
-        return Entries(self.name[rows], columns, self.time_us[rows], self.until_us[rows])
+        return RuleEntries(self.name[rows], columns, self.time_us[rows], self.until_us[rows])
 
-    def put(self, rows: np.ndarray, others: "Entries") -> None:
+    def put(self, rows: np.ndarray, others: "RuleEntries") -> None:
         """Take over the columns of entries that `at` returned."""
         for what, column in others.columns.items():
             self.columns[what][rows] = column
@@ -63,7 +63,7 @@ class Entries:
 class Tell(Protocol):
     """Takes alarms that begin or end."""
 
-    def __call__(self, entries: Entries, sign: int, time_us: np.ndarray, unknown: np.ndarray | None = None) -> None:
+    def __call__(self, entries: RuleEntries, sign: int, time_us: np.ndarray, unknown: np.ndarray | None = None) -> None:
         """Take them: their entries, the sign, the times, and where it is unknown whether they would last."""
 
 
@@ -88,7 +88,7 @@ class Movement:
     def __init__(self, rules: Rules, beginnings: SortedRuns, now_us: int, tell: Tell) -> None:
         self._rules, self.beginnings, self._now_us, self._tell = rules, beginnings, now_us, tell
 
-    def move(self, entries: Entries, rows: np.ndarray) -> None:
+    def move(self, entries: RuleEntries, rows: np.ndarray) -> None:
         """Move the entries at `rows` on in time."""
         if len(rows):
             some = entries.at(rows)

@@ -11,7 +11,7 @@ A rule about whole answers has one entry, whose bits tell which of its terms hol
 A query that does not run says nothing. While it does not, the terms that name it are unknown, which other bits of the
 entries tell. So all entries of a rule are looked at when a query that it names begins or ceases to run.
 
-When an object entered or left an answer, regions say (`Watched`). An alarm begins at the time at which its
+When an object entered or left an answer, regions say (`WatchedAnswers`). An alarm begins at the time at which its
 condition has held for long enough, even if that is told a little later. If the condition ceased to hold meanwhile, the
 end is told next: no alarm is lost because much came at once.
 """
@@ -31,7 +31,7 @@ from streaming.servers.answers.names import names_of
 from streaming.servers.answers.tuples import Results
 from streaming.servers.assembler.all_regions import AllRegions
 from streaming.servers.assembler.rule_alarms import Alarms
-from streaming.servers.assembler.rule_changes import PARTNERS, Changes, members_of
+from streaming.servers.assembler.rule_changes import PARTNERS, MembershipChanges, members_of
 from streaming.servers.assembler.rule_clocks import told_clocks
 from streaming.servers.assembler.rule_entries import (
     ALARM,
@@ -40,8 +40,8 @@ from streaming.servers.assembler.rule_entries import (
     IDLE,
     NEVER_US,
     WHOLE,
-    Entries,
     Movement,
+    RuleEntries,
 )
 from streaming.servers.assembler.rule_numbers import (
     STOPPED,
@@ -54,7 +54,7 @@ from streaming.servers.assembler.rule_numbers import (
 )
 from streaming.servers.control.border import LeftOut
 from streaming.servers.control.step import ControlStep
-from streaming.servers.region.watched import Watched, whole_second
+from streaming.servers.region.watched import WatchedAnswers, whole_second
 from streaming.servers.sorted_runs import SortedRuns
 from streaming.spaces import Space
 
@@ -114,14 +114,14 @@ class RuleState:
 
 
 def step(
-    was: RuleState, told: Sequence[Watched], control: ControlStep, all_regions: AllRegions, batch: int
+    was: RuleState, told: Sequence[WatchedAnswers], control: ControlStep, all_regions: AllRegions, batch: int
 ) -> tuple[RuleState, Results]:
     """Follow the answers that rules watch through a micro-batch; tell the alarms that begin and end.
 
     Parameters
     ----------
     was : RuleState
-    told : sequence of Watched
+    told : sequence of WatchedAnswers
         By all regions, and by the other parts of the assembler.
     control : ControlStep
     all_regions : AllRegions
@@ -134,7 +134,7 @@ def step(
     results : Results
         ``+`` when an alarm begins, and ``-`` when it ends, with the times of that.
     """
-    return _Step(was, control, all_regions, batch).run(told)
+    return _RuleStep(was, control, all_regions, batch).run(told)
 
 
 def due_by(clock_us: int) -> int:
@@ -142,14 +142,14 @@ def due_by(clock_us: int) -> int:
     return whole_second(clock_us - UNDERWAY_US)
 
 
-class _Step:
+class _RuleStep:
     """One micro-batch."""
 
     def __init__(self, was: RuleState, control: ControlStep, all_regions: AllRegions, batch: int) -> None:
         self._was, self._control, self._all, self._batch = was, control, all_regions, batch
         self._rules: Rules = control.after.rules
         self._space, self._clock_us = control.after.space, control.now_us
-        # What nobody does by a report happens at the clock before the micro-batch, as in `Watched.of`.
+        # What nobody does by a report happens at the clock before the micro-batch, as in `WatchedAnswers.of`.
         self._at_us = whole_second(was.now_us or control.now_us)
         self._now_us = due_by(control.now_us)
         self._staying = self._rules.ids
@@ -159,7 +159,7 @@ class _Step:
         self._new = self._rules.ids[~find(self._staying, self._rules.ids)[1]]
         self._stopped = self._lacking = _NO_NAMES
 
-    def run(self, told: Sequence[Watched]) -> tuple[RuleState, Results]:
+    def run(self, told: Sequence[WatchedAnswers]) -> tuple[RuleState, Results]:
         """Run it."""
         self._lacking = np.unique(np.concatenate([one.lacking for one in told]))
         queries = self._rules.queries
@@ -167,9 +167,9 @@ class _Step:
         self._stopped = queries[~runs]
         self._alarms = Alarms(self._control, self._all, self._was.lasting, self._rules.naming_any(self._stopped))
         self._end_rules()
-        changes = Changes.of(pa.concat_tables([one.changes for one in told]))
+        changes = MembershipChanges.of(pa.concat_tables([one.changes for one in told]))
         # Who is in an answer when it is watched first is so from now on, however old the newest report is.
-        whole = Changes.of(pa.concat_tables([one.snapshots for one in told]), self._at_us)
+        whole = MembershipChanges.of(pa.concat_tables([one.snapshots for one in told]), self._at_us)
         watched = self._control.before.watched, self._control.after.watched
         members, partners = members_of(changes, whole, watched, self._was.partners)
         numbers, turned = self._numbers(members, whole, pl.concat([one.measures for one in told]))
@@ -337,7 +337,7 @@ class _Step:
         place = np.searchsorted(every, names)
         columns["rule"][place], columns["object"][place] = rules, keys
         now_us = np.full(len(every), self._now_us)
-        return Entries(every, columns, now_us, now_us.copy())
+        return RuleEntries(every, columns, now_us, now_us.copy())
 
     def _due(self):
         """Return the names of the entries whose time has come, or whose rule begins or ceases to count."""

@@ -38,10 +38,10 @@ from streaming.results import (
     result_schema,
 )
 from streaming.servers.answers.members import Answers
-from streaming.servers.answers.reasons import Ways
+from streaming.servers.answers.reasons import FocusDistances
 from streaming.servers.answers.tuples import Results
 from streaming.servers.assembler import aggregation, nearest
-from streaming.servers.assembler.aggregation import Aggregation, Groups
+from streaming.servers.assembler.aggregation import AggregateGroups, Aggregation
 from streaming.servers.assembler.all_regions import AllRegions
 from streaming.servers.assembler.nearest import Ranking, Searches
 from streaming.servers.assembler.rows import group_rows, place_rows, threshold_rows
@@ -259,7 +259,7 @@ class _AnswerAssembly:
         limit = self._limits(self.state.ranking, self.control.before)[before]
         new_limit = self._limits(ranking, self.control.after)[after]
         between, new = self.were.distances(bounds, key, before), self.are.distances(bounds, key, after)
-        return Ways(entered, old, between, new, limit, new_limit, choosy)
+        return FocusDistances(entered, old, between, new, limit, new_limit, choosy)
 
     def _limits(self, ranking, registry):
         queries = registry.distributed
@@ -286,7 +286,7 @@ class _AnswerAssembly:
         running = {int(ids[q]): self.queries.plans[q].aggregate for q in chosen.tolist()}
         changed = np.intersect1d(self.control.applied.changed, ids[chosen])
         new = np.setdiff1d(ids[chosen], self.control.before.distributed_ids)
-        groups = Groups(
+        groups = AggregateGroups(
             running,
             np.union1d(changed, new),
             lambda keys: self.all_regions.column(keys, "time_us"),

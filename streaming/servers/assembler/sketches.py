@@ -32,7 +32,7 @@ from streaming.results import (
 from streaming.servers.answers.tuples import Results
 from streaming.servers.control.border import LeftOut, QueriesFailed
 from streaming.servers.control.step import ControlStep
-from streaming.servers.pacing import Pace
+from streaming.servers.pacing import SketchPace
 from streaming.servers.region.asked_leaves import AskedLeaves, ticking
 from streaming.sketch.asking.answering import answered
 from streaming.sketch.news import differs
@@ -49,13 +49,13 @@ class ToldAnswers:
         By query, a JSON document for each of its questions.
     left_out : mapping of int to LeftOut
         The queries that the assembler leaves out.
-    pace : Pace
+    pace : SketchPace
         Which queries were answered when, and what that cost.
     """
 
     answers: Mapping[int, Sequence[dict[str, Any]]] = field(default_factory=dict)
     left_out: Mapping[int, LeftOut] = field(default_factory=dict)
-    pace: Pace = field(default_factory=Pace)
+    pace: SketchPace = field(default_factory=SketchPace)
 
 
 def step(
@@ -95,7 +95,7 @@ def step(
     return ToldAnswers(now), replace(results, aggregates=tuple(before.keys() | after.keys()))
 
 
-def paced(pace: Pace, found: Sequence[AskedLeaves], asked: Sequence[int], control: ControlStep) -> Pace:
+def paced(pace: SketchPace, found: Sequence[AskedLeaves], asked: Sequence[int], control: ControlStep) -> SketchPace:
     """Return what is known of costs and turns after a micro-batch, also of queries that some server leaves out."""
     costs: Counter[int] = Counter()
     for one in found:

@@ -2,7 +2,7 @@
 
 from streaming.servers.assembler.sketches import ToldAnswers
 from streaming.servers.control.border import left_out_of_rows, left_out_rows
-from streaming.servers.pacing import Pace
+from streaming.servers.pacing import SketchPace
 from streaming.state.codec import HEAD, NOTHING, Codec, Tables, head_of, with_head
 
 
@@ -16,7 +16,7 @@ def _decoded(parts):
     (table,) = parts[HEAD].tables()
     head = head_of(table)
     costs, asked_us, free_us = head["pace"]
-    pace = Pace(dict(costs), dict(asked_us), free_us)
+    pace = SketchPace(dict(costs), dict(asked_us), free_us)
     return ToldAnswers(dict(head["answers"]), left_out_of_rows(head["left_out"]), pace)
 
 

@@ -56,7 +56,7 @@ class AnswerNumbers:
         were = {query: was for query in put if (was := before.get(query)) is not None and was.parsed}
         if not self.other and not any(told and told.parsed for query, told in put.items() if query in were):
             return self, put
-        change = _Change(dict(self.other), columns)
+        change = _NumberChanges(dict(self.other), columns)
         for query, was in were.items():
             now = put[query]
             if now is None or now.parsed is not was.parsed:
@@ -66,7 +66,7 @@ class AnswerNumbers:
         return AnswerNumbers(change.other), put
 
 
-class _Change:
+class _NumberChanges:
     """The numbers while they change: first queries end, then others begin, then what has ended is forgotten."""
 
     def __init__(self, other, columns):

@@ -25,7 +25,7 @@ from streaming.kinds.rule.plan import RulePlan
 from streaming.kinds.sketch.plan import SketchPlan
 from streaming.operators.distributed import DistributedQueries
 from streaming.operators.encounters import Encounter, Ordering
-from streaming.operators.layer import Layer
+from streaming.operators.layer import LayerVersion
 from streaming.operators.padding import LayerReach
 from streaming.operators.query_levels import QueryLevels
 from streaming.operators.region_map import InvalidMap, RegionMap
@@ -65,7 +65,7 @@ MICROSECONDS = 1_000_000
 NARROWER_KEPT = 16
 FOREVER_US = np.iinfo(np.int64).max // 2
 
-Catalogue = Callable[[str, int], Layer]
+Catalogue = Callable[[str, int], LayerVersion]
 
 
 @dataclass(frozen=True)
@@ -124,7 +124,7 @@ class Registry:
     sketched : mapping of int to StreamSketch
         How the streams are sketched that are, by stream number.
     catalogue : callable
-        Given a layer and a version, returns its `Layer`.
+        Given a layer and a version, returns its `LayerVersion`.
     running, evaluated : RunningQueries
         The queries that run, and those of them that are not left out; see `without`.
     ended : ndarray of int64
@@ -422,10 +422,10 @@ class Registry:
             raise KeyError(query)
         return plan
 
-    def features(self, layer: str) -> Layer:
+    def features(self, layer: str) -> LayerVersion:
         """Return the features of a layer as they are now; no features if the layer is not known (yet)."""
         if self.catalogue is None or layer not in self.layers:
-            return Layer.none(self.space)
+            return LayerVersion.none(self.space)
         return self.catalogue(layer, self.layers[layer])
 
     def apply(self, entries: Sequence[Entry] | ControlEntries) -> tuple["Registry", Applied]:
@@ -438,7 +438,7 @@ class Registry:
         applied : Applied
         """
         entries = ControlEntries.of(entries, self.space)
-        change = _Change(self, iter(entries.plans.values()))
+        change = _RegistryChanges(self, iter(entries.plans.values()))
         for entry in entries.entries:
             change.apply(entry)
         after, applied = self._changed(change), change.applied()
@@ -525,7 +525,7 @@ class Registry:
         )
 
 
-class _Change:
+class _RegistryChanges:
     """Collects the effects of a sequence of control entries."""
 
     def __init__(self, before, plans):

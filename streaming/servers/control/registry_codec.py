@@ -8,7 +8,7 @@ import pyarrow as pa
 from streaming.servers.control.levels import Level
 from streaming.servers.control.registrations import Registration, level_of, level_table
 from streaming.servers.control.registry import Registry
-from streaming.state.codec import HEAD, NOTHING, Codec, Part, Parts, Tables, head_of, with_head
+from streaming.state.codec import HEAD, NOTHING, Codec, Parts, StatePart, Tables, head_of, with_head
 
 
 def registry_codec(empty: Registry) -> Codec:
@@ -33,7 +33,7 @@ class _LevelPart:
         return [level_table(self.level)]
 
 
-def _level(number, parts: Mapping[str, Part], known):
+def _level(number, parts: Mapping[str, StatePart], known):
     (table,) = parts[_part(number)].tables()
     return level_of(number, table, known.space)
 

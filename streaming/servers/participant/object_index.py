@@ -22,7 +22,7 @@ from streaming.servers.sorted_runs import Run
 from streaming.spaces import Space
 
 
-class _Grid:
+class _RunGrid:
     """The grid over the rows of a run, which is made when it is first needed."""
 
     def __init__(self, run, space):
@@ -34,13 +34,13 @@ class _Grid:
 
 
 @dataclass(frozen=True)
-class _Part:
+class _IndexedRun:
     """A run, its grid, and which of its rows are current.
 
     Parameters
     ----------
     run : Run
-    grid : _Grid
+    grid : _RunGrid
     current : ndarray of bool, shape (N,)
         Which rows no newer run supersedes.
     newer : tuple of Run
@@ -48,14 +48,14 @@ class _Part:
     """
 
     run: Run
-    grid: _Grid
+    grid: _RunGrid
     current: np.ndarray
     newer: tuple[Run, ...]
 
     @classmethod
     def of(cls, run, space):
         """Return a run without newer ones."""
-        return cls(run, _Grid(run, space), _current(run), ())
+        return cls(run, _RunGrid(run, space), _current(run), ())
 
     def lies_under(self, newer):
         """Tell whether the oldest of the newer runs is still there.
@@ -66,7 +66,7 @@ class _Part:
 
     def alone(self):
         """Return the same run without newer ones."""
-        return _Part(self.run, self.grid, _current(self.run), ())
+        return _IndexedRun(self.run, self.grid, _current(self.run), ())
 
     def followed(self, newer):
         """Return the same run with other newer ones, which supersede what these did."""
@@ -76,7 +76,7 @@ class _Part:
         if any(map(len, rows)):
             current = current.copy()
             current[np.concatenate(rows)] = False
-        return _Part(self.run, self.grid, current, newer)
+        return _IndexedRun(self.run, self.grid, current, newer)
 
 
 @dataclass(frozen=True)
@@ -86,12 +86,12 @@ class ObjectIndex:
     Parameters
     ----------
     objects : ObjectTable
-    parts : tuple of _Part
+    parts : tuple of _IndexedRun
         The parts of the table, in its order.
     """
 
     objects: ObjectTable
-    parts: tuple[_Part, ...]
+    parts: tuple[_IndexedRun, ...]
 
     @classmethod
     def of(cls, objects: ObjectTable, space: Space, former: "ObjectIndex | None" = None) -> "ObjectIndex":
@@ -100,7 +100,7 @@ class ObjectIndex:
         table, parts = objects.table, []
         for place, run in enumerate(table.parts):
             newer = table.parts[max(place + 1, len(table.base)) :]
-            part = known.get(id(run)) or _Part.of(run, space)
+            part = known.get(id(run)) or _IndexedRun.of(run, space)
             if place < len(table.base) and not part.lies_under(newer):
                 part = part.alone()
             parts.append(part.followed(newer))

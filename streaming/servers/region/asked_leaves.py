@@ -18,7 +18,7 @@ from streaming.operators.failures import Failures
 from streaming.servers.control.border import QueriesFailed
 from streaming.servers.control.registry import Registry
 from streaming.servers.control.step import ControlStep
-from streaming.servers.pacing import Pace
+from streaming.servers.pacing import SketchPace
 from streaming.servers.region.sketching import Sketchlet
 from streaming.sketch.asking.answering import checked
 from streaming.sketch.asking.needs import Need, Partial, asked_parts
@@ -48,7 +48,7 @@ class AskedLeaves:
     seconds: Mapping[int, float] = field(default_factory=dict)
 
 
-def due(control: ControlStep, pace: Pace) -> list[int]:
+def due(control: ControlStep, pace: SketchPace) -> list[int]:
     """Return the queries of sketches that are answered in a micro-batch.
 
     These are the new and the edited ones, and at each tick those whose turn it is and that are not to be answered once.

@@ -26,7 +26,7 @@ from streaming.results import EXPIRED, FILTERED, MOVED, PARTNER_FILTERED, PARTNE
 from streaming.servers.answers.tuples import Results
 from streaming.servers.control.registry import Registry
 from streaming.servers.control.step import ControlStep
-from streaming.servers.event_times import Advance, EventTimes, is_dropped, renewed
+from streaming.servers.event_times import EventTimeAdvance, EventTimes, is_dropped, renewed
 from streaming.servers.ordering import Late, released_schema
 from streaming.servers.participant.object_index import ObjectIndex
 from streaming.servers.region.objects import Objects, ObjectTable, elements_of
@@ -194,7 +194,7 @@ class _Evaluation:
     def space(self) -> Space:
         return self.registry.space
 
-    def advanced(self, known: Followed, reports: pa.Table, advance: Advance):
+    def advanced(self, known: Followed, reports: pa.Table, advance: EventTimeAdvance):
         """Let event time go on: return what the region knows then, and the spans that begin and end."""
         due, queue = known.queue.put(self._counting(reports, advance)).taken(advance.until_us)
         valid, near, begun, ended = known.valid, known.near, [], []

@@ -18,7 +18,7 @@ from streaming.elements import stream_number
 from streaming.kinds.registry import moved
 from streaming.operators.boxes import box_array, differences, in_plane
 from streaming.operators.failures import Failures
-from streaming.operators.layer import Layer
+from streaming.operators.layer import LayerVersion
 from streaming.operators.runs import distinct, find
 from streaming.operators.spatial_join import Pairs
 from streaming.operators.stream_boxes import StreamBoxes
@@ -188,7 +188,7 @@ class Reevaluation:
     def _differing(self):
         """The features that differ, old and new ones, by edited layer; None if there are too many, or one has none.
 
-        Then all pairs with the layer are evaluated again: see `Layer.differing`.
+        Then all pairs with the layer are evaluated again: see `LayerVersion.differing`.
         """
         edited = self.applied.edited & self.after.layers_joined
         versions = ((layer, self.before.features(layer), self.after.features(layer)) for layer in edited)
@@ -238,7 +238,7 @@ class Reevaluation:
         found = [np.empty(0, dtype=np.int64)]
         if len(self._edited):
             differing = {
-                layer: Layer.of(features) for layer, features in self._differing.items() if features is not None
+                layer: LayerVersion.of(features) for layer, features in self._differing.items() if features is not None
             }
             queries, features_of = self.after.queries.only(self._edited), differing.__getitem__
             found.append(self._selected(lambda run: queries.reached(run.columns["bounds"], features_of)))

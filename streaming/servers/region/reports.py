@@ -24,7 +24,7 @@ from streaming.operators.elements import Elements
 from streaming.operators.features import IndexedBoxes
 from streaming.operators.runs import expand, find, first_of_runs, order_of_hashes
 from streaming.operators.stream_reach import Reach
-from streaming.operators.time_joins import TimeJoin, Times
+from streaming.operators.time_joins import ReportTimes, TimeJoin
 from streaming.servers.elements import tracked_schema
 from streaming.servers.region.objects import COLD_COLUMNS, NO_COLD, cold_columns
 from streaming.servers.region.place import RegionPlace
@@ -92,9 +92,9 @@ class ReportRun:
         return self.stream, self.first_us, self.last_us
 
     @property
-    def times(self) -> Times:
+    def times(self) -> ReportTimes:
         """The times of the reports."""
-        return Times(self["time_us"], self["seen_us"])
+        return ReportTimes(self["time_us"], self["seen_us"])
 
     @functools.cached_property
     def widest(self) -> np.ndarray:

@@ -41,7 +41,7 @@ from streaming.results import (
 )
 from streaming.servers.answers.changes import SIGN, among, changed_objects, compared
 from streaming.servers.answers.members import Answers
-from streaming.servers.answers.reasons import Versions, reasons, worth_telling
+from streaming.servers.answers.reasons import ObjectVersions, reasons, worth_telling
 from streaming.servers.answers.tuples import Results, result_rows
 from streaming.servers.control.registry import Registry
 from streaming.servers.control.step import ControlStep
@@ -334,7 +334,7 @@ class _JoinEvaluation:
         mine = np.flatnonzero((reason == MOVED) | handed)
         if len(mine):
             touched = np.array([self.touched[row[mine]], self.touched[partner[mine]]])
-            versions = Versions(self.known, self.was.objects.whole, self.cold)
+            versions = ObjectVersions(self.known, self.was.objects.whole, self.cold)
             joins = after.stream_joins, after.stream_join_places, after.stream_ids
             found = versions.of_pairs(changes.take(mine), touched, *joins)
             kept = np.where(

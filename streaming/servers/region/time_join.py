@@ -20,7 +20,7 @@ import pyarrow as pa
 from streaming.elements import bounds_of
 from streaming.operators.failures import Failures
 from streaming.operators.stream_join import Meetings
-from streaming.operators.time_joins import IntervalJoin, TimeJoin, Times, WindowJoin, too_late
+from streaming.operators.time_joins import IntervalJoin, ReportTimes, TimeJoin, WindowJoin, too_late
 from streaming.operators.watermarks import NEVER_US, Progress, complete_until
 from streaming.results import result_schema
 from streaming.servers.answers.tuples import Results
@@ -166,7 +166,7 @@ def _bins(joins: Iterable[TimeJoin]) -> dict[int, int]:
 def _on_time(reports, joins, waiting, place, failures):
     """Return the reports that some join can use, and how many of the region's own came too late, for all joins."""
     stream = reports["stream"].to_numpy()
-    times = Times(reports["time_us"].to_numpy(), reports["seen_us"].to_numpy())
+    times = ReportTimes(reports["time_us"].to_numpy(), reports["seen_us"].to_numpy())
     wanted, count = np.zeros(len(stream), dtype=bool), 0
     for query, join in joins.items():
         mine = ((stream == join.stream) | (stream == join.partner_stream)) & join.covers(times.time_us)
@@ -259,7 +259,7 @@ class _Intervals:
                 at, row = run.index(join, partner).meeting(reach[close])
                 apart_us = run["time_us"][row] - time_us[close[at]]
                 keep = (apart_us >= lower_us) & (apart_us <= upper_us) & (run["turn"][row] >= self.since)
-                keep &= join.on_time(Times(run["time_us"][row], run["seen_us"][row]), NEVER_US)
+                keep &= join.on_time(ReportTimes(run["time_us"][row], run["seen_us"][row]), NEVER_US)
                 found.append((run, np.unique(row[keep])))
         return found
 

@@ -3,7 +3,7 @@
 from streaming.operators.region_map import RegionMap
 from streaming.servers.region.reports import ReportRun, ReportTable
 from streaming.servers.region.time_join import TimeJoins, Waiting
-from streaming.servers.region.windows import EndedWindow, Told
+from streaming.servers.region.windows import EndedWindow, WindowProgress
 from streaming.servers.runs_codec import first_number
 from streaming.servers.sorted_runs import Run
 from streaming.spaces import Space
@@ -54,7 +54,7 @@ def _told_written(told):
 def _ended(rows, space):
     windows = []
     for *numbers, earlier in rows:
-        told = (Told(RegionMap.of(space, known), drives, tuple(told)) for known, drives, told in earlier)
+        told = (WindowProgress(RegionMap.of(space, known), drives, tuple(told)) for known, drives, told in earlier)
         windows.append(EndedWindow(*numbers, tuple(told)))
     return tuple(windows)
 

@@ -84,7 +84,7 @@ def concern_rules(before: Registry, after: Registry, applied: Applied) -> bool:
 
 
 @dataclass(frozen=True)
-class Watched:
+class WatchedAnswers:
     """Changes of answers that rules watch, and whole answers, of one region, under the numbers of the queries.
 
     Parameters
@@ -105,7 +105,7 @@ class Watched:
     @classmethod
     def of(
         cls, results: Results, control: ControlStep, batch: int, clock_us: int, heard: Heard | None = None
-    ) -> "Watched":
+    ) -> "WatchedAnswers":
         """Return what the results of a server in a micro-batch tell of the answers that rules watch.
 
         Parameters
@@ -134,12 +134,12 @@ class Watched:
             changes = changes.set_column(COLUMNS.index("time_us"), SCHEMA.field("time_us"), pa.array(time_us))
         return cls(fanned_out(changes, shared), _chosen(_of_members(results.snapshots), queries, batch))
 
-    def after(self, earlier: "Watched") -> "Watched":
+    def after(self, earlier: "WatchedAnswers") -> "WatchedAnswers":
         """Return these changes after those of earlier micro-batches."""
         changes = pa.concat_tables([earlier.changes, self.changes])
         return replace(self, changes=changes, measures=pl.concat([earlier.measures, self.measures]))
 
-    def lacks(self, left_out: Collection[int], watched: np.ndarray) -> "Watched":
+    def lacks(self, left_out: Collection[int], watched: np.ndarray) -> "WatchedAnswers":
         """Return the same with the queries that a server leaves out, given those that rules watch, ascending."""
         return replace(self, lacking=np.intersect1d(np.array(list(left_out), dtype=np.int64), watched))
 
@@ -197,7 +197,7 @@ def _encoded(state):
 
 def _decoded(parts):
     changes, snapshots, measures, lacking = parts[HEAD].tables()
-    return Watched(changes, snapshots, frame_of_table(measures), array_of(lacking["query"]))
+    return WatchedAnswers(changes, snapshots, frame_of_table(measures), array_of(lacking["query"]))
 
 
-WATCHED = Codec(lambda batch: Watched(), _encoded, _decoded)
+WATCHED = Codec(lambda batch: WatchedAnswers(), _encoded, _decoded)

@@ -6,7 +6,7 @@ queries share what a batch may look at, and the one that ended first comes first
 
 How far a window is joined is a key of that order (`reports.report_order`). So it does not matter that runs are merged
 meanwhile. When the region map or the driving stream changes, each region begins its part of the window anew, and leaves
-out the pairs that were told before: those below the position of the region that told them (`Told`).
+out the pairs that were told before: those below the position of the region that told them (`WindowProgress`).
 
 References
 ----------
@@ -27,7 +27,7 @@ from streaming.operators.features import IndexedBoxes
 from streaming.operators.neighbours import may_meet
 from streaming.operators.region_map import RegionMap
 from streaming.operators.stream_join import Meetings
-from streaming.operators.time_joins import TimeJoin, Times, WindowJoin
+from streaming.operators.time_joins import ReportTimes, TimeJoin, WindowJoin
 from streaming.servers.region.pairing import Pairing
 from streaming.servers.region.reports import (
     PLACE_STEP,
@@ -56,7 +56,7 @@ _MANY = 4
 
 
 @dataclass(frozen=True)
-class Told:
+class WindowProgress:
     """What regions had told of a window when the region map or the driving stream changed.
 
     Parameters
@@ -93,14 +93,14 @@ class EndedWindow:
         The turn in which it ended. What comes later does not belong to it.
     position : int
         The pairs of driving reports with keys below it are told.
-    earlier : tuple of Told
+    earlier : tuple of WindowProgress
         What was told under other region maps, or by another driving stream.
     """
 
     start_us: int
     turn: int
     position: int = FIRST
-    earlier: tuple[Told, ...] = ()
+    earlier: tuple[WindowProgress, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -232,7 +232,7 @@ class WindowSlices:
         part = slice(start, stop)
         time_us, turn = run["time_us"][part], run["turn"][part]
         inside = (time_us >= window.start_us) & (time_us < window.start_us + self._join.size_us)
-        inside &= self._join.in_time(Times(time_us, run["seen_us"][part]), window.start_us)
+        inside &= self._join.in_time(ReportTimes(time_us, run["seen_us"][part]), window.start_us)
         return start + np.flatnonzero(inside & (turn >= self.since) & (turn <= window.turn))
 
     def _joined(self, part):
@@ -324,7 +324,7 @@ def redivided(
             known[window.start_us] = window
     left = []
     for start_us, window in sorted(known.items()):
-        told = Told(region_map, partner_drives, tuple(positions[start_us]))
+        told = WindowProgress(region_map, partner_drives, tuple(positions[start_us]))
         position = min(told.positions) if stays else FIRST
         left.append(EndedWindow(start_us, window.turn, position, (*window.earlier, told)))
     return tuple(left)

@@ -8,7 +8,7 @@ from streaming.kinds.sketch.plan import SketchPlan
 from streaming.sketch.asking import distributed, grouped, inferential, of_sets, statistical
 from streaming.sketch.asking.needs import Need, Partial, over_budget, parts, together
 from streaming.sketch.asking.question import Question
-from streaming.sketch.chosen import Chosen
+from streaming.sketch.chosen import ChosenLeaves
 from streaming.sketch.sets.sets import Sets
 from streaming.sketch.settings import InvalidSketch, SketchSettings
 from streaming.sketch.sketch import Sketch
@@ -60,7 +60,7 @@ def answered(
         If a feature is not sketched, or the sketch does not keep what a question needs.
     """
     whole = {need: together(plan, need, partials, settings, now_us) for need, partials in found.items()}
-    chosen = {need: part for need, part in whole.items() if isinstance(part, Chosen)}
+    chosen = {need: part for need, part in whole.items() if isinstance(part, ChosenLeaves)}
     sets = next((part for part in whole.values() if isinstance(part, Sets)), None)
     over = over_budget(partial for partials in found.values() for partial in partials)
     return [_answer(Question(ask, plan, settings, chosen, sets, now_us), over) for ask in plan.ask]

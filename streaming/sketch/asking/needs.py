@@ -12,10 +12,10 @@ import shapely
 
 from streaming.kinds.sketch.asks import Cells
 from streaming.kinds.sketch.plan import SketchPlan
-from streaming.kinds.sketch.times import Times as PlanTimes
-from streaming.sketch.chosen import Chosen, choose
+from streaming.kinds.sketch.times import SelectedTimes as PlanTimes
+from streaming.sketch.chosen import ChosenLeaves, choose
 from streaming.sketch.partials import by_cell, chosen_of, condensed, partial_tables
-from streaming.sketch.selection import FeatureRange, Selection, Times
+from streaming.sketch.selection import Selection, TimeIntervals, ValueRange
 from streaming.sketch.sets import codec as sets_of
 from streaming.sketch.sets.coverage import coverage_of
 from streaming.sketch.sets.sets import SetRun, Sets
@@ -155,7 +155,7 @@ def _chosen(plan, need, sketch, now_us):
 
 def together(
     plan: SketchPlan, need: Need, partials: Sequence[Partial], settings: SketchSettings, now_us: int
-) -> Chosen | Sets:
+) -> ChosenLeaves | Sets:
     """Return what `parts` found for a need in several regions, as one."""
     if need.sets:
         return functools.reduce(merge_sets, map(sets_of.partial_of, partials))
@@ -165,7 +165,7 @@ def together(
 def selection_of(plan: SketchPlan, other: bool, settings: SketchSettings, now_us: int) -> Selection:
     """Return what a plan selects, or what it contrasts that with."""
     place = plan.other if other and plan.other else plan
-    ranges = tuple(FeatureRange(one.feature, *one.bounds) for one in plan.ranges)
+    ranges = tuple(ValueRange(one.feature, *one.bounds) for one in plan.ranges)
     return Selection(_areas(place, settings), _times(place.time, now_us), ranges)
 
 
@@ -199,4 +199,4 @@ def _box(settings, area):
 def _times(times: PlanTimes, now_us):
     if times == PlanTimes(zone=times.zone):
         return None
-    return Times.of(times.intervals_us(now_us, _LONG_AGO_US, _FAR_US).tolist())
+    return TimeIntervals.of(times.intervals_us(now_us, _LONG_AGO_US, _FAR_US).tolist())

@@ -6,9 +6,9 @@ from typing import Any
 
 from streaming.kinds.sketch.plan import SketchPlan
 from streaming.sketch.asking.needs import Need, selection_of
-from streaming.sketch.chosen import Chosen
+from streaming.sketch.chosen import ChosenLeaves
 from streaming.sketch.sets.coverage import coverage_of
-from streaming.sketch.sets.questions import Chosen as ChosenEntries
+from streaming.sketch.sets.questions import ChosenEntries
 from streaming.sketch.sets.questions import chosen as chosen_entries
 from streaming.sketch.sets.sets import Sets
 from streaming.sketch.settings import SketchSettings
@@ -21,7 +21,7 @@ class Question:
     ask: Any
     plan: SketchPlan
     settings: SketchSettings
-    chosen: Mapping[Need, Chosen]
+    chosen: Mapping[Need, ChosenLeaves]
     sets: Sets | None
     now_us: int
 
@@ -41,6 +41,6 @@ class Question:
         assert self.sets is not None  # `parts` refuses questions to sets where there are none
         return chosen_entries(self.sets, feature, coverage_of(selection, self.settings, self.sets.settings))
 
-    def leaves(self, feature: str = "", apart: bool = False, other: bool = False, level: int = -1) -> Chosen:
+    def leaves(self, feature: str = "", apart: bool = False, other: bool = False, level: int = -1) -> ChosenLeaves:
         """Return the leaves for a need; see `Need`."""
         return self.chosen[Need(other, feature, apart, level=level)]

@@ -5,16 +5,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from streaming.kinds.sketch.asks import Forecast
-from streaming.kinds.sketch.asks import Regression as RegressionAsk
+from streaming.kinds.sketch.asks import Forecast, Regression
 from streaming.language import thousands
 from streaming.sketch.answers import Answer, Basis, basis_of
-from streaming.sketch.chosen import Chosen
+from streaming.sketch.chosen import ChosenLeaves
 from streaming.sketch.inference.cut_regression import bounds, fit_errors
 from streaming.sketch.inference.registry import model_of
-from streaming.sketch.inference.regression import Regression, regression
+from streaming.sketch.inference.regression import LinearFit, regression
 from streaming.sketch.inference.seasons import Trend, trend
-from streaming.sketch.inference.series import Series
+from streaming.sketch.inference.series import MeanSeries
 from streaming.sketch.levels import bin_us
 from streaming.sketch.moments import moments_of
 from streaming.sketch.settings import InvalidSketch
@@ -29,7 +28,7 @@ class RegressionAnswer:
 
     Parameters
     ----------
-    fit : Regression
+    fit : LinearFit
     coefficients : tuple of Answer, length P + 1
         The intercept, and a coefficient for each feature of `by`: between their bounds lies the fit over the elements.
     intervals : ndarray of float64, shape (P + 1, 2)
@@ -38,7 +37,7 @@ class RegressionAnswer:
         The value at `at`, with the bounds of one element's value; None if it is not asked for.
     """
 
-    fit: Regression
+    fit: LinearFit
     coefficients: tuple[Answer, ...]
     intervals: np.ndarray
     prediction: Answer | None
@@ -50,7 +49,7 @@ class ForecastAnswer:
 
     Parameters
     ----------
-    series : Series
+    series : MeanSeries
         What the model has learnt.
     start_us : ndarray of int64, shape (H,)
         When each step to come begins.
@@ -61,14 +60,14 @@ class ForecastAnswer:
     basis : Basis
     """
 
-    series: Series
+    series: MeanSeries
     start_us: np.ndarray
     band: np.ndarray
     trend: Trend | None
     basis: Basis
 
 
-def regressed(chosen: Chosen, ask: RegressionAsk, confidence: float) -> RegressionAnswer:
+def regressed(chosen: ChosenLeaves, ask: Regression, confidence: float) -> RegressionAnswer:
     """Return the answer to a question `regression` about chosen leaves.
 
     Raises
@@ -102,7 +101,7 @@ def _prediction(fit, ask, errors, confidence, basis):
     return Answer(value, value - half, value + half, confidence, basis)
 
 
-def series_of(chosen: Chosen, feature: str) -> Series:
+def series_of(chosen: ChosenLeaves, feature: str) -> MeanSeries:
     """Return the mean of a feature in each time bin of chosen leaves.
 
     Leaves must come apart: `choose` merges those of different times if a selection has neither a place nor times; the
@@ -116,10 +115,10 @@ def series_of(chosen: Chosen, feature: str) -> Series:
     start_us, of = np.unique(chosen.column("start_us")[rows], return_inverse=True)
     n = np.bincount(of, weight[rows], minlength=len(start_us))
     total = np.bincount(of, weight[rows] * chosen.column("mean", position)[rows], minlength=len(start_us))
-    return Series(start_us, total / n, bin_us(settings, 0))
+    return MeanSeries(start_us, total / n, bin_us(settings, 0))
 
 
-def forecast(chosen: Chosen, ask: Forecast, confidence: float) -> ForecastAnswer:
+def forecast(chosen: ChosenLeaves, ask: Forecast, confidence: float) -> ForecastAnswer:
     """Return the answer to a question `forecast`: the model learns the series of chosen leaves.
 
     The last bin of time may not be complete; it counts as it is.

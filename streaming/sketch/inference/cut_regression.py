@@ -16,24 +16,24 @@ import numpy as np
 
 from streaming.sketch.answers import deviations
 from streaming.sketch.bins import COMPLETE
-from streaming.sketch.chosen import Chosen
-from streaming.sketch.inference.regression import Regression
+from streaming.sketch.chosen import ChosenLeaves
+from streaming.sketch.inference.regression import LinearFit
 from streaming.sketch.moments import Moments
 from streaming.sketch.views import SAMPLE, partly_alike
 
 
-def fit_errors(chosen: Chosen, known: Moments, fit: Regression) -> np.ndarray:
+def fit_errors(chosen: ChosenLeaves, known: Moments, fit: LinearFit) -> np.ndarray:
     """Return the standard deviation of the errors of the intercept and the coefficients, float64 of shape (P + 1,).
 
     It is 0 if the selection cuts no leaf. Besides them, a coefficient of the population differs from the exact one as
-    `Regression.covariance` says.
+    `LinearFit.covariance` says.
 
     Parameters
     ----------
-    chosen : Chosen
+    chosen : ChosenLeaves
     known : Moments
         Of the chosen leaves.
-    fit : Regression
+    fit : LinearFit
         Of these moments.
     """
     errors = np.zeros(len(fit.by) + 1)
@@ -56,12 +56,12 @@ def fit_errors(chosen: Chosen, known: Moments, fit: Regression) -> np.ndarray:
     return errors
 
 
-def bounds(fit: Regression, errors: np.ndarray, confidence: float = 0.95) -> np.ndarray:
+def bounds(fit: LinearFit, errors: np.ndarray, confidence: float = 0.95) -> np.ndarray:
     """Return between which numbers the exact intercept and coefficients lie, float64 of shape (P + 1, 2).
 
     Parameters
     ----------
-    fit : Regression
+    fit : LinearFit
     errors : ndarray of float64, shape (P + 1,)
         See `fit_errors`.
     confidence : float

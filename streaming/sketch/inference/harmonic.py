@@ -16,8 +16,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from streaming.sketch.inference.quantiles import band_of
-from streaming.sketch.inference.seasons import LEAST_STEPS, Terms, autocorrelation, terms_of
-from streaming.sketch.inference.series import Series, State, unknown
+from streaming.sketch.inference.seasons import LEAST_STEPS, SeasonTerms, autocorrelation, terms_of
+from streaming.sketch.inference.series import MeanSeries, State, unknown
 
 # From so many steps the series is forecast to measure errors.
 ORIGINS = 128
@@ -32,9 +32,9 @@ class HarmonicModel:
 
     def begin(self, every_us: int) -> State:
         """Return the state before the first step."""
-        return _state(Series(np.empty(0, dtype=np.int64), np.empty(0), every_us))
+        return _state(MeanSeries(np.empty(0, dtype=np.int64), np.empty(0), every_us))
 
-    def learn_many(self, state: State, steps: Series) -> State:
+    def learn_many(self, state: State, steps: MeanSeries) -> State:
         """Return the state after some more steps."""
         return _state(_series(state).together(steps))
 
@@ -56,12 +56,12 @@ class HarmonicModel:
 
 
 @dataclass(frozen=True)
-class _Grid:
+class _SeriesGrid:
     """A series with all of its T steps, the missing ones among them as NaN, and the terms at each."""
 
     y: np.ndarray
     x: np.ndarray
-    terms: Terms
+    terms: SeasonTerms
 
     @property
     def known(self):
@@ -73,7 +73,7 @@ def _state(series):
 
 
 def _series(state):
-    return Series(state["start_us"], state["mean"], int(state["every_us"][0]))
+    return MeanSeries(state["start_us"], state["mean"], int(state["every_us"][0]))
 
 
 def _grid(series):
@@ -82,7 +82,7 @@ def _grid(series):
     y = np.full(int(place[-1]) + 1, np.nan)
     y[place] = series.mean
     terms = terms_of(series)
-    return _Grid(y, terms.columns(first + np.arange(len(y)) * every), terms)
+    return _SeriesGrid(y, terms.columns(first + np.arange(len(y)) * every), terms)
 
 
 def _fits(grid, ends):

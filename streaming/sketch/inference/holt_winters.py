@@ -18,7 +18,7 @@ from river.time_series import HoltWinters
 
 from streaming.sketch.inference.quantiles import band_of
 from streaming.sketch.inference.seasons import YEAR_US
-from streaming.sketch.inference.series import Series, State, unknown
+from streaming.sketch.inference.series import MeanSeries, State, unknown
 from streaming.sketch.settings import DAY_US
 
 ALPHA, BETA, GAMMA = 0.3, 0.001, 0.2
@@ -37,7 +37,7 @@ class HoltWintersModel:
         """Return the state before the first step."""
         return _Learner.new(every_us).state()
 
-    def learn_many(self, state: State, steps: Series) -> State:
+    def learn_many(self, state: State, steps: MeanSeries) -> State:
         """Return the state after some more steps."""
         learner = _Learner.of(state)
         for start_us, mean in zip(steps.start_us.tolist(), steps.mean.tolist(), strict=True):

@@ -25,7 +25,7 @@ COLLINEAR = 1e-10
 
 
 @dataclass(frozen=True)
-class Regression:
+class LinearFit:
     """A feature as a linear function of P others.
 
     Parameters
@@ -89,7 +89,7 @@ class Regression:
         return t_quantile((1 + confidence) / 2, self.freedom) if self.freedom > 0 else math.nan
 
 
-def regression(known: Moments, feature: str, by: Sequence[str]) -> Regression:
+def regression(known: Moments, feature: str, by: Sequence[str]) -> LinearFit:
     """Return the least squares fit of a feature by others.
 
     Parameters
@@ -110,12 +110,12 @@ def regression(known: Moments, feature: str, by: Sequence[str]) -> Regression:
     inverse = _inverse(sxx) if free > 0 else None
     if inverse is None:
         p, nan = len(by), math.nan
-        return Regression(feature, tuple(by), known.n, nan, np.full(p, nan), np.full((p + 1, p + 1), nan), nan, nan)
+        return LinearFit(feature, tuple(by), known.n, nan, np.full(p, nan), np.full((p + 1, p + 1), nan), nan, nan)
     slopes = inverse @ sxy
     residual = max(0.0, float(syy - slopes @ sxy))
     variance = residual / free
     centre = known.mean[x]
-    return Regression(
+    return LinearFit(
         feature,
         tuple(by),
         known.n,

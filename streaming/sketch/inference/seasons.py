@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from streaming.sketch.inference.series import Series
+from streaming.sketch.inference.series import MeanSeries
 from streaming.sketch.inference.student import t_quantile
 from streaming.sketch.settings import DAY_US
 
@@ -24,7 +24,7 @@ LEAST_STEPS = 10
 
 
 @dataclass(frozen=True)
-class Terms:
+class SeasonTerms:
     """What a series is regressed on: a constant, time, and P - 2 harmonics.
 
     Parameters
@@ -48,7 +48,7 @@ class Terms:
         return np.column_stack([np.ones(len(time)), time / self.span_us, np.cos(angle), np.sin(angle)])
 
 
-def terms_of(series: Series) -> Terms:
+def terms_of(series: MeanSeries) -> SeasonTerms:
     """Return the terms for a series: the harmonics of those periods that it is long and fine enough for."""
     first, last = int(series.start_us[0]), int(series.start_us[-1])
     span_us = last - first + series.every_us
@@ -59,7 +59,7 @@ def terms_of(series: Series) -> Terms:
         for number in range(1, harmonics + 1)
         if 2 * number * series.every_us < period
     ]
-    return Terms(first, span_us, tuple(dict.fromkeys(waves)))
+    return SeasonTerms(first, span_us, tuple(dict.fromkeys(waves)))
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ class Trend:
     intercept: float
 
 
-def trend(series: Series, confidence: float = 0.95) -> Trend | None:
+def trend(series: MeanSeries, confidence: float = 0.95) -> Trend | None:
     """Return the trend of a series; None if it has fewer than `LEAST_STEPS` steps more than terms."""
     if len(series) < LEAST_STEPS:
         return None

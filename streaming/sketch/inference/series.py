@@ -10,7 +10,7 @@ State = Mapping[str, np.ndarray]
 
 
 @dataclass(frozen=True)
-class Series:
+class MeanSeries:
     """The mean of a feature in T steps of time.
 
     Parameters
@@ -30,11 +30,11 @@ class Series:
     def __len__(self) -> int:
         return len(self.start_us)
 
-    def together(self, other: "Series") -> "Series":
+    def together(self, other: "MeanSeries") -> "MeanSeries":
         """Return the steps of both; where both have a step, that of `other`."""
         start_us = np.concatenate([other.start_us, self.start_us])
         kept, first = np.unique(start_us, return_index=True)
-        return Series(kept, np.concatenate([other.mean, self.mean])[first], self.every_us)
+        return MeanSeries(kept, np.concatenate([other.mean, self.mean])[first], self.every_us)
 
 
 class Model(Protocol):
@@ -48,7 +48,7 @@ class Model(Protocol):
     def begin(self, every_us: int) -> State:
         """Return the state before the first step of a series, whose steps have a length in microseconds."""
 
-    def learn_many(self, state: State, steps: Series) -> State:
+    def learn_many(self, state: State, steps: MeanSeries) -> State:
         """Return the state after some more steps, all later than those that are learnt."""
 
     def predict(self, state: State, horizon: int, confidence: float) -> np.ndarray:

@@ -6,10 +6,10 @@ import pyarrow as pa
 
 from streaming.sketch.sets.sets import SetRun, Sets
 from streaming.sketch.sets.settings import SetSettings
-from streaming.state.codec import HEAD, NOTHING, Part, Parts, Tables, head_of, with_head
+from streaming.state.codec import HEAD, NOTHING, Parts, StatePart, Tables, head_of, with_head
 
 
-def encode(sets: Sets, name: str = "sets") -> dict[str, Part]:
+def encode(sets: Sets, name: str = "sets") -> dict[str, StatePart]:
     """Return the parts of sets: their head, and a part for each run, whose names begin with `name`."""
     head = {
         "settings": asdict(sets.settings),

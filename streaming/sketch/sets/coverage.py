@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from streaming.sketch.areas import Region
+from streaming.sketch.areas import PreparedArea
 from streaming.sketch.cells import cell_bounds, cell_boxes
 from streaming.sketch.selection import Selection
-from streaming.sketch.sets.entries import Keys
+from streaming.sketch.sets.entries import EntryKeys
 from streaming.sketch.sets.questions import Coverage
 from streaming.sketch.sets.settings import SetSettings
 from streaming.sketch.settings import SketchSettings
@@ -24,10 +24,10 @@ def coverage_of(selection: Selection, sketch: SketchSettings, sets: SetSettings)
         Of the sketch of the same stream: its space, and the dimensions that make the cells.
     sets : SetSettings
     """
-    regions = [Region(area, sketch) for area in selection.areas]
+    regions = [PreparedArea(area, sketch) for area in selection.areas]
     low, extent = cell_bounds(sketch)
 
-    def coverage(keys: Keys, level: int) -> tuple[np.ndarray, np.ndarray]:
+    def coverage(keys: EntryKeys, level: int) -> tuple[np.ndarray, np.ndarray]:
         inside = np.full(len(keys.cell), not selection.ranges)
         meeting = np.ones(len(keys.cell), dtype=bool)
         if regions and len(keys.cell):

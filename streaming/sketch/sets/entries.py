@@ -12,7 +12,7 @@ from streaming.state.codec import array_of, head_of, with_head
 
 
 @dataclass(frozen=True)
-class Keys:
+class EntryKeys:
     """The keys of K entries: arrays of int64, shape (K,).
 
     Parameters
@@ -29,9 +29,9 @@ class Keys:
     cell: np.ndarray
     feature: np.ndarray
 
-    def take(self, rows: np.ndarray) -> "Keys":
+    def take(self, rows: np.ndarray) -> "EntryKeys":
         """Return some keys, given their positions or a mask."""
-        return Keys(self.start_us[rows], self.cell[rows], self.feature[rows])
+        return EntryKeys(self.start_us[rows], self.cell[rows], self.feature[rows])
 
 
 @dataclass(frozen=True)
@@ -54,12 +54,12 @@ class Values:
 
 
 @dataclass(frozen=True)
-class Entries:
+class SetEntries:
     """K entries, ordered by their keys, each key once.
 
     Parameters
     ----------
-    keys : Keys
+    keys : EntryKeys
     level : int
         The level of all of them: see `SetSettings.bits`.
     count : ndarray of int64, shape (K,)
@@ -70,7 +70,7 @@ class Entries:
     dense : Dense
     """
 
-    keys: Keys
+    keys: EntryKeys
     level: int
     count: np.ndarray
     place: np.ndarray
@@ -86,7 +86,7 @@ class Entries:
         dense = sum(getattr(self.dense, field.name).nbytes for field in fields(Dense))
         return dense + VALUE_BYTES * len(self.values.hash)
 
-    def take(self, chosen: np.ndarray) -> "Entries":
+    def take(self, chosen: np.ndarray) -> "SetEntries":
         """Return the entries of a mask."""
         number = np.cumsum(chosen) - 1
         kept = chosen[self.values.entry]
@@ -94,19 +94,19 @@ class Entries:
         place = self.place[chosen]
         of = place[place >= 0]
         place = np.where(place >= 0, np.cumsum(place >= 0) - 1, -1)
-        return Entries(self.keys.take(chosen), self.level, self.count[chosen], place, values, self.dense.take(of))
+        return SetEntries(self.keys.take(chosen), self.level, self.count[chosen], place, values, self.dense.take(of))
 
 
-def no_entries(settings: SetSettings, level: int = 0) -> Entries:
+def no_entries(settings: SetSettings, level: int = 0) -> SetEntries:
     """Return no entries."""
     none = np.empty(0, dtype=np.int64)
     values = Values(none, none.view(np.uint64), none)
-    return Entries(Keys(none, none, none), level, none, none, values, Dense.zeros(0, settings))
+    return SetEntries(EntryKeys(none, none, none), level, none, none, values, Dense.zeros(0, settings))
 
 
 def entries_of(
     start_us: np.ndarray, cell: np.ndarray, hashes: np.ndarray, known: np.ndarray, level: int, settings: SetSettings
-) -> Entries:
+) -> SetEntries:
     """Return the entries of N elements.
 
     Parameters
@@ -123,14 +123,14 @@ def entries_of(
     settings : SetSettings
     """
     feature, row = np.nonzero(known)
-    keys, code = _numbered_keys(Keys(start_us[row], cell[row], feature))
+    keys, code = _numbered_keys(EntryKeys(start_us[row], cell[row], feature))
     values = _counted(code, hashes[feature, row], np.ones(len(row), dtype=np.int64))
     place = np.full(len(keys.cell), -1, dtype=np.int64)
     count = np.bincount(code, minlength=len(place))
-    return _folded(Entries(keys, level, count, place, values, Dense.zeros(0, settings)), settings)
+    return _folded(SetEntries(keys, level, count, place, values, Dense.zeros(0, settings)), settings)
 
 
-def together(parts: Sequence[Entries], settings: SetSettings, level: int) -> Entries:
+def together(parts: Sequence[SetEntries], settings: SetSettings, level: int) -> SetEntries:
     """Return the entries of several as one, at a level that is not below any of theirs.
 
     What it returns depends on the elements that the parts have, and on nothing else.
@@ -140,7 +140,7 @@ def together(parts: Sequence[Entries], settings: SetSettings, level: int) -> Ent
         return parts[0]
     coarser = [_coarser(part, level, settings) for part in parts]
     keys, group = _numbered_keys(
-        Keys(*(np.concatenate([getattr(some, field.name) for some in coarser]) for field in fields(Keys)))
+        EntryKeys(*(np.concatenate([getattr(some, field.name) for some in coarser]) for field in fields(EntryKeys)))
     )
     offset = np.cumsum([0, *map(len, parts)])
     entry = [group[offset[i] + part.values.entry] for i, part in enumerate(parts)]
@@ -150,7 +150,7 @@ def together(parts: Sequence[Entries], settings: SetSettings, level: int) -> Ent
     old = np.concatenate([_dense_entries(part) + offset[i] for i, part in enumerate(parts)])
     place, size = _numbered(np.isin(np.arange(len(count)), group[old]))
     dense = merged([part.dense for part in parts], place[group[old]], size, settings)
-    return _folded(Entries(keys, level, count, place, values, dense), settings)
+    return _folded(SetEntries(keys, level, count, place, values, dense), settings)
 
 
 def _folded(entries, settings):
@@ -165,7 +165,7 @@ def _folded(entries, settings):
     dense = merged([entries.dense], number[_dense_entries(entries)], size, settings)
     fold(dense, number[values.entry[moved]], values.hash[moved], values.n[moved], settings)
     kept = Values(values.entry[~moved], values.hash[~moved], values.n[~moved])
-    return Entries(entries.keys, entries.level, entries.count, number, kept, dense)
+    return SetEntries(entries.keys, entries.level, entries.count, number, kept, dense)
 
 
 def _numbered(chosen):
@@ -183,12 +183,12 @@ def _coarser(entries, level, settings):
     """Return the keys of entries at a higher level."""
     keys, length = entries.keys, settings.bin_us(level)
     drop = settings.bits(entries.level) - settings.bits(level)
-    return Keys(keys.start_us // length * length, keys.cell >> drop, keys.feature)
+    return EntryKeys(keys.start_us // length * length, keys.cell >> drop, keys.feature)
 
 
 def _numbered_keys(keys):
     """Return the different keys of N in order, and the position of each of the N among them."""
-    columns = [getattr(keys, field.name) for field in fields(Keys)]
+    columns = [getattr(keys, field.name) for field in fields(EntryKeys)]
     code = np.zeros(len(keys.cell), dtype=np.int64)
     for column in columns:
         different, number = np.unique(column, return_inverse=True)
@@ -234,23 +234,23 @@ def _sums(group, numbers, count):
     return sums
 
 
-def tables_of(entries: Entries) -> list[pa.Table]:
+def tables_of(entries: SetEntries) -> list[pa.Table]:
     """Return entries as three tables: keys, values and sketches; `entries_of_tables` reads them."""
-    keys = {field.name: getattr(entries.keys, field.name) for field in fields(Keys)}
+    keys = {field.name: getattr(entries.keys, field.name) for field in fields(EntryKeys)}
     keys |= {"count": entries.count, "place": entries.place}
     values = {field.name: getattr(entries.values, field.name) for field in fields(Values)}
     sketches = {field.name: _rows(getattr(entries.dense, field.name)) for field in fields(Dense)}
     return [with_head(pa.table(keys), {"level": entries.level}), pa.table(values), pa.table(sketches)]
 
 
-def entries_of_tables(tables: Sequence[pa.Table]) -> Entries:
+def entries_of_tables(tables: Sequence[pa.Table]) -> SetEntries:
     """Return the entries of `tables_of`."""
     first, second, third = tables
-    keys = Keys(*(array_of(first[field.name]) for field in fields(Keys)))
+    keys = EntryKeys(*(array_of(first[field.name]) for field in fields(EntryKeys)))
     values = Values(*(array_of(second[field.name]) for field in fields(Values)))
     dense = Dense(*(_matrix(third[field.name]) for field in fields(Dense)))
     level = head_of(first)["level"]
-    return Entries(keys, level, array_of(first["count"]), array_of(first["place"]), values, dense)
+    return SetEntries(keys, level, array_of(first["count"]), array_of(first["place"]), values, dense)
 
 
 def _rows(matrix):

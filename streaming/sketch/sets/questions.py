@@ -21,12 +21,12 @@ import numpy as np
 from streaming.sketch.once import Once
 from streaming.sketch.sets.cardinality import estimated, relative_error
 from streaming.sketch.sets.dense import bloom_positions, counter_positions, registers_of
-from streaming.sketch.sets.entries import Entries, Keys
+from streaming.sketch.sets.entries import EntryKeys, SetEntries
 from streaming.sketch.sets.sets import Sets
 
 
 @dataclass(frozen=True)
-class Membership:
+class ValuePresence:
     """Whether a value was there.
 
     Parameters
@@ -73,17 +73,17 @@ class Number:
 
 
 @dataclass(frozen=True)
-class Chosen(Once):
+class ChosenEntries(Once):
     """The entries of one feature that a selection meets.
 
     Parameters
     ----------
-    entries : Entries
+    entries : SetEntries
     inside : ndarray of bool, shape (K,)
         Which of the entries lie within the selection as a whole.
     """
 
-    entries: Entries
+    entries: SetEntries
     inside: np.ndarray
 
     def counters_inside(self, rows: int) -> np.ndarray:
@@ -95,10 +95,10 @@ class Chosen(Once):
         return np.sort(self.entries.dense.counters[self.entries.place[sketched]].sum(axis=0).reshape(rows, -1), axis=1)
 
 
-Coverage = Callable[[Keys, int], tuple[np.ndarray, np.ndarray]]
+Coverage = Callable[[EntryKeys, int], tuple[np.ndarray, np.ndarray]]
 
 
-def chosen(sets: Sets, feature: str, coverage: Coverage | None = None) -> Chosen:
+def chosen(sets: Sets, feature: str, coverage: Coverage | None = None) -> ChosenEntries:
     """Return the entries of a feature that a selection meets; questions about it need them.
 
     Parameters
@@ -118,13 +118,13 @@ def chosen(sets: Sets, feature: str, coverage: Coverage | None = None) -> Chosen
     entries = sets.entries()
     met = entries.keys.feature == position
     if coverage is None:
-        return Chosen(entries.take(met), np.ones(int(met.sum()), dtype=bool))
+        return ChosenEntries(entries.take(met), np.ones(int(met.sum()), dtype=bool))
     inside, meeting = coverage(entries.keys, entries.level)
     met &= meeting
-    return Chosen(entries.take(met), inside[met])
+    return ChosenEntries(entries.take(met), inside[met])
 
 
-def contains(sets: Sets, chosen: Chosen, hashed: np.uint64) -> Membership:
+def contains(sets: Sets, chosen: ChosenEntries, hashed: np.uint64) -> ValuePresence:
     """Tell whether a value was there, given its hash (`hashing`)."""
     entries, inside = chosen.entries, chosen.inside
     told = np.zeros(len(entries), dtype=bool)
@@ -137,10 +137,10 @@ def contains(sets: Sets, chosen: Chosen, hashed: np.uint64) -> Membership:
     wrong = 1 - np.prod(1 - entries.dense.filled**sets.settings.bloom_hashes)
     present = True if (told & inside).any() else (None if told.any() else False)
     certain = bool((kept & inside).any())
-    return Membership(present, 0.0 if certain or not told.any() else float(wrong), *_based_on(entries))
+    return ValuePresence(present, 0.0 if certain or not told.any() else float(wrong), *_based_on(entries))
 
 
-def frequency(sets: Sets, chosen: Chosen, hashed: np.uint64, confidence: float = 0.95) -> Number:
+def frequency(sets: Sets, chosen: ChosenEntries, hashed: np.uint64, confidence: float = 0.95) -> Number:
     """Return how often a value was there, given its hash.
 
     The estimate of a count-min sketch is the value's own count plus those of others that share its counter, so it is an
@@ -172,7 +172,7 @@ def _excess(counters, confidence):
     return int(counters[:, place].max())
 
 
-def distinct(sets: Sets, chosen: Chosen, confidence: float = 0.95) -> Number:
+def distinct(sets: Sets, chosen: ChosenEntries, confidence: float = 0.95) -> Number:
     """Return how many different values there were; exact if no entry has sketches and the selection cuts none."""
     entries, inside = chosen.entries, chosen.inside
     value, _, high = _distinct(entries, sets, confidence)

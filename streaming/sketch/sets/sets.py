@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pyarrow as pa
 
-from streaming.sketch.sets.entries import Entries, entries_of, entries_of_tables, tables_of, together
+from streaming.sketch.sets.entries import SetEntries, entries_of, entries_of_tables, tables_of, together
 from streaming.sketch.sets.settings import InvalidSets, SetSettings
 
 # A run is merged with the one before it, unless that one is so many times larger.
@@ -26,11 +26,11 @@ class SetRun:
     ----------
     number : int
         Its name: no other run of the same sets ever has it.
-    entries : Entries
+    entries : SetEntries
     """
 
     number: int
-    entries: Entries
+    entries: SetEntries
 
     def tables(self) -> list[pa.Table]:
         """Return what is stored of the run."""
@@ -67,7 +67,7 @@ class Sets:
         """The memory of the values and the sketches."""
         return sum(run.entries.nbytes for run in self.runs)
 
-    def entries(self) -> Entries:
+    def entries(self) -> SetEntries:
         """Return all entries, each key once."""
         return together([run.entries for run in self.runs], self.settings, self.level)
 

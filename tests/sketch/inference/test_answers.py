@@ -9,7 +9,7 @@ from streaming.kinds.sketch.asks import Forecast, Regression
 from streaming.sketch.chosen import choose
 from streaming.sketch.inference.answers import forecast, regressed, series_of
 from streaming.sketch.observations import Observations
-from streaming.sketch.selection import EVERYTHING, Selection, Times
+from streaming.sketch.selection import EVERYTHING, Selection, TimeIntervals
 from streaming.sketch.settings import HOUR_US, InvalidSketch, SketchSettings
 from streaming.sketch.sketch import Sketch, add
 
@@ -51,7 +51,7 @@ def test_a_regression_of_leaves_that_are_cut_says_how_far_off_it_may_be(seen):
     rng, inside = np.random.default_rng(0), []
     for _ in range(120):
         start = int(rng.integers(0, 30 * 24 * HOUR_US))
-        times = Times.between(start, start + int(rng.integers(2 * HOUR_US, 200 * HOUR_US)))
+        times = TimeIntervals.between(start, start + int(rng.integers(2 * HOUR_US, 200 * HOUR_US)))
         box = tuple(np.sort(rng.uniform([[-180, -90]], [[180, 90]], (2, 2)), axis=0).ravel().tolist())
         low, high = np.array(box).reshape(2, 2)
         rows = ((elements.place >= low[:, None]) & (elements.place <= high[:, None])).all(axis=0)
@@ -89,7 +89,7 @@ def test_a_forecast_goes_on_where_the_sketch_ends(seen, model):
 
 def test_a_forecast_of_nothing_and_one_that_looks_too_far(seen):
     _, sketch = seen
-    nothing = choose(sketch, Selection(times=Times.between(-(10**15), -(10**14))))
+    nothing = choose(sketch, Selection(times=TimeIntervals.between(-(10**15), -(10**14))))
     assert len(forecast(nothing, Forecast(("y",), 3_600.0), 0.95).band) == 0
     with pytest.raises(InvalidSketch, match="at most 20,000 steps"):
         forecast(choose(sketch, EVERYWHERE), Forecast(("y",), 1e9), 0.95)

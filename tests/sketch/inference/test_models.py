@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from streaming.sketch.inference.registry import model_names, model_of
 from streaming.sketch.inference.seasons import YEAR_US, trend
-from streaming.sketch.inference.series import Series
+from streaming.sketch.inference.series import MeanSeries
 from streaming.sketch.settings import DAY_US, InvalidSketch
 from tests.sketch.inference import beijing
 
@@ -19,7 +19,7 @@ BUILT_IN = ["harmonic", "holt_winters"]
 
 def part(series, steps):
     """Return some steps of a series."""
-    return Series(series.start_us[steps], series.mean[steps], series.every_us)
+    return MeanSeries(series.start_us[steps], series.mean[steps], series.every_us)
 
 
 def noisy(rng, count, *, every_us=HOUR_US, missing=0.0):
@@ -29,7 +29,7 @@ def noisy(rng, count, *, every_us=HOUR_US, missing=0.0):
     for step in range(1, count):
         errors[step] = 0.7 * errors[step - 1] + rng.normal()
     mean = 20 + 5 * np.sin(2 * np.pi * start_us / DAY_US) + 2 * start_us / (100 * DAY_US) + errors
-    return part(Series(start_us, mean, every_us), np.flatnonzero(rng.random(count) >= missing))
+    return part(MeanSeries(start_us, mean, every_us), np.flatnonzero(rng.random(count) >= missing))
 
 
 def learnt(model, series, cuts=()):
@@ -107,7 +107,7 @@ def test_forecasts_of_the_weather_are_within_their_band(shared_data, every_us, h
     for feature in ("TEMP", "PRES", "DEWP", "PM2.5"):
         mean = pl.col(feature).cast(pl.Float64).mean()
         steps = rows.group_by("start_us").agg(mean).sort("start_us").drop_nulls()
-        series = Series(steps["start_us"].to_numpy(), steps[feature].to_numpy(), every_us)
+        series = MeanSeries(steps["start_us"].to_numpy(), steps[feature].to_numpy(), every_us)
         told, widths = inside.setdefault(feature, []), []
         for end in rng.integers(len(series) // 2, len(series) - horizon, times):
             known, coming = part(series, slice(end)), part(series, slice(end, end + horizon))
@@ -135,7 +135,7 @@ def test_a_trend_has_the_truth_as_often_as_it_says_although_errors_follow_each_o
 def test_another_length_of_steps_and_a_gap_begin_with_what_there_is():
     model = model_of("holt_winters")
     series = noisy(np.random.default_rng(5), 300)
-    later = Series(series.start_us + 20_000 * HOUR_US, series.mean, HOUR_US)
+    later = MeanSeries(series.start_us + 20_000 * HOUR_US, series.mean, HOUR_US)
     anew = model.learn_many(learnt(model, series), later)
     np.testing.assert_array_equal(model.predict(anew, 5, 0.9), model.predict(learnt(model, later), 5, 0.9))
 

@@ -12,7 +12,7 @@ from streaming.sketch.inference.cut_regression import bounds, fit_errors
 from streaming.sketch.inference.regression import correlation_interval, correlations, regression
 from streaming.sketch.inference.student import t_quantile
 from streaming.sketch.moments import Moments, moments_of
-from streaming.sketch.selection import FeatureRange, Selection, Times
+from streaming.sketch.selection import Selection, TimeIntervals, ValueRange
 from streaming.sketch.settings import DAY_US, InvalidSketch
 from tests.sketch.inference import beijing
 
@@ -107,9 +107,9 @@ def test_a_fit_of_a_selection_that_cuts_leaves_has_the_exact_one_within_its_boun
         corner = rng.uniform([116.15, 39.85], [116.5, 40.1])
         box = (*corner, *(corner + rng.uniform(0.05, 0.5, 2)))
         start = int(rng.integers(first, last - 100 * DAY_US))
-        times = Times.between(start, start + int(rng.integers(10 * DAY_US, 400 * DAY_US)))
+        times = TimeIntervals.between(start, start + int(rng.integers(10 * DAY_US, 400 * DAY_US)))
         low = rng.uniform(-10, 15)
-        ranges = (FeatureRange("TEMP", low, low + rng.uniform(5, 30)),) if query % 2 else ()
+        ranges = (ValueRange("TEMP", low, low + rng.uniform(5, 30)),) if query % 2 else ()
         matching = known & (elements.place >= np.array(box[:2])[:, None]).all(axis=0)
         matching &= (elements.place <= np.array(box[2:])[:, None]).all(axis=0)
         matching &= (elements.time_us >= start) & (elements.time_us < times.limits[0, 1])

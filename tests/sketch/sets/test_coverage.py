@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streaming.sketch.cells import cells_of
-from streaming.sketch.selection import FeatureRange, Selection, Times
+from streaming.sketch.selection import Selection, TimeIntervals, ValueRange
 from streaming.sketch.sets.coverage import coverage_of
 from streaming.sketch.sets.hashing import hash_of
 from streaming.sketch.sets.questions import chosen, contains, distinct, frequency
@@ -42,7 +42,7 @@ def selections(draw):
     triangle = shapely.Polygon([(xs[0], ys[0]), (xs[1] + 1, ys[0]), (xs[0], ys[1] + 1)])
     area = draw(st.sampled_from([(xs[0], ys[0], xs[1], ys[1]), triangle]))
     times = draw(st.one_of(st.none(), st.lists(st.integers(0, 24 * HOUR_US), min_size=2, max_size=2).map(sorted)))
-    return Selection((area,), None if times is None else Times.between(*times))
+    return Selection((area,), None if times is None else TimeIntervals.between(*times))
 
 
 @given(selections(), st.integers(1, 500))
@@ -75,7 +75,7 @@ def test_a_selection_that_has_entries_as_a_whole_is_answered_exactly(seen):
 
 def test_a_range_of_a_feature_leaves_only_the_upper_bounds(seen):
     _, stream, sets = seen
-    selection = Selection(ranges=(FeatureRange("a", 3.0),))
+    selection = Selection(ranges=(ValueRange("a", 3.0),))
     asked = chosen(sets, "a", coverage_of(selection, SKETCH, sets.settings))
     number = frequency(sets, asked, hash_of(1.0))
     assert (number.low, number.high) == (0.0, stream.counts(0)[1.0])

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from streaming.sketch.sets import codec
 from streaming.sketch.sets.dense import Dense
-from streaming.sketch.sets.entries import Keys, Values
+from streaming.sketch.sets.entries import EntryKeys, Values
 from streaming.sketch.sets.hashing import hashes_of_numbers, hashes_of_texts
 from streaming.sketch.sets.sets import Sets, merge, split
 from streaming.sketch.sets.settings import InvalidSets, SetSettings
@@ -23,7 +23,7 @@ def same(some, other):
     """Tell whether two versions have bitwise the same entries."""
     one, two = some.entries(), other.entries()
     columns = [(one.count, two.count), (one.place, two.place)]
-    for part, cls in (("keys", Keys), ("values", Values), ("dense", Dense)):
+    for part, cls in (("keys", EntryKeys), ("values", Values), ("dense", Dense)):
         columns += [tuple(getattr(getattr(side, part), field.name) for side in (one, two)) for field in fields(cls)]
     return one.level == two.level and all(a.dtype == b.dtype and np.array_equal(a, b) for a, b in columns)
 

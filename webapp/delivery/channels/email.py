@@ -131,7 +131,7 @@ class _Client:
         self._server, timeout_s = server, settings.DELIVERY_PACE.attempt_s
         made = smtplib.SMTP_SSL if server.security == "tls" else smtplib.SMTP
 
-        class Guarded(made):
+        class GuardedSmtp(made):
             def _get_socket(self, host, port, timeout):
                 """Connect to an address in reach."""
                 if not server.guarded:
@@ -140,7 +140,7 @@ class _Client:
                 return self.context.wrap_socket(plain, server_hostname=host) if made is smtplib.SMTP_SSL else plain
 
         options = {"context": ssl.create_default_context()} if made is smtplib.SMTP_SSL else {}
-        self._client = Guarded(server.host, server.port, timeout=timeout_s, **options)
+        self._client = GuardedSmtp(server.host, server.port, timeout=timeout_s, **options)
 
     def __enter__(self) -> smtplib.SMTP:
         client = self._client

@@ -80,12 +80,12 @@ class MqttChannel(ChannelBackend):
 
 
 def _client(access, told):
-    class Guarded(mqtt.Client):
+    class GuardedMqtt(mqtt.Client):
         def _create_socket_connection(self):
             """Connect to an address in reach."""
             return connect(access, self._host, self._port, settings.DELIVERY_PACE.attempt_s)
 
-    client = Guarded(mqtt.CallbackAPIVersion.VERSION2)
+    client = GuardedMqtt(mqtt.CallbackAPIVersion.VERSION2)
     if told.username:
         client.username_pw_set(told.username, told.password)
     if told.tls:

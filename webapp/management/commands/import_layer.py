@@ -6,7 +6,7 @@ from pathlib import Path
 
 from django.core.management.base import CommandError
 
-from streaming.layers import InvalidLayer, Wanted, suffixes_of
+from streaming.layers import ImportOptions, InvalidLayer, suffixes_of
 from webapp.layers import Label, begin_import, run_import
 from webapp.management.prepared import PreparedCommand
 from webapp.models import Layer
@@ -43,7 +43,7 @@ class Command(PreparedCommand):
             raise CommandError(str(error)) from None
         bar = Bar(self.stdout, layer.name)
         try:
-            layer = run_import(layer, file.absolute(), Wanted(crs, key, table), bar.show)
+            layer = run_import(layer, file.absolute(), ImportOptions(crs, key, table), bar.show)
         except KeyboardInterrupt:
             bar.end()
             raise CommandError(f"cancelled; layer {layer.name!r} is as it was", returncode=130) from None

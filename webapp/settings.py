@@ -278,7 +278,7 @@ MAX_REQUEST_BYTES = 64 << 20
 QUERY_SHARE = env.float("LOOKOUT_QUERY_SHARE", 0.5)
 QUERY_COST_MS = env.int("LOOKOUT_QUERY_COST_MS", 1_000)
 QUERY_DEAR_BATCHES = 5
-# Limits of layers; see `streaming.layers.Limits`.
+# Limits of layers; see `streaming.layers.ImportLimits`.
 LAYER_UPLOAD_BYTES = env.int("LOOKOUT_LAYER_UPLOAD_BYTES", 1 << 30)
 LAYER_UNPACKED_BYTES = env.int("LOOKOUT_LAYER_UNPACKED_BYTES", 4 << 30)
 LAYER_MAX_FEATURES = env.int("LOOKOUT_LAYER_MAX_FEATURES", 5_000_000)

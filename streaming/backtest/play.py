@@ -50,7 +50,7 @@ class Playing:
     layers : Path, optional
         The folder of the layers, if a plan is joined with one.
     now_s : callable, optional
-        Returns the time that `Limits.seconds` limits, in seconds.
+        Returns the time that `BacktestLimits.seconds` limits, in seconds.
 
     Attributes
     ----------
@@ -104,7 +104,7 @@ class Playing:
                 self.clock_us = max(self.clock_us, end_us)
                 yield from self._rest(servers)
 
-    def _played(self, servers: Servers, tables: Iterable[pa.Table]) -> Iterator[Played]:
+    def _played(self, servers: BacktestServers, tables: Iterable[pa.Table]) -> Iterator[PlayedBatch]:
         begin_us, end_us = self.asked.span
         known, begun = no_elements(self.asked.space), False
         for table in tables:
@@ -122,7 +122,7 @@ class Playing:
         if not begun:
             yield self._begin(servers, known)
 
-    def _begin(self, servers: Servers, known: pa.Table) -> Played:
+    def _begin(self, servers: BacktestServers, known: pa.Table) -> PlayedBatch:
         """Let the servers know where objects are, then register the queries; return what is so at the beginning."""
         asked, tick = self.asked, {"op": "tick", "now_us": self.asked.span[0]}
         streams = [{"op": "stream", "stream": name, "ttl_s": asked.ttl_s.get(name)} for name in asked.streams]
@@ -134,7 +134,7 @@ class Playing:
         ]
         return PlayedBatch(asked.span[0], net(servers.run(no_elements(asked.space), control)))
 
-    def _seconds(self, servers: Servers, table: pa.Table) -> Iterator[Played]:
+    def _seconds(self, servers: BacktestServers, table: pa.Table) -> Iterator[PlayedBatch]:
         """Play elements of the span; each second ends with a tick of the clock."""
         self.elements += table.num_rows
         # What the clock makes due meanwhile, with the places of objects as they were then.
@@ -149,7 +149,7 @@ class Playing:
             self.played += elements.num_rows
             yield self._batch(servers, elements, (second + 1) * US if last else None)
 
-    def _ticks(self, servers: Servers, until_us: int, whole: bool = False) -> Iterator[Played]:
+    def _ticks(self, servers: BacktestServers, until_us: int, whole: bool = False) -> Iterator[PlayedBatch]:
         """Set the clock to each second up to a time in which something is due; with `whole`, to that time, too."""
         while not self.stopped:
             due_us = self.clock_us + 1 if self._clocked else servers.due_us(self.clock_us)
@@ -160,12 +160,12 @@ class Playing:
                 return
             yield self._batch(servers, no_elements(self.asked.space), second_us)
 
-    def _rest(self, servers: Servers) -> Iterator[Played]:
+    def _rest(self, servers: BacktestServers) -> Iterator[PlayedBatch]:
         """Tell what the servers could not tell with what came before it: an alarm that ended as it began."""
         while servers.waits:
             yield self._batch(servers, no_elements(self.asked.space), self.clock_us)
 
-    def _batch(self, servers: Servers, elements: pa.Table, tick_us: int | None) -> Played:
+    def _batch(self, servers: BacktestServers, elements: pa.Table, tick_us: int | None) -> PlayedBatch:
         control = [] if tick_us is None else [{"op": "tick", "now_us": tick_us}]
         rows = net(servers.run(elements, control))
         self.clock_us = tick_us or self.clock_us

@@ -1,6 +1,6 @@
 """Answer questions for pages of answers in a process of its own: ``python -m streaming.replay``.
 
-The first line of standard input is a JSON object: what is played (see `sessions.Played`). Each further line asks for a
+The first line of standard input is a JSON object: what is played (`sessions.ReplayPlan`). Each further line asks for a
 page: ``{"to_us", "rows", "seconds"}``. Standard output gets, for each, eight bytes with the length of what follows, and
 then a binary frame (`results.frame`), or a JSON object with an ``error``. The process ends with its standard input.
 """

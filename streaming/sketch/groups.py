@@ -144,7 +144,7 @@ def _amounts(of, expected, least, most):
 
 
 def _error(of, expected, amounts, apart, variance):
-    """Return the standard deviation of each group's sum of differences from its mean; see `views.View.total_error`."""
+    """Return the standard deviation of each group's sum of differences from its mean (`FeatureView.total_error`)."""
     n, least, most = (amount[of.leaf] for amount in (amounts[2], amounts[1], amounts[2]))
     part = np.clip(expected / np.maximum(n, 1e-300), 0.0, 1.0)
     unsure = (of.part < 1) | (least < most)

@@ -43,7 +43,7 @@ class Marks:
         with self._lock:
             return self._held()
 
-    def _held(self) -> list[Mark]:
+    def _held(self) -> list[LogMark]:
         for message in self._connection.read(self._topic, self._read):
             told = values_of(message)
             at = int(told["at"])
@@ -67,7 +67,7 @@ class Marks:
             self._connection.trim(ends)
 
 
-def _within(held: Sequence[Mark], bound: Bound) -> Sequence[Mark]:
+def _within(held: Sequence[LogMark], bound: Bound) -> Sequence[LogMark]:
     """Return the newest marks that a bound allows; at least one."""
     first, total = 0, sum(mark.size for mark in held)
     while first < len(held) - 1:

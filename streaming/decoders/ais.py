@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass
 
-from streaming.decoders.ais_reports import Report, read_report
+from streaming.decoders.ais_reports import AisReport, read_report
 from streaming.decoders.ais_sentences import (
     ARMOUR,
     GATEHOUSE,
@@ -121,7 +121,7 @@ class AisDecoder(LineDecoder):
             self._tell(time_us, received_us, points)
             self._report(report, received_us, sentence[0], points)
 
-    def _report(self, report: Report, received_us: int, sample: bytes, points: Points) -> None:
+    def _report(self, report: AisReport, received_us: int, sample: bytes, points: Points) -> None:
         ship = self.ships.renew(report.mmsi, lambda: {"mmsi": report.mmsi})
         self.ships.overflow()
         ship.update({name: value for name, value in report.static.items() if value is not None})

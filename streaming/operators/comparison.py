@@ -15,7 +15,7 @@ from streaming.kinds.join.plan import JoinPlan
 from streaming.operators.boxes import in_plane, points_of, transformed, turns
 from streaming.operators.elements import Elements
 from streaming.operators.features import IndexedBoxes
-from streaming.operators.gathered import Gathered
+from streaming.operators.gathered import GatheredFeatures
 from streaming.operators.metres import distance_m, perhaps_closer, points_apart_m, turned, within_reach
 from streaming.spaces import Space
 from streaming.udf.base import box_shapes, shapes_of
@@ -53,7 +53,7 @@ class Shaped(Protocol):
         """Return the least and the greatest first coordinate of the geometries at rows (K,), float64 of (K, 2)."""
 
 
-F = TypeVar("F", bound=IndexedBoxes | Gathered, covariant=True)
+F = TypeVar("F", bound=IndexedBoxes | GatheredFeatures, covariant=True)
 
 
 class Comparison(Generic[F]):
@@ -64,7 +64,7 @@ class Comparison(Generic[F]):
     plan : JoinPlan
         Only its transformations, predicate and distance are used.
     space : Space
-    features : Features or Gathered
+    features : Features or GatheredFeatures
         The partners; for `near`, `IndexedBoxes` are enough. All other methods need what is `Shaped`.
     """
 

@@ -160,7 +160,7 @@ class Conditions:
         failures.charge(query, seconds)
         return keep
 
-    def _columns(self, asked: "list[_Asked]", elements: Elements) -> "_Columns":
+    def _columns(self, asked: "list[_Asked]", elements: Elements) -> "_PropertyColumns":
         """Return the properties of all elements that a condition over properties must judge."""
         wheres = [(self._column.values[one.condition].expression, one.rows) for one in asked]
         wheres = [(where, rows) for where, rows in wheres if where is not None]
@@ -216,7 +216,7 @@ def _once(ordered: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _passing(
-    columns: _Columns,
+    columns: _PropertyColumns,
     elements: Elements,
     rows: np.ndarray,
     where: pl.Expr | None,

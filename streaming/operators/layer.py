@@ -115,7 +115,7 @@ class LayerVersion:
 
     def comparisons(
         self, plan: JoinPlan, bounds: np.ndarray
-    ) -> Iterator[tuple[Comparison[Features | Gathered], np.ndarray]]:
+    ) -> Iterator[tuple[Comparison[Features | GatheredFeatures], np.ndarray]]:
         """Yield comparisons with pages, some at a time, and the elements that come near them.
 
         Parameters
@@ -217,13 +217,13 @@ class LayerVersion:
         tables = [features.table.take(pa.array(row)) for _, features, row in self.located(keys)]
         return pa.concat_tables(tables or [next(self.pages()).table.slice(0, 0)])
 
-    def _edited(self, after: "Layer") -> np.ndarray:
+    def _edited(self, after: "LayerVersion") -> np.ndarray:
         """Return the keys of the features that the parts without a counterpart have, and of those removed in one."""
         common = _common(self, after)
         parts = [part.key_hash for part in (*self.parts, *after.parts) if part.name not in common]
         return distinct(np.concatenate([np.setxor1d(self.removed, after.removed), *parts]))
 
-    def _changed(self, after: "Layer") -> np.ndarray:
+    def _changed(self, after: "LayerVersion") -> np.ndarray:
         """Return the keys of the features of which only one version has the digest; looks at some keys at a time."""
         found = [np.empty(0, dtype=np.int64)]
         for low, high in _ranges(sum(len(part.key_hash) for part in self.parts)):
@@ -251,7 +251,7 @@ class LayerVersion:
         return keys[kept], digests[kept]
 
 
-def _common(before: Layer, after: Layer) -> set[str]:
+def _common(before: LayerVersion, after: LayerVersion) -> set[str]:
     return {part.name for part in before.parts} & {part.name for part in after.parts}
 
 

@@ -27,7 +27,7 @@ from streaming.spaces import Space
 
 
 @dataclass(frozen=True)
-class _Columns:
+class _QueryColumns:
     """What the places of queries decide, a row for each query: see `RangePlan`.
 
     `reach` has boxes (Q, 2n) that an element must meet.
@@ -41,7 +41,7 @@ class _Columns:
     transform: Numbered
 
     @classmethod
-    def of(cls, plans: Sequence[RangePlan], space: Space) -> "_Columns":
+    def of(cls, plans: Sequence[RangePlan], space: Space) -> "_QueryColumns":
         """Return the columns of plans."""
         area = box_array([plan.area for plan in plans], space)
         compare = box_array([plan.compare for plan in plans], space)
@@ -52,13 +52,13 @@ class _Columns:
         reach = _reach(area, compare, outside, _all_margins(transform)[transform.number], space)
         return cls(area, compare, outside, stream, reach, transform)
 
-    def take(self, rows: np.ndarray) -> "_Columns":
+    def take(self, rows: np.ndarray) -> "_QueryColumns":
         """Return the rows at positions."""
         arrays = {field.name: getattr(self, field.name)[rows] for field in fields(self)[:-1]}
-        return _Columns(**arrays, transform=self.transform.take(rows).used()[0])
+        return _QueryColumns(**arrays, transform=self.transform.take(rows).used()[0])
 
     @classmethod
-    def together(cls, parts: "Sequence[_Columns]") -> "_Columns":
+    def together(cls, parts: "Sequence[_QueryColumns]") -> "_QueryColumns":
         """Return the rows of all parts, one part after the other."""
         names = [field.name for field in fields(cls)[:-1]]
         arrays = {name: np.concatenate([getattr(part, name) for part in parts]) for name in names}
@@ -77,9 +77,9 @@ class RangeQueries:
     """
 
     def __init__(self, plans: Sequence[RangePlan], space: Space) -> None:
-        self._use(_Columns.of(plans, space), Conditions(plans, space))
+        self._use(_QueryColumns.of(plans, space), Conditions(plans, space))
 
-    def _use(self, columns: _Columns, conditions: Conditions) -> None:
+    def _use(self, columns: _QueryColumns, conditions: Conditions) -> None:
         self.space, self._columns, self._conditions = conditions.space, columns, conditions
         self._transforms, self._transform = columns.transform.values, columns.transform.number
         self._factor = max(map(_factor, self._transforms), default=1.0)
@@ -91,7 +91,7 @@ class RangeQueries:
         self._kept: np.ndarray | None = None
 
     @classmethod
-    def _of(cls, columns: _Columns, conditions: Conditions) -> "RangeQueries":
+    def _of(cls, columns: _QueryColumns, conditions: Conditions) -> "RangeQueries":
         queries = cls.__new__(cls)
         queries._use(columns, conditions)
         return queries
@@ -107,7 +107,7 @@ class RangeQueries:
     def together(cls, parts: Sequence["RangeQueries"]) -> "RangeQueries":
         """Return the queries of all parts, one part after the other; needs at least one part."""
         conditions = Conditions.together([part._conditions for part in parts])
-        return cls._of(_Columns.together([part._columns for part in parts]), conditions)
+        return cls._of(_QueryColumns.together([part._columns for part in parts]), conditions)
 
     def masked(self, kept: np.ndarray) -> "RangeQueries":
         """Return the set such that only queries that are kept (bool, shape (Q,)) match; positions stay as they are.

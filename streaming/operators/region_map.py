@@ -31,17 +31,17 @@ class InvalidMap(LookoutError):
 
 
 @dataclass(frozen=True)
-class Cut:
+class RegionCut:
     """An inner node of the tree: what lies below `at` on an axis belongs to `low`, everything else to `high`."""
 
     axis: int
     at: float
-    low: "int | Cut"
-    high: "int | Cut"
+    low: "int | RegionCut"
+    high: "int | RegionCut"
 
 
 # The number of a region, or a cut.
-Tree = int | Cut
+Tree = int | RegionCut
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class RegionMap:
     Parameters
     ----------
     space : Space
-    tree : int or Cut
+    tree : int or RegionCut
         Its leaves are the numbers from 0 up, each once.
     number : int
         How many maps the space has had before.
@@ -165,7 +165,7 @@ class RegionMap:
         n, left = self.space.n, [(self.tree, np.arange(len(rows)))]
         while left:
             tree, some = left.pop()
-            if not isinstance(tree, Cut):
+            if not isinstance(tree, RegionCut):
                 met[rows[some], tree] = True
             elif len(some):
                 above = boxes[some, n + tree.axis] >= tree.at
@@ -192,7 +192,7 @@ class RegionMap:
             Of the new region; by default its number.
         """
         new = self.regions
-        tree = _replaced(self.tree, region, Cut(axis, at, region, new))
+        tree = _replaced(self.tree, region, RegionCut(axis, at, region, new))
         return RegionMap(self.space, tree, self.number + 1, (*self.places, new if place is None else place))
 
     @functools.cached_property
@@ -302,14 +302,14 @@ def _cut_evenly(axis: int, borders: Sequence[float], trees: Sequence[Tree]) -> T
         return trees[0]
     middle = len(trees) // 2
     low = _cut_evenly(axis, borders[: middle - 1], trees[:middle])
-    return Cut(axis, borders[middle - 1], low, _cut_evenly(axis, borders[middle:], trees[middle:]))
+    return RegionCut(axis, borders[middle - 1], low, _cut_evenly(axis, borders[middle:], trees[middle:]))
 
 
 def _list_nodes(tree: Tree, nodes: list[tuple[int, float, int, int, int]]) -> int:
     """Append the nodes of a tree, each as axis, border, low and high side, and region; return the place of its root."""
     node = len(nodes)
     nodes.append((0, np.nan, node, node, -1))
-    if isinstance(tree, Cut):
+    if isinstance(tree, RegionCut):
         nodes[node] = tree.axis, tree.at, _list_nodes(tree.low, nodes), _list_nodes(tree.high, nodes), -1
     else:
         nodes[node] = 0, np.nan, node, node, tree
@@ -317,23 +317,23 @@ def _list_nodes(tree: Tree, nodes: list[tuple[int, float, int, int, int]]) -> in
 
 
 def _leaves(tree: Tree) -> Iterator[int]:
-    if isinstance(tree, Cut):
+    if isinstance(tree, RegionCut):
         yield from _leaves(tree.low)
         yield from _leaves(tree.high)
     else:
         yield tree
 
 
-def _cuts(tree: Tree) -> Iterator[Cut]:
-    if isinstance(tree, Cut):
+def _cuts(tree: Tree) -> Iterator[RegionCut]:
+    if isinstance(tree, RegionCut):
         yield tree
         yield from _cuts(tree.low)
         yield from _cuts(tree.high)
 
 
-def _cuts_around(tree: Tree, region: int) -> list[tuple[Cut, bool]] | None:
+def _cuts_around(tree: Tree, region: int) -> list[tuple[RegionCut, bool]] | None:
     """Return the cuts on the way to a region, each with whether the region is on its high side; None for no region."""
-    if not isinstance(tree, Cut):
+    if not isinstance(tree, RegionCut):
         return [] if tree == region else None
     for side, above in ((tree.low, False), (tree.high, True)):
         if (further := _cuts_around(side, region)) is not None:
@@ -342,11 +342,11 @@ def _cuts_around(tree: Tree, region: int) -> list[tuple[Cut, bool]] | None:
 
 
 def _depth(tree: Tree) -> int:
-    return 1 + max(_depth(tree.low), _depth(tree.high)) if isinstance(tree, Cut) else 0
+    return 1 + max(_depth(tree.low), _depth(tree.high)) if isinstance(tree, RegionCut) else 0
 
 
 def _check(tree: Tree, cell: Sequence[Sequence[float]], space: Space) -> None:
-    if not isinstance(tree, Cut):
+    if not isinstance(tree, RegionCut):
         return
     if not 0 <= tree.axis < space.n:
         raise InvalidMap(
@@ -370,7 +370,7 @@ def _check(tree: Tree, cell: Sequence[Sequence[float]], space: Space) -> None:
 
 def _cells(tree: Tree, box: list[float]) -> Iterator[tuple[int, list[float]]]:
     """Yield each region and its box."""
-    if not isinstance(tree, Cut):
+    if not isinstance(tree, RegionCut):
         yield tree, box
         return
     n = len(box) // 2
@@ -379,13 +379,13 @@ def _cells(tree: Tree, box: list[float]) -> Iterator[tuple[int, list[float]]]:
 
 
 def _replaced(tree: Tree, region: int, by: Tree) -> Tree:
-    if isinstance(tree, Cut):
+    if isinstance(tree, RegionCut):
         return replace(tree, low=_replaced(tree.low, region, by), high=_replaced(tree.high, region, by))
     return by if tree == region else tree
 
 
 def _joined(tree: Tree, low: int, high: int) -> Tree:
-    if not isinstance(tree, Cut):
+    if not isinstance(tree, RegionCut):
         return tree
     if (tree.low, tree.high) == (low, high):
         return low
@@ -393,17 +393,17 @@ def _joined(tree: Tree, low: int, high: int) -> Tree:
 
 
 def _renumbered(tree: Tree, numbers: Mapping[int, int]) -> Tree:
-    if isinstance(tree, Cut):
+    if isinstance(tree, RegionCut):
         return replace(tree, low=_renumbered(tree.low, numbers), high=_renumbered(tree.high, numbers))
     return numbers[tree]
 
 
 def _written(tree: Tree) -> Any:
-    return [tree.axis, tree.at, _written(tree.low), _written(tree.high)] if isinstance(tree, Cut) else tree
+    return [tree.axis, tree.at, _written(tree.low), _written(tree.high)] if isinstance(tree, RegionCut) else tree
 
 
 def _read(document: Any) -> Tree:
     if isinstance(document, Sequence) and not isinstance(document, str):
         axis, at, low, high = document
-        return Cut(int(axis), float(at), _read(low), _read(high))
+        return RegionCut(int(axis), float(at), _read(low), _read(high))
     return int(document)

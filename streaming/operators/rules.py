@@ -218,7 +218,7 @@ def number_of(term: RuleCondition) -> int:
     return COUNT if term.operator == "count" else int(key_hashes("", [term.group or ""])[0])
 
 
-def _limits(term: Condition) -> tuple[float, float]:
+def _limits(term: RuleCondition) -> tuple[float, float]:
     """Return the bounds between which the count of a term is, both excluded."""
     return -math.inf if term.above is None else term.above, math.inf if term.below is None else term.below
 

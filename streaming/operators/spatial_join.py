@@ -22,14 +22,14 @@ from streaming.operators.comparison import Comparison
 from streaming.operators.elements import Elements
 from streaming.operators.failures import Failures
 from streaming.operators.features import Features
-from streaming.operators.gathered import Gathered
-from streaming.operators.layer import Layer
+from streaming.operators.gathered import GatheredFeatures
+from streaming.operators.layer import LayerVersion
 from streaming.operators.numbered import Numbered
 from streaming.operators.runs import expand, find, last_of_runs
 from streaming.spaces import Space
 from streaming.udf import evaluate_pair
 
-FeaturesOf = Callable[[str], Layer]
+FeaturesOf = Callable[[str], LayerVersion]
 
 
 @dataclass(frozen=True)
@@ -214,7 +214,7 @@ class SpatialJoins:
             groups.setdefault(int(self._way.number[join[0]]), []).append(asked)
         return [(way, self._plan_of[self._way.values[way]], conditions) for way, conditions in groups.items()]
 
-    def _comparisons(self, features_of: FeaturesOf) -> Iterator[tuple[int, JoinPlan, Layer, list[_Condition]]]:
+    def _comparisons(self, features_of: FeaturesOf) -> Iterator[tuple[int, JoinPlan, LayerVersion, list[_Condition]]]:
         """Yield each way to compare: its number, a plan that does so, the layer, and the conditions of the joins."""
         for way, plan, conditions in self._groups:
             yield way, plan, features_of(plan.partners.layer), conditions
@@ -235,7 +235,7 @@ class SpatialJoins:
         row, number : ndarray of int64, shape (P,)
             The positions of elements, and the numbers of the ranges that they satisfy; ordered by row.
         features_of : callable
-            Returns a `Layer` by its name.
+            Returns a `LayerVersion` by its name.
         failures : Failures
             Receives the errors of user-defined filters, and what joins cost, by their positions.
 
@@ -291,7 +291,7 @@ class SpatialJoins:
 
     def _of_group(
         self,
-        group: tuple[JoinPlan, Layer, list[_Condition]],
+        group: tuple[JoinPlan, LayerVersion, list[_Condition]],
         elements: Elements,
         row: np.ndarray,
         number: np.ndarray,
@@ -309,7 +309,7 @@ class SpatialJoins:
 
     def _of_page(
         self,
-        comparison: Comparison[Features | Gathered],
+        comparison: Comparison[Features | GatheredFeatures],
         conditions: list[_Condition],
         elements: Elements,
         satisfied: tuple[np.ndarray, np.ndarray],

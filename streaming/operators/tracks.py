@@ -13,7 +13,7 @@ from streaming.kinds.area_documents import shape_of
 from streaming.kinds.areas import AreaFilter, PolygonArea
 from streaming.kinds.parts import Box
 from streaming.kinds.track.plan import MOST_ACCURACY_M, TrackPlan
-from streaming.operators.border_passages import BETWEEN, MOST_WAY_DEG, WITHIN, Borders
+from streaming.operators.border_passages import BETWEEN, MOST_WAY_DEG, WITHIN, AreaBorders
 from streaming.operators.boxes import box_array
 from streaming.operators.conditions import Conditions
 from streaming.operators.elements import Elements
@@ -102,8 +102,10 @@ class TrackQueries:
         return len(self.ids)
 
     @functools.cached_property
-    def _borders(self) -> Borders:
-        return Borders([border_of(plan.area, shape_of(plan.filters), self.space) for plan in self._plans], self.space)
+    def _borders(self) -> AreaBorders:
+        return AreaBorders(
+            [border_of(plan.area, shape_of(plan.filters), self.space) for plan in self._plans], self.space
+        )
 
     @functools.cached_property
     def _conditions(self) -> Conditions:

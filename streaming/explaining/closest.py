@@ -29,7 +29,7 @@ def closest_terms(plan: ClosestApproachPlan, subject: Subject, known: Explanatio
     return every(gettext("in the answer"), [*asked_terms(plan, subject), _partner(plan, subject, known)])
 
 
-def _partner(plan: ClosestApproachPlan, subject: Subject, known: Known) -> Term:
+def _partner(plan: ClosestApproachPlan, subject: Subject, known: ExplanationFacts) -> Term:
     asks = gettext("comes within %(within_m)s of an object of %(name)s if both keep course and speed") % {
         "within_m": metres(plan.within_m),
         "name": plan.partners.name,

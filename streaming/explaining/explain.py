@@ -47,7 +47,7 @@ def explain(plan: Plan, subject: Subject, known: ExplanationFacts | None = None)
     return _BY_EVALUATION[kind_of(plan).evaluation(plan)](plan, subject, known)
 
 
-def _regional(plan: Any, subject: Subject, known: Known) -> Term:
+def _regional(plan: Any, subject: Subject, known: ExplanationFacts) -> Term:
     if getattr(plan, "partners", None) is not None:
         return every(
             gettext("in the answer"), [*asked_terms(plan, subject), *joins.feature_terms(plan, subject, known)]
@@ -74,17 +74,17 @@ def _compared(plan: RangePlan, subject: Subject) -> list[Term]:
     return [compared_term(plan.compare, plan.report, plan.transform, subject)]
 
 
-def _aggregate(plan: AggregatePlan, subject: Subject, known: Known) -> Term:
+def _aggregate(plan: AggregatePlan, subject: Subject, known: ExplanationFacts) -> Term:
     members = kind_of(plan).members(plan)
     return moving.aggregate_term(plan, explain(members, subject, known), subject, known)
 
 
-def _stream_join(plan: Any, subject: Subject, known: Known) -> Term:
+def _stream_join(plan: Any, subject: Subject, known: ExplanationFacts) -> Term:
     term = closest_terms if kind_of(plan).prediction(plan) else joins.stream_term
     return term(plan, subject, known)
 
 
-def _sketch(plan: SketchPlan, subject: Subject, known: Known) -> Term:
+def _sketch(plan: SketchPlan, subject: Subject, known: ExplanationFacts) -> Term:
     asks = gettext("about areas and times, as a sketch has them")
     return every(gettext("in the answer"), [Term(asks, None, gettext("a sketch does not know single objects"))])
 

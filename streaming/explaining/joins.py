@@ -11,10 +11,10 @@ import shapely
 
 from streaming.explaining.asked import asked_terms
 from streaming.explaining.borders import border_of_feature
-from streaming.explaining.known import Known
+from streaming.explaining.known import ExplanationFacts
 from streaming.explaining.places import steps_words
 from streaming.explaining.subject import Subject
-from streaming.explaining.terms import Border, Term, every
+from streaming.explaining.terms import BorderDistance, Term, every
 from streaming.explaining.words import metres, span
 from streaming.kinds.encounter.plan import AwayFrom, EncounterPlan
 from streaming.kinds.interval_join.plan import IntervalJoinPlan
@@ -25,7 +25,7 @@ from streaming.kinds.words import number
 from streaming.language import gettext, gettext_noop
 from streaming.operators.elements import Elements
 from streaming.operators.failures import Failures
-from streaming.operators.layer import Layer
+from streaming.operators.layer import LayerVersion
 from streaming.operators.metres import distance_m
 from streaming.operators.spatial_join import SpatialJoins
 from streaming.operators.stream_join import StreamJoins
@@ -53,7 +53,7 @@ _PREDICATES = {
 }
 
 
-def feature_terms(plan: JoinPlan, subject: Subject, known: Known) -> list[Term]:
+def feature_terms(plan: JoinPlan, subject: Subject, known: ExplanationFacts) -> list[Term]:
     """Return the term of the partners of a join with a layer, or with stored elements."""
     layer = known.layer(plan.partners.layer)
     asks = partner_words(plan, gettext("a feature of %(name)s") % {"name": plan.partners.name}, subject)
@@ -94,14 +94,14 @@ def _length(length: float, subject: Subject) -> str:
     return metres(length) if subject.space.geographic else number(length)
 
 
-def _partners(plan: JoinPlan, subject: Subject, layer: Layer) -> tuple[np.ndarray, Failures]:
+def _partners(plan: JoinPlan, subject: Subject, layer: LayerVersion) -> tuple[np.ndarray, Failures]:
     """Return the hashes of the partners of an element, areas and filters of elements aside, and what failed."""
     failures, row = Failures(), np.zeros(1, dtype=np.int64)
     pairs = SpatialJoins([plan], subject.space).refined(subject.elements, row, row, lambda _: layer, failures)
     return np.unique(pairs.partner), failures
 
 
-def _nearest(plan: JoinPlan, subject: Subject, layer: Layer) -> dict[str, Any] | None:
+def _nearest(plan: JoinPlan, subject: Subject, layer: LayerVersion) -> dict[str, Any] | None:
     """Return the nearest feature that passes the filters of the join; None if there is none near."""
     for reach in REACHES:
         partners = replace(plan.partners, predicate="dwithin", distance=reach, pair_filters=())
@@ -111,7 +111,7 @@ def _nearest(plan: JoinPlan, subject: Subject, layer: Layer) -> dict[str, Any] |
     return None
 
 
-def _features(layer: Layer, hashes: np.ndarray) -> Iterator[dict[str, Any]]:
+def _features(layer: LayerVersion, hashes: np.ndarray) -> Iterator[dict[str, Any]]:
     """Yield features as dicts with key, properties and shape."""
     for _, features, rows in layer.located(hashes):
         table = features.table.select(["key", "properties"]).take(pa.array(rows))
@@ -149,12 +149,12 @@ def more_words(count: int) -> str:
     return gettext(", and %(count)s more") % {"count": count - 1} if count > 1 else ""
 
 
-def stream_term(plan: JoinPlan, subject: Subject, known: Known) -> Term:
+def stream_term(plan: JoinPlan, subject: Subject, known: ExplanationFacts) -> Term:
     """Explain a join with a stream."""
     return every(gettext("in the answer"), [*asked_terms(plan, subject), _stream_partner(plan, subject, known)])
 
 
-def possible_partners(partners: Partners, asks: str, subject: Subject, known: Known) -> list[Subject] | Term:
+def possible_partners(partners: Partners, asks: str, subject: Subject, known: ExplanationFacts) -> list[Subject] | Term:
     """Return the objects that may be partners of an element; if there are none, the term that says so."""
     if known.partners is None:
         return Term(asks, None, gettext("where the objects of %(name)s were is not known") % {"name": partners.name})
@@ -162,7 +162,7 @@ def possible_partners(partners: Partners, asks: str, subject: Subject, known: Kn
     return others or Term(asks, False, gettext("there is none that could be a partner"))
 
 
-def _stream_partner(plan: JoinPlan | EncounterPlan, subject: Subject, known: Known) -> Term:
+def _stream_partner(plan: JoinPlan | EncounterPlan, subject: Subject, known: ExplanationFacts) -> Term:
     asks = partner_words(plan, gettext("an object of %(name)s") % {"name": plan.partners.name}, subject)
     others = possible_partners(plan.partners, asks, subject, known)
     if isinstance(others, Term):
@@ -173,7 +173,7 @@ def _stream_partner(plan: JoinPlan | EncounterPlan, subject: Subject, known: Kno
     other = others[nearest]
     border = None
     if subject.space.geographic:
-        border = Border(apart[nearest] - plan.partners.distance, subject.place, other.place)
+        border = BorderDistance(apart[nearest] - plan.partners.distance, subject.place, other.place)
     name = name_in(other.properties, other.key)
     opening = "" if met else gettext("the nearest is ")
     far = gettext("%(distance)s away") % {"distance": _length(apart[nearest], subject)}
@@ -206,7 +206,7 @@ def replace_area(plan: JoinPlan | EncounterPlan, n: int) -> JoinPlan:
     return JoinPlan(plan.stream, plan.partners, everywhere, transform=plan.transform)
 
 
-def time_term(plan: WindowJoinPlan | IntervalJoinPlan, subject: Subject, known: Known) -> Term:
+def time_term(plan: WindowJoinPlan | IntervalJoinPlan, subject: Subject, known: ExplanationFacts) -> Term:
     """Explain a join over event time: of its pairs, only what is about the element itself can be known."""
     asks = partner_words(plan, gettext("a report of %(name)s, near in time") % {"name": plan.partners.name}, subject)
     found = gettext(
@@ -215,7 +215,7 @@ def time_term(plan: WindowJoinPlan | IntervalJoinPlan, subject: Subject, known: 
     return every(gettext("in the answer"), [*asked_terms(plan, subject), Term(asks, None, found)])
 
 
-def encounter_term(plan: EncounterPlan, subject: Subject, known: Known) -> Term:
+def encounter_term(plan: EncounterPlan, subject: Subject, known: ExplanationFacts) -> Term:
     """Explain a query for encounters: where the two are now. For how long they have been near is not known."""
     terms = [*asked_terms(plan, subject), _stream_partner(plan, subject, known)]
     if plan.away_from is not None:
@@ -226,7 +226,7 @@ def encounter_term(plan: EncounterPlan, subject: Subject, known: Known) -> Term:
     return every(gettext("in the answer"), terms)
 
 
-def _away_term(plan: EncounterPlan, away: AwayFrom, subject: Subject, known: Known) -> Term:
+def _away_term(plan: EncounterPlan, away: AwayFrom, subject: Subject, known: ExplanationFacts) -> Term:
     asks = gettext("more than %(distance)s from %(layer)s") % {
         "distance": _length(away.distance, subject),
         "layer": away.layer,
@@ -246,5 +246,5 @@ def _away_term(plan: EncounterPlan, away: AwayFrom, subject: Subject, known: Kno
     return term if term.border is None else replace(term, border=_beyond(term.border, away.distance))
 
 
-def _beyond(border: Border, distance_m_: float) -> Border:
+def _beyond(border: BorderDistance, distance_m_: float) -> BorderDistance:
     return replace(border, distance_m=border.distance_m - distance_m_)

@@ -7,10 +7,10 @@ import shapely
 
 from streaming.explaining.asked import asked_terms
 from streaming.explaining.borders import border_of_lines
-from streaming.explaining.known import Known
+from streaming.explaining.known import ExplanationFacts
 from streaming.explaining.places import box_terms, side
 from streaming.explaining.subject import Subject
-from streaming.explaining.terms import Border, Term, every, some
+from streaming.explaining.terms import BorderDistance, Term, every, some
 from streaming.explaining.words import metres, span
 from streaming.kinds.aggregate.plan import AggregatePlan, Threshold
 from streaming.kinds.around import Focus
@@ -29,12 +29,12 @@ from streaming.spaces import FULL_TURN_DEG
 _ONE = np.zeros(1, dtype=np.int64)
 
 
-def range_term(plan: MovingRangePlan, subject: Subject, known: Known) -> Term:
+def range_term(plan: MovingRangePlan, subject: Subject, known: ExplanationFacts) -> Term:
     """Explain a range about a focus."""
     return every(gettext("in the answer"), [*asked_terms(plan, subject), *_about(plan, subject, known)])
 
 
-def _about(plan: MovingRangePlan, subject: Subject, known: Known) -> list[Term]:
+def _about(plan: MovingRangePlan, subject: Subject, known: ExplanationFacts) -> list[Term]:
     """Return the terms about the focus of a range, and about the range."""
     if lacking := _lacking(plan, subject, known):
         return lacking
@@ -54,7 +54,7 @@ def _about(plan: MovingRangePlan, subject: Subject, known: Known) -> list[Term]:
     return [Term(gettext("in the polygon about %(where)s") % {"where": where}, lies, side(lies, border), border=border)]
 
 
-def _lacking(plan: MovingRangePlan | NearestPlan, subject: Subject, known: Known) -> list[Term]:
+def _lacking(plan: MovingRangePlan | NearestPlan, subject: Subject, known: ExplanationFacts) -> list[Term]:
     """Return the terms that decide a range because of its focus: it is the element itself, is lost, or is not known."""
     if not plan.focus.key:
         return []
@@ -75,7 +75,7 @@ def focus_words(focus: Focus) -> str:
     return f"{focus.stream} {focus.key}" if focus.key else gettext(", ").join(map(number, focus.at))
 
 
-def _placed(plan: MovingRangePlan | NearestPlan, subject: Subject, known: Known) -> PlacedRanges:
+def _placed(plan: MovingRangePlan | NearestPlan, subject: Subject, known: ExplanationFacts) -> PlacedRanges:
     """Return the range of a plan where its focus is, without its area and filters."""
     bare = replace(plan, where="", filters=(), area=whole(subject.space))
     keys, bounds = np.empty(0, dtype=np.int64), np.empty((0, 2 * subject.space.n))
@@ -98,15 +98,15 @@ def _circle_term(asks: str, holds: bool, place: np.ndarray, radius: float, subje
     )
 
 
-def _ring(place: np.ndarray, apart: float, radius: float, subject: Subject) -> Border | None:
+def _ring(place: np.ndarray, apart: float, radius: float, subject: Subject) -> BorderDistance | None:
     """Return the border of a circle about a place, given how far the element is from the place."""
     if not subject.space.geographic:
         return None
     middle = (float(place[0]), float(place[1]))
-    return Border(apart - radius, subject.place, along(middle, subject.place, radius))
+    return BorderDistance(apart - radius, subject.place, along(middle, subject.place, radius))
 
 
-def _carried_border(placed: PlacedRanges, lies: bool, subject: Subject) -> Border | None:
+def _carried_border(placed: PlacedRanges, lies: bool, subject: Subject) -> BorderDistance | None:
     ring = np.array(shapely.get_coordinates(placed.ranges.carried[0].exterior))
     place = placed.places[0]
     degrees = place + ring / np.array(local_metres(place[1]))
@@ -116,7 +116,7 @@ def _carried_border(placed: PlacedRanges, lies: bool, subject: Subject) -> Borde
     return border_of_lines(shapely.LineString(degrees), lies, subject)
 
 
-def nearest_term(plan: NearestPlan, subject: Subject, known: Known) -> Term:
+def nearest_term(plan: NearestPlan, subject: Subject, known: ExplanationFacts) -> Term:
     """Explain a query for nearest neighbours: the rank of the element, and how far the last of the answer is."""
     terms = asked_terms(plan, subject)
     if lacking := _lacking(plan, subject, known):
@@ -132,7 +132,7 @@ def nearest_term(plan: NearestPlan, subject: Subject, known: Known) -> Term:
     return every(gettext("in the answer"), [*terms, _rank_term(plan, place, subject, known)])
 
 
-def _rank_term(plan: NearestPlan, place: np.ndarray, subject: Subject, known: Known) -> Term:
+def _rank_term(plan: NearestPlan, place: np.ndarray, subject: Subject, known: ExplanationFacts) -> Term:
     asks = gettext("among the %(k)s nearest of %(focus)s") % {"k": plan.k, "focus": focus_words(plan.focus)}
     apart = float(distances(subject.bounds, place[None], subject.space)[0])
     away = gettext("%(distance)s away") % {"distance": _length(apart, subject)}
@@ -160,7 +160,7 @@ def _rank_term(plan: NearestPlan, place: np.ndarray, subject: Subject, known: Kn
     )
 
 
-def aggregate_term(plan: AggregatePlan, member: Term, subject: Subject, known: Known) -> Term:
+def aggregate_term(plan: AggregatePlan, member: Term, subject: Subject, known: ExplanationFacts) -> Term:
     """Explain an aggregate: whether the element is counted, and the value of its group against each threshold."""
     counted = replace(member, asks=gettext("the object is counted"))
     aggregate = plan.aggregate

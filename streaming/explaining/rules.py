@@ -69,7 +69,9 @@ def _condition(
     return _LASTS[condition.operator](joined.join(part.asks for part in parts), parts)
 
 
-def _number_term(condition: Condition, known: Known, numbers: Mapping[Condition, float | None]) -> Term:
+def _number_term(
+    condition: RuleCondition, known: ExplanationFacts, numbers: Mapping[RuleCondition, float | None]
+) -> Term:
     """Return the term that a number of a whole answer is below, or above, a limit."""
     name = known.names.get(condition.query, gettext("query %(query)s") % {"query": condition.query})
     about = {"name": name, "group": condition.group, "limit": limit_in_words(condition.below, condition.above)}
@@ -92,7 +94,7 @@ def _number_term(condition: Condition, known: Known, numbers: Mapping[Condition,
     return Term(asks, condition.holds_of(number), f"{number:.6g}")
 
 
-def _answer_term(query: int, known: Known) -> Term:
+def _answer_term(query: int, known: ExplanationFacts) -> Term:
     """Return the term that the object is in the answer of a query: as the engine says, otherwise as it is explained."""
     name = known.names.get(query, gettext("query %(query)s") % {"query": query})
     why = known.answers.get(query)

@@ -41,7 +41,7 @@ def track_term(plan: TrackPlan, subject: Subject, known: ExplanationFacts) -> Te
     return every(gettext("in the answer"), terms)
 
 
-def _believed(plan: TrackPlan, subject: Subject, known: Known) -> Term:
+def _believed(plan: TrackPlan, subject: Subject, known: ExplanationFacts) -> Term:
     """Return the term that the newest report is believed; if it is not, another one counts, so it decides nothing."""
     asks = gettext("a report that is believed: reached at no more than %(fastest_m_s)s m/s") % {
         "fastest_m_s": number(plan.fastest_m_s)
@@ -60,7 +60,7 @@ def _believed(plan: TrackPlan, subject: Subject, known: Known) -> Term:
     return Term(asks, True, found)
 
 
-def _circle(plan: TrackPlan, fix: Subject, known: Known) -> Term:
+def _circle(plan: TrackPlan, fix: Subject, known: ExplanationFacts) -> Term:
     """Return the term of the accuracy circle; on the border, the object stays what it was."""
     shape = shape_of(plan.filters)
     area = every("", area_terms(only(plan.area, (0, 1), fix.space), shape, fix)).parts[0]

@@ -72,7 +72,7 @@ def parts_of(folder: Path, days: Iterable[str] | None = None) -> list[HistoryPar
     return [part for day in (days_of(folder) if days is None else days) for part in _parts(folder / f"day={day}", day)]
 
 
-def _parts(folder: Path, day: str) -> Iterator[Part]:
+def _parts(folder: Path, day: str) -> Iterator[HistoryPart]:
     for region in _entries(folder):
         number = int(region.name.removeprefix("region="))
         for entry in _entries(region.path):

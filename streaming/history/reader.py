@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
 from streaming.elements import from_ipc
-from streaming.history.files import Part, Pending, covers, days_of, in_force, parts_of, pending_of, stream_names
+from streaming.history.files import HistoryPart, Pending, covers, days_of, in_force, parts_of, pending_of, stream_names
 from streaming.history.rows import days, part_schema, rows_of, stored, waiting_schema
 from streaming.spaces import Space
 
@@ -111,19 +111,19 @@ class History:
             frames.append(pl.scan_parquet(paths, glob=False, missing_columns="insert", extra_columns="ignore"))
         return pl.concat(frames)
 
-    def _listed(self, stream: str, span: Span) -> tuple[list[Pending], list[Part]]:
+    def _listed(self, stream: str, span: Span) -> tuple[list[Pending], list[HistoryPart]]:
         """List the pending files, then a stream's parts: in this order, elements merged in between are not missed."""
         pending = pending_of(self.folder)
         folder = self.folder / stream
         wanted = [day for day in days_of(folder) if _in_span(day, span)]
         return pending, in_force(parts_of(folder, wanted))[0]
 
-    def _in_no_part(self, stream: str, pending: Sequence[Pending], parts: Sequence[Part]) -> pa.Table:
+    def _in_no_part(self, stream: str, pending: Sequence[Pending], parts: Sequence[HistoryPart]) -> pa.Table:
         """Return the elements of a stream in pending files that no part has, with `rows.part_schema`."""
         waiting = [table for one in pending if (table := self._waiting(stream, one, parts)) is not None]
         return stored(pa.concat_tables(waiting), self.space) if waiting else part_schema(self.space).empty_table()
 
-    def _waiting(self, stream: str, pending: Pending, parts: Sequence[Part]) -> pa.Table | None:
+    def _waiting(self, stream: str, pending: Pending, parts: Sequence[HistoryPart]) -> pa.Table | None:
         """Return the elements of a stream in a pending file that no part has, or None if the stream has none there."""
         table = _pending_table(pending.path, _stamp(pending.path), self.space)
         mine = table.filter(pc.equal(table["stream"].cast(pa.string()), stream))
@@ -170,7 +170,7 @@ def _pending_table(path: Path, _: tuple[int, int], space: Space) -> pa.Table:
     return table if table.schema.equals(waiting_schema(space)) else waiting_schema(space).empty_table()
 
 
-def _batches(parts: list[Part], condition: pc.Expression, space: Space, few: bool) -> Iterator[pa.Table]:
+def _batches(parts: list[HistoryPart], condition: pc.Expression, space: Space, few: bool) -> Iterator[pa.Table]:
     """Yield the elements of parts that satisfy a condition; row groups that cannot have any are not read."""
     if not parts:
         return

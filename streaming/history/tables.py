@@ -247,7 +247,7 @@ class StoredTables:
         partners: pa.Table,
         alike: bool,
         limit: int | None,
-    ) -> Found:
+    ) -> FoundRows:
         """Compare a chunk of rows at a time, until there are enough pairs for the limit."""
         found, count = [joined_schema(self.space).empty_table()], 0
         for start in range(0, rows.num_rows, CHUNK):
@@ -290,12 +290,12 @@ class StoredTables:
         collected: "_Collected",
         box: np.ndarray | None = None,
         few: bool = False,
-    ) -> Found:
+    ) -> FoundRows:
         def take(rows: pa.Table) -> None:
             self.turn(rows.num_rows)
             collected.take(rows if box is None else self._inside(rows, box))
 
-        def ask() -> Found:
+        def ask() -> FoundRows:
             collected.begin()
             self.history.collect(table.name, condition, span, take, few)
             return collected.found()
@@ -343,13 +343,13 @@ class _Collected:
             found = self.found()
             self._tables, self._rows, self._more = [found.rows], found.rows.num_rows, found.truncated
 
-    def found(self) -> Found:
+    def found(self) -> FoundRows:
         """Return the collected rows, in order and cut to the limit."""
         found = _cut(self._tables, self._limit, self._order, self._last)
         return replace(found, truncated=found.truncated or self._more)
 
 
-def _cut(tables: Sequence[pa.Table], limit: int | None, order: Sequence[str] = BY_KEY, last: bool = False) -> Found:
+def _cut(tables: Sequence[pa.Table], limit: int | None, order: Sequence[str] = BY_KEY, last: bool = False) -> FoundRows:
     """Return rows in order, cut to the limit."""
     rows = pa.concat_tables(tables)
     rows = rows.sort_by([(name, "ascending") for name in order])

@@ -121,7 +121,7 @@ def _runs(parts: Iterable[HistoryPart]) -> list[list[HistoryPart]]:
     return [run for run, worth in zip(runs, full, strict=True) if worth and len(run) > 1]
 
 
-def _merge(folder: Path, run: Sequence[Part], space: Space) -> int:
+def _merge(folder: Path, run: Sequence[HistoryPart], space: Space) -> int:
     """Merge a run of parts into one; return how many were merged, or 0 if one of them has gone meanwhile."""
     path = part_path(folder, run[0].day, run[0].region, run[0].epoch, run[0].first, run[-1].last)
     try:
@@ -137,14 +137,14 @@ def _merge(folder: Path, run: Sequence[Part], space: Space) -> int:
     return len(run)
 
 
-def _size(part: Part) -> int:
+def _size(part: HistoryPart) -> int:
     try:
         return part.path.stat().st_size
     except FileNotFoundError:
         return 0
 
 
-def _newest_us(part: Part) -> float:
+def _newest_us(part: HistoryPart) -> float:
     """Return the newest event time of a part, in microseconds since 1970 UTC; infinity if it is not known."""
     try:
         metadata = pq.read_metadata(part.path)

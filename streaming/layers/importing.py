@@ -19,7 +19,7 @@ from streaming.language import thousands
 from streaming.layers.features import MAX_KEY_CHARACTERS, InvalidLayer, geometry_bounds
 from streaming.layers.job import Imported, Job
 from streaming.layers.keys import UniqueKeys
-from streaming.layers.parts import Summary, write_groups
+from streaming.layers.parts import FeatureSummary, write_groups
 from streaming.layers.placing import Transform, placed, transform_to
 from streaming.layers.reading import Rows, check_sequence, opened
 from streaming.layers.sorting import Spill
@@ -41,7 +41,7 @@ class _Gathered:
 
     spill: Spill
     keys: UniqueKeys = field(default_factory=UniqueKeys)
-    summaries: list[Summary] = field(default_factory=list)
+    summaries: list[FeatureSummary] = field(default_factory=list)
     problems: list[tuple[int, str]] = field(default_factory=list)
     problem_count: int = 0
     rows: int = 0
@@ -81,7 +81,7 @@ def import_file(job: Job, tell: Callable[[float], None] = lambda share: None) ->
             lambda share: tell(READING_SHARE + (1 - READING_SHARE) * share),
             lambda first, keys: _checked(gathered.keys.named(first, keys)),
         )
-        summary = Summary.joined(gathered.summaries, job.space)
+        summary = FeatureSummary.joined(gathered.summaries, job.space)
         write_groups(part, groups, summary, job.space)
     tell(1.0)
     return Imported(part, summary, gathered.problems, gathered.problem_count)
@@ -160,7 +160,7 @@ def _add(gathered: _Gathered, rows: Rows, space: Space, transform: Transform | N
                 max_column_bytes=thousands(MAX_COLUMN_BYTES),
             )
     gathered.keys.add(table["key"].chunk(0))
-    gathered.summaries.append(Summary.of(bounds, shapes, space))
+    gathered.summaries.append(FeatureSummary.of(bounds, shapes, space))
     gathered.spill.add(table)
 
 

@@ -205,7 +205,7 @@ def read_parts(layer: str, paths: Iterable[Path], masks: Iterable[np.ndarray | N
     return with_hashes(layer, pa.concat_tables(tables).replace_schema_metadata(None), space)
 
 
-def _part_schema(schema: pa.Schema, summary: Summary, space: Space) -> pa.Schema:
+def _part_schema(schema: pa.Schema, summary: FeatureSummary, space: Space) -> pa.Schema:
     if space.n < 2:
         return schema
     box = pa.struct([pa.field(side, pa.float64(), nullable=False) for side in ("xmin", "ymin", "xmax", "ymax")])

@@ -14,7 +14,7 @@ import pyogrio
 
 from streaming.language import gettext, thousands
 from streaming.layers.features import InvalidLayer
-from streaming.layers.job import Wanted
+from streaming.layers.job import ImportOptions
 from streaming.layers.unpack import SEQUENCE, Unpacked, count_in
 
 # These drivers of GDAL read the file and nothing else. Others follow addresses, folders or programs that a file names.
@@ -50,7 +50,7 @@ class Rows:
 
 
 @dataclass(frozen=True)
-class Source:
+class OpenedFile:
     """An opened file.
 
     Parameters
@@ -68,8 +68,8 @@ class Source:
 
 
 @contextmanager
-def opened(file: Unpacked, wanted: Wanted) -> Iterator[Source]:
-    """Open a file for reading; yield a `Source`.
+def opened(file: Unpacked, wanted: ImportOptions) -> Iterator[OpenedFile]:
+    """Open a file for reading; yield a `OpenedFile`.
 
     If an archive held several files, each feature gets the file's name as a property, and as a prefix of its key unless
     `wanted` names a key.
@@ -93,7 +93,7 @@ def opened(file: Unpacked, wanted: Wanted) -> Iterator[Source]:
                 )
             read = _reader_of(reader.schema, meta["fid_column"] or "OGC_FID", geometry, wanted.key, file)
             crs = wanted.crs or meta["crs"] or ("OGC:CRS84" if path.suffix in GEOJSON_SUFFIXES else None)
-            yield Source(crs, _total(path, table), map(read, reader))
+            yield OpenedFile(crs, _total(path, table), map(read, reader))
 
 
 @contextmanager

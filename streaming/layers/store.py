@@ -326,7 +326,7 @@ class LayerStore:
         """Return the path of a dropped layer's last version number, kept so that no number is ever used twice."""
         return self.root / ".dropped" / layer
 
-    def _compact(self, base: Manifest, upserts: pa.Table, removed: Collection[str], space: Space) -> int:
+    def _compact(self, base: LayerManifest, upserts: pa.Table, removed: Collection[str], space: Space) -> int:
         """Write the edited version as one fresh part; return its number."""
         table = self.read(base.layer, base.version, space)
         gone = pd.Index([*removed, *upserts["key"].to_pylist()])
@@ -340,7 +340,7 @@ class LayerStore:
         self,
         layer: str,
         parts: Sequence[str],
-        summary: Summary,
+        summary: FeatureSummary,
         space: str,
         title: str,
         removed: Collection[str] = (),
@@ -397,8 +397,8 @@ def _check_removed(layer: str, removed: Set[str], added: Set[str], present: np.n
 
 
 def _edited(
-    base: Manifest, paths: Sequence[Path], masks: Sequence[np.ndarray], upserts: pa.Table, space: Space
-) -> Summary:
+    base: LayerManifest, paths: Sequence[Path], masks: Sequence[np.ndarray], upserts: pa.Table, space: Space
+) -> FeatureSummary:
     """Return the summary of an edited version, given its base, its upserts and the rows in force of each part."""
     new = summarize(upserts, space)
     boxes = [*(read_extent(path, mask, space) for path, mask in zip(paths, masks[:-1], strict=True)), new.bounds]

@@ -159,7 +159,7 @@ def _most_of(packed_bytes: int) -> int:
     return max(FREE_OF_RATIO_BYTES, MOST_RATIO * packed_bytes)
 
 
-def _allowance(path: Path, folder: Path, limits: Limits) -> Allowance:
+def _allowance(path: Path, folder: Path, limits: ImportLimits) -> Allowance:
     """Return how much an archive may unpack to: the least by the limit, by its own size, and by the free disk."""
     size = path.stat().st_size
     rules = (
@@ -187,7 +187,7 @@ def _whole() -> Iterator[None]:
         raise InvalidLayer("an archive must be whole and without a password; got: %(error)s", error=error) from None
 
 
-def _unzipped(path: Path, folder: Path, limits: Limits) -> list[Unpacked]:
+def _unzipped(path: Path, folder: Path, limits: ImportLimits) -> list[Unpacked]:
     with _whole(), zipfile.ZipFile(path) as archive:
         members = [member for member in archive.infolist() if not member.is_dir()]
         _check_members(members, limits)

@@ -111,14 +111,14 @@ def read_page(history: History, wanted: PageRequest, limits: ReplayLimits = Repl
         When there are more elements than a limit allows.
     """
 
-    def read() -> Page:
+    def read() -> ReplayPage:
         with reading():
             return _read(history.scan(wanted.stream, EVER), history.space, wanted, limits)
 
     return asked(read)
 
 
-def _read(elements: pl.LazyFrame, space: Space, wanted: Wanted, limits: Limits) -> Page:
+def _read(elements: pl.LazyFrame, space: Space, wanted: PageRequest, limits: ReplayLimits) -> ReplayPage:
     first = elements.filter(_between(wanted.from_us - wanted.life_us, wanted.from_us))
     if (scanned := first.select(pl.len()).collect().item()) > limits.scanned:
         raise InvalidQuestion(
@@ -147,7 +147,7 @@ def _between(first_us: int, last_us: int) -> pl.Expr:
     return (pl.col("heard") >= first) & (pl.col("heard") <= last)
 
 
-def _newest(elements: pl.LazyFrame, limits: Limits) -> pl.DataFrame:
+def _newest(elements: pl.LazyFrame, limits: ReplayLimits) -> pl.DataFrame:
     """Return the last element of each object."""
     last = elements.group_by("key").agg(pl.col("heard").max())
     newest = elements.join(last, on=["key", "heard"], how="semi").select(KEPT)
@@ -166,7 +166,7 @@ def _in_order(elements: pl.DataFrame) -> pl.DataFrame:
     return ordered.unique(["key", "heard"], keep="last", maintain_order=True).sort("heard", "key")
 
 
-def _inside(space: Space, wanted: Wanted) -> pl.Expr:
+def _inside(space: Space, wanted: PageRequest) -> pl.Expr:
     """Return an expression: whether the boxes of elements intersect the area, as the view of the map tests it."""
     names = [f"{side}_{axis}" for side in ("lo", "hi") for axis in range(space.n)]
 
@@ -187,7 +187,7 @@ def _thinned(elements: pl.LazyFrame, step_us: int) -> pl.LazyFrame:
     return elements.join(last, on=["key", "heard"], how="semi")
 
 
-def _until(elements: pl.LazyFrame, wanted: Wanted, most: int) -> int:
+def _until(elements: pl.LazyFrame, wanted: PageRequest, most: int) -> int:
     """Return the last time up to which a page may read."""
     ahead = elements.filter(_between(wanted.from_us + 1, wanted.to_us))
     first = ahead.select(pl.col("heard").bottom_k(most + 1).dt.epoch("us")).collect()["heard"]
@@ -203,7 +203,7 @@ def _until(elements: pl.LazyFrame, wanted: Wanted, most: int) -> int:
     return until_us
 
 
-def _signed(before: pl.DataFrame, page: pl.DataFrame, wanted: Wanted) -> pl.DataFrame:
+def _signed(before: pl.DataFrame, page: pl.DataFrame, wanted: PageRequest) -> pl.DataFrame:
     """Return the elements that change the scene, with their signs and reasons."""
     known = pl.concat([before, page])
     gap = pl.col("heard") - pl.col("heard").shift().over("key")
@@ -215,7 +215,7 @@ def _signed(before: pl.DataFrame, page: pl.DataFrame, wanted: Wanted) -> pl.Data
     return changes.with_columns(sign=sign.cast(pl.Int8), reason=pl.lit(MOVED, pl.Int8)).drop("was")
 
 
-def _cut(changes: pl.DataFrame, until_us: int, limits: Limits, step_us: int) -> tuple[pl.DataFrame, int]:
+def _cut(changes: pl.DataFrame, until_us: int, limits: ReplayLimits, step_us: int) -> tuple[pl.DataFrame, int]:
     """Cut a page after its limit of rows, between two steps; return it and the time up to which it is complete.
 
     Of an object, only the last element in a step is told. If a page ended before it, the next one would begin with one

@@ -87,7 +87,7 @@ def read_fixes(
     return asked(read)
 
 
-def _read(elements: pl.LazyFrame, span: Span, area: Area | None, limits: Limits, key: str | None) -> Fixes:
+def _read(elements: pl.LazyFrame, span: Span, area: Area | None, limits: ReportLimits, key: str | None) -> Fixes:
     if (scanned := elements.select(pl.len()).collect().item()) > limits.scanned:
         rule = gettext("a report may read the files of at most %(scanned)s elements: choose fewer days") % {
             "scanned": thousands(limits.scanned)

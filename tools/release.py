@@ -71,7 +71,7 @@ def build(source: Path, target: Path, built_s: int | None = None) -> list[Path]:
     ----------
     source, target : Path
     built_s : int, optional
-        Seconds since 1970 that files in the packages bear, so that the same sources give the same packages.
+        Seconds since 1970 that the files in the wheel bear, so that the same sources give the same wheel.
     """
     environment = os.environ | ({} if built_s is None else {"SOURCE_DATE_EPOCH": str(built_s)})
     target.mkdir(parents=True, exist_ok=True)

@@ -244,7 +244,7 @@ def run_all(machine, trouble):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.separate_seeds(1, 2, 5, 6)
 def test_intervals_of_tasks_that_crash_give_the_answers_of_one_process_and_traces_without_gaps(
     tmp_path, redis_client, redis_server, seed, monkeypatch
 ):

@@ -224,7 +224,7 @@ def kept_batches(files):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.separate_seeds(*range(4))
 def test_a_history_of_crashes_duplicates_zombies_and_broken_files_equals_the_oracle(tmp_path, truth, seed):
     rng, reader, history = random.Random(seed), Reader(), History(3, len(truth))
     batch, zombies, crashes = 0, [], 0

@@ -5,7 +5,9 @@ Which one, the number of commits says: a commit is always tested alike, and comm
 every run takes. ``--seeds=2`` or ``LOOKOUT_SEEDS=2`` chooses a quarter, ``--seeds=all`` takes all and as many new ones,
 and ``--seed=17`` takes one.
 
-The seeds of a test are one item, since an item would cost more than most of the tests do for a seed.
+The seeds of a test are one item, since an item would cost more than most of the tests do for a seed. Where each seed
+needs fixtures of its own, ``@pytest.mark.separate_seeds(2, 5, 9, 21)`` makes an item of each seed that a run takes: of a
+quarter of those that it names, and at least of one.
 """
 
 import inspect
@@ -30,6 +32,7 @@ def pytest_addoption(parser):
 def pytest_configure(config):
     """Find out which seeds the run takes; xdist tells its workers."""
     config.addinivalue_line("markers", "seeds(count, also=()): takes a part of so many seeds (tests/house/seeds.py)")
+    config.addinivalue_line("markers", "separate_seeds(*seeds): takes a part of these seeds, each as an item")
     known = [ALL, *map(str, range(PARTS))]
     if config.option.seeds is None:
         config.option.seeds = str(commits(config.rootpath) % PARTS)
@@ -72,6 +75,18 @@ def taken(part: str, count: int, also=()) -> list[int]:
     if part != ALL:
         return [*also, *range(int(part), count, PARTS)]
     return [*also, *range(count), *random.SystemRandom().sample(range(count, 2**32), count)]
+
+
+def separate(part: str, seeds) -> list[int]:
+    """Return which of the named seeds of a test a run takes."""
+    return list(seeds) if part == ALL else list(seeds)[int(part) % len(seeds) :: PARTS]
+
+
+def pytest_generate_tests(metafunc):
+    """Make an item of each seed that has fixtures of its own."""
+    if mark := metafunc.definition.get_closest_marker("separate_seeds"):
+        option = metafunc.config.option
+        metafunc.parametrize("seed", separate(option.seeds, mark.args) if option.seed is None else [option.seed])
 
 
 @pytest.fixture

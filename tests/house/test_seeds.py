@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.house.seeds import ALL, PARTS, commits, taken
+from tests.house.seeds import ALL, PARTS, commits, separate, taken
 
 ROOT = Path(__file__).parents[2]
 TESTS = """
@@ -19,6 +19,10 @@ import pytest
 def test_a_seed(tmp_path, other, seed):
     print("took", seed)
     assert other == "x" and tmp_path and seed != 6
+
+@pytest.mark.separate_seeds(31, 32, 33, 34, 35)
+def test_each(tmp_path, seed):
+    print("alone", seed, tmp_path.name)
 """
 
 
@@ -26,6 +30,13 @@ def test_the_parts_are_the_whole_table_without_overlaps_and_with_the_seeds_that_
     parts = [taken(str(part), 10, [77]) for part in range(PARTS)]
     assert all(part[0] == 77 for part in parts)
     assert sorted(seed for part in parts for seed in part[1:]) == list(range(10))
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 4, 8])
+def test_parts_of_separate_seeds_are_all_of_them_and_none_is_empty(count):
+    parts = [separate(str(part), range(count)) for part in range(PARTS)]
+    assert all(parts)
+    assert {seed for part in parts for seed in part} == set(range(count)) == set(separate(ALL, range(count)))
 
 
 def test_all_are_the_table_and_as_many_new_seeds_each_time():
@@ -58,6 +69,7 @@ def test_a_run_takes_a_part_and_names_it_with_the_seed_that_fails(run):
     told = run("--seeds=2")
     assert "seeds: part 2 of 0 to 3 (again: --seeds=2)" in told
     assert re.findall(r"took (\d+)", told) == ["99", "2", "6"]
+    assert re.findall(r"alone (\d+)", told) == ["33"]
     assert "with the seed 6; again: pytest --seed=6 'test_few.py::test_a_seed[x]'" in told and "1 failed" in told
 
 

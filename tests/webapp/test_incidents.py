@@ -165,7 +165,7 @@ def brute_force(batches):
     return {key: mine for key, mine in found.items() if mine}
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.separate_seeds(*range(8))
 def test_incidents_are_those_of_brute_force_wherever_the_log_is_cut(log, redis_client, user, seed):
     draw = random.Random(seed)
     query = watching(user).pk

@@ -94,7 +94,7 @@ async def batches(engine, count):
             await asyncio.sleep(0.005)
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.separate_seeds(*range(4))
 async def test_a_client_that_roams_between_hubs_is_told_what_one_that_stays_is_told(asked, hubs, seed, monkeypatch):
     monkeypatch.setattr(logs, "RESULTS_KEPT", replace(logs.RESULTS_KEPT, most_ms=600_000))  # however slow the machine
     chance, steady, roaming = random.Random(seed), Client(), Client()

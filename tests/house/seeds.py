@@ -6,8 +6,8 @@ every run takes. ``--seeds=2`` or ``LOOKOUT_SEEDS=2`` chooses a quarter, ``--see
 and ``--seed=17`` takes one.
 
 The seeds of a test are one item, since an item would cost more than most of the tests do for a seed. Where each seed
-needs fixtures of its own, ``@pytest.mark.separate_seeds(2, 5, 9, 21)`` makes an item of each seed that a run takes: of a
-quarter of those that it names, and at least of one.
+needs fixtures of its own, ``@pytest.mark.separate_seeds(2, 5, 9, 21)`` makes an item of each seed that a run takes: a
+quarter of those that it names, and at least one.
 """
 
 import inspect

@@ -1,7 +1,6 @@
 """A kind of query that is nothing but a module and a registration is read, described, evaluated and placed."""
 
 import math
-import random
 import tempfile
 from pathlib import Path
 
@@ -11,7 +10,6 @@ import pyarrow as pa
 import pytest
 import shapely
 from hypothesis import given, settings
-from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from streaming.elements import stream_number
@@ -28,6 +26,7 @@ from streaming.operators.spatial_join import Pairs
 from streaming.plans import parse_plan, plan_document
 from streaming.plans.schema import plan_schema
 from streaming.spaces import Dimension, Space
+from tests.draws import rngs, times
 from tests.plans.disc import DiscKind, DiscPlan
 from tests.servers.harness import Client, Engine, one
 from webapp.hub.servers import Servers
@@ -116,12 +115,12 @@ class World:
 
 
 @pytest.mark.long
-@given(st.integers(0, 2**32))
-@settings(deadline=None, max_examples=25)
-def test_its_answers_equal_brute_force_after_every_batch_beside_other_kinds(seed):
+@given(rngs())
+@settings(deadline=None, max_examples=18)
+def test_its_answers_equal_brute_force_after_every_batch_beside_other_kinds(rng):
     with tempfile.TemporaryDirectory() as root:
-        world = World(root, random.Random(seed))
-        for _ in range(12):
+        world = World(root, rng)
+        for _ in times(rng, 24):
             world.step()
             for query, plan in world.plans.items():
                 assert set(world.client.answers[query]) == set(world.expected(plan)), plan
@@ -172,10 +171,9 @@ def of(told, queries):
     return pairs, lies, [place[query] for query in costs if query in place]
 
 
-@given(st.integers(0, 2**32))
+@given(rngs())
 @settings(deadline=None, max_examples=60)
-def test_sets_of_several_kinds_that_are_made_of_others_equal_those_made_of_plans(seed):
-    rng = random.Random(seed)
+def test_sets_of_several_kinds_that_are_made_of_others_equal_those_made_of_plans(rng):
     elements, parts = random_elements(rng), [random_queries(rng) for _ in range(rng.randint(1, 3))]
     plans = [plan for part in parts for plan in part]
     order = np.array(rng.sample(range(len(plans)), len(plans)), dtype=np.int64)

@@ -1,6 +1,5 @@
 """Predicted entries equal brute force after every batch: through edits, restarts, and for areas of every shape."""
 
-import random
 import tempfile
 from pathlib import Path
 
@@ -9,11 +8,11 @@ import pyproj
 import pytest
 import shapely
 from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from streaming.errors import InvalidPlan
 from streaming.plans import parse_plan, plan_document
 from streaming.spaces import EARTH, Dimension, Space
+from tests.draws import rngs, times
 from tests.servers.harness import Client, Engine, one
 
 KEYS = ("a", "b", "c", "d", "e", "f")
@@ -115,18 +114,17 @@ class World:
 
 
 @pytest.mark.long
-@given(st.integers(0, 2**32))
-@settings(deadline=None, max_examples=12)
-def test_answers_equal_brute_force_after_every_batch(seed):
+@given(rngs())
+@settings(deadline=None, max_examples=10)
+def test_answers_equal_brute_force_after_every_batch(rng):
     with tempfile.TemporaryDirectory() as root:
-        world, seen = World(root, random.Random(seed)), 0
-        for _ in range(8):
+        world = World(root, rng)
+        for _ in times(rng, 16):
             world.step()
             for query, plan in world.plans.items():
                 sure, never = expected(world.objects, plan)
                 answer = set(world.client.answers[query])
                 assert sure <= answer and not answer & never, (plan, sure - answer, answer & never)
-                seen += len(sure)
             if world.rng.random() < 0.2:
                 world.engine.restart()
 

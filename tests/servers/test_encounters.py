@@ -1,7 +1,6 @@
 """Encounters equal brute force over event time, after every batch, however the input is cut."""
 
 import math
-import random
 import tempfile
 from pathlib import Path
 
@@ -10,7 +9,6 @@ import orjson
 import pytest
 import shapely
 from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from streaming.elements import box_elements, key_hashes, partition_of, wrapped
 from streaming.layers.features import feature_table
@@ -18,6 +16,8 @@ from streaming.plans import parse_plan, plan_document
 from streaming.results import LEFT, REASONS
 from streaming.results.netting import net
 from streaming.spaces import EARTH
+from tests import draws
+from tests.draws import rngs
 from tests.geodesy import apart_m
 from tests.servers.harness import Client, Engine
 from tests.servers.test_stream_joins import Element, close, compared, joined, random_geometry
@@ -345,17 +345,15 @@ def told(row, until_us):
 EVENTS = {"report": 40, "register": 0.5, "cancel": 0.2, "silence": 0.5, "layer": 0.4, "snapshot": 1}
 
 
-def play_seed(seed, batches=5):
+def play(rng, batches=5):
     """Play a random history; return the world."""
-    rng = random.Random(seed)
     events = EVENTS | {"silence": 2} if (idle := rng.random() < 0.4) else EVENTS
     with tempfile.TemporaryDirectory() as root:
         world = World(root, rng, idle)
         world.layer()
         world.register()
         for _ in range(batches):
-            for event in rng.choices(list(events), list(events.values()), k=rng.randint(0, 25)):
-                getattr(world, event)()
+            draws.play(world, events, rng, 25)
             world.cut()
         world.check()
     return world
@@ -363,6 +361,6 @@ def play_seed(seed, batches=5):
 
 @pytest.mark.long
 @settings(max_examples=8)
-@given(st.integers(0, 2**32 - 1))
-def test_encounters_equal_the_oracle_after_every_batch_and_restart(seed):
-    play_seed(seed)
+@given(rngs())
+def test_encounters_equal_the_oracle_after_every_batch_and_restart(rng):
+    play(rng)

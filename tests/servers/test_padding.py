@@ -3,7 +3,6 @@
 import dataclasses
 import logging
 import math
-import random
 from contextlib import ExitStack
 from unittest.mock import patch
 
@@ -11,7 +10,6 @@ import numpy as np
 import pytest
 import shapely
 from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from streaming.elements import bounds_of
 from streaming.layers import parts, store
@@ -22,7 +20,8 @@ from streaming.operators.layer import LayerVersion
 from streaming.operators.padding import DYNAMIC, FETCH, STATIC, LayerReach, Padding
 from streaming.plans import parse_plan
 from streaming.spaces import EARTH
-from tests.servers.test_joins import play_seed, random_plan
+from tests.draws import rngs
+from tests.servers.test_joins import play, random_plan
 
 PADDINGS = (Padding(FETCH), Padding(STATIC, 20_000.0), Padding(DYNAMIC))
 # A third of the way round the world: farther than any region of the histories is wide.
@@ -37,9 +36,8 @@ def far_plan(rng):
     return dataclasses.replace(plan, partners=dataclasses.replace(plan.partners, distance=FAR_M))
 
 
-def play_in_pages(seed, padding):
+def play_in_pages(rng, padding):
     """Play a history of joins with pages of one feature or two, and versions that are compared in every way."""
-    rng = random.Random(seed)
     chosen = {
         (parts, "ROWS_PER_GROUP"): rng.choice([1, 2]),
         (store, "MAX_PARTS"): rng.choice([2, 16]),
@@ -50,15 +48,15 @@ def play_in_pages(seed, padding):
     with ExitStack() as patches:
         for (module, name), value in chosen.items():
             patches.enter_context(patch.object(module, name, value))
-        return play_seed(seed, edited=rng.random() < 0.5, padding=padding, random_plan=far_plan)
+        return play(rng, edited=rng.random() < 0.5, padding=padding, random_plan=far_plan)
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("padding", PADDINGS, ids=lambda padding: padding.strategy)
-@settings(max_examples=8)
-@given(st.integers(0, 2**32 - 1))
-def test_answers_equal_the_oracle_with_each_padding_through_splits_merges_and_edits(padding, seed):
-    play_in_pages(seed, padding)
+@settings(max_examples=7)
+@given(rngs())
+def test_answers_equal_the_oracle_with_each_padding_through_splits_merges_and_edits(padding, rng):
+    play_in_pages(rng, padding)
 
 
 def boxes_at(places):

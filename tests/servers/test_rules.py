@@ -1,14 +1,17 @@
 """Rules against an oracle that follows each object by itself, whatever changes meanwhile."""
 
-import random
+import tempfile
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
 
 from streaming.elements import box_elements
 from streaming.plans import parse_plan
 from streaming.results import ENTERED, LEFT
 from streaming.results.netting import net
+from tests.draws import rngs, times
 from tests.servers.harness import Client, Engine
 
 SECOND_US = 1_000_000
@@ -184,8 +187,8 @@ class Oracle:
 class History:
     """A random history of reports, of rules that begin, change and end, and of queries that do."""
 
-    def __init__(self, folder, seed):
-        self.rng = rng = random.Random(seed)
+    def __init__(self, folder, rng):
+        self.rng = rng
         self.engine = Engine(folder, rng.randint(1, 3), rng.randint(1, 4), saved_every=rng.choice([1, 3]))
         self.client, self.oracle = Client(), Oracle()
         self.client.quiet |= {NARROW, *range(10, 30)}
@@ -196,7 +199,7 @@ class History:
         self.revision = 0
 
     def play(self, batches):
-        for number in range(batches):
+        for number in batches:
             self.batch(number)
 
     def batch(self, number):
@@ -311,9 +314,11 @@ class History:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("seed", [2, 5, 9, 21])
-def test_rules_agree_with_following_each_object_by_itself(tmp_path, seed):
-    History(tmp_path, seed).play(40)
+@settings(max_examples=6)
+@given(rngs())
+def test_rules_agree_with_following_each_object_by_itself(rng):
+    with tempfile.TemporaryDirectory() as folder:
+        History(Path(folder), rng).play(times(rng, 60))
 
 
 def test_an_alarm_by_a_rate_ends_although_its_object_is_gone_by_then(tmp_path):

@@ -8,10 +8,10 @@ import numpy as np
 import orjson
 import pytest
 from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from streaming.results import ENTERED, LEFT, STAYED
 from streaming.results.netting import net
+from tests.draws import rngs
 from tests.servers.harness import Client, Engine
 from tests.servers.test_sketching import HOUR_US, ON, accepted, random_elements, table_of
 
@@ -63,10 +63,9 @@ def check(client, elements):
             assert told["low"] - 1e-6 <= truth <= told["high"] + 1e-6
 
 
-@settings(max_examples=12, deadline=None)
-@given(st.integers(0, 2**32))
-def test_answers_equal_brute_force_after_every_tick(seed):
-    rng = random.Random(seed)
+@settings(max_examples=10, deadline=None)
+@given(rngs())
+def test_answers_equal_brute_force_after_every_tick(rng):
     with tempfile.TemporaryDirectory() as folder:
         engine, client = Engine(Path(folder), partitions=rng.choice([1, 2]), regions=rng.choice([1, 4])), Client()
         seen = []

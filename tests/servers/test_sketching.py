@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from streaming.elements import point_elements, stream_number
 from streaming.sketch.leaves import grouped, together
@@ -16,6 +15,7 @@ from streaming.sketch.sets.hashing import hash_of
 from streaming.sketch.sets.questions import chosen, frequency
 from streaming.sketch.sets.sets import merge
 from streaming.sketch.settings import parse_settings
+from tests.draws import rngs, times
 from tests.servers.harness import Engine
 
 HOUR_US = 3_600_000_000
@@ -90,15 +90,14 @@ def expected(elements):
     return {name: [*known[:2], round(known[2], 6), *known[3:]] for name, known in rows.items()}
 
 
-@settings(max_examples=15, deadline=None)
-@given(st.integers(0, 2**32))
-def test_all_sketchlets_together_know_each_accepted_element_once(seed):
-    rng = random.Random(seed)
+@settings(max_examples=12, deadline=None)
+@given(rngs())
+def test_all_sketchlets_together_know_each_accepted_element_once(rng):
     with tempfile.TemporaryDirectory() as folder:
         engine = Engine(Path(folder), partitions=rng.choice([1, 2]), regions=rng.choice([1, 4]))
         engine.run([], [ON])
         seen = []
-        for _ in range(rng.randrange(2, 12)):
+        for _ in times(rng, 11, 2):
             elements = random_elements(rng, rng.randrange(0, 12))
             blocks = [("ships", 0, table_of(elements))]
             engine.run(blocks, [])

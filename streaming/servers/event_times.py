@@ -1,12 +1,12 @@
 """How event time goes on for encounters: all regions and the assembler compute the same."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import ItemsView, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from streaming.operators.encounters import Encounter, Ordering
 from streaming.operators.watermarks import NEVER_US, Progress, complete_until
 from streaming.servers.control.step import ControlStep
-from streaming.state.codec import HEAD, NOTHING, Codec, Tables, head_of, with_head
+from streaming.state.codec import HEAD, NOTHING, Codec, Parts, Tables, head_of, with_head
 
 
 @dataclass(frozen=True)
@@ -79,10 +79,10 @@ class EventTimes:
             advances[query] = EventTimeAdvance(clock.since, from_us, clock.until_us, known is None)
         return advances
 
-    def _queries(self, control):
+    def _queries(self, control: ControlStep) -> ItemsView[int, Encounter]:
         return control.after.encounters.items()
 
-    def _known(self, query, control):
+    def _known(self, query: int, control: ControlStep) -> EncounterClock | None:
         return None if query in control.applied.changed else self.clocks.get(query)
 
     def _advanced(self, query: int, encounter: Encounter, control: ControlStep) -> EncounterClock:
@@ -102,12 +102,12 @@ def is_dropped(encounter: Encounter, control: ControlStep) -> bool:
     return any(stream in control.applied.dropped for stream in (encounter.stream, encounter.partner_stream))
 
 
-def _encode(clocks):
+def _encode(clocks: Mapping[int, EncounterClock]) -> Parts:
     rows = [[query, clock.since, clock.since_us, clock.until_us] for query, clock in clocks.items()]
     return {HEAD: Tables([with_head(NOTHING, {"clocks": rows})])}
 
 
-def _decode(parts):
+def _decode(parts: Parts) -> dict[int, EncounterClock]:
     (table,) = parts[HEAD].tables()
     return {query: EncounterClock(*told) for query, *told in head_of(table)["clocks"]}
 

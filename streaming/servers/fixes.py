@@ -6,7 +6,7 @@ late, and one that has the same time repeats it; neither is looked at. So what i
 micro-batches are cut.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -166,11 +166,13 @@ def elements_of(table: pa.Table) -> Elements:
     return Elements(table["stream"].to_numpy(), bounds_of(table["bounds"]), lambda rows: table.take(pa.array(rows)))
 
 
-def _together(parts):
+def _together(parts: Sequence[np.ndarray]) -> np.ndarray:
     return np.concatenate([np.empty(0, dtype=np.int64), *parts])
 
 
-def _of_group(fixes, elements, rows, group, space):
+def _of_group(
+    fixes: SortedRuns, elements: pa.Table, rows: np.ndarray, group: tuple[int, float], space: Space
+) -> _FixGroup:
     number, batch = group_number(*group), elements.num_rows
     key = elements["key_hash"].to_numpy()[rows]
     order = order_of_hashes(key)
@@ -214,15 +216,15 @@ def _of_group(fixes, elements, rows, group, space):
     return _FixGroup(put, reports, before, told, linked, objects[some], name[some], count[some], *left)
 
 
-def _reports(columns, space):
+def _reports(columns: Mapping[str, Column], space: Space) -> list[tuple[str, Column]]:
     return [(name, columns[name]) for name in _names(space)]
 
 
-def _chosen(column, rows):
+def _chosen(column: Column, rows: np.ndarray) -> Column:
     return column[rows] if isinstance(column, np.ndarray) else column.take(pa.array(rows))
 
 
-def _prior(fixes, name, objects):
+def _prior(fixes: SortedRuns, name: np.ndarray, objects: np.ndarray) -> tuple[dict[str, Column], np.ndarray]:
     """Return what is known of objects, with any values for those that are not, and which of them are known."""
     order = np.argsort(name)
     part, row = np.empty((2, len(name)), dtype=np.int64)
@@ -235,20 +237,20 @@ def _prior(fixes, name, objects):
     return {one: _missing(column, len(objects)) for one, column in found.items()}, known
 
 
-def _missing(column, rows):
+def _missing(column: Column, rows: int) -> Column:
     if isinstance(column, np.ndarray):
         return np.zeros((rows, *column.shape[1:]), dtype=column.dtype)
     return pa.nulls(rows, column.type)
 
 
-def _beliefs(prior, known, space):
+def _beliefs(prior: Mapping[str, Column], known: np.ndarray, space: Space) -> Beliefs:
     place = places_of(prior["bounds"], space.n) if known.any() else np.zeros((len(known), 2))
     doubted = np.stack([prior["doubted_lon"], prior["doubted_lat"]], axis=1)
     times = np.where(known, prior["time_us"], -1), np.where(known, prior["doubted_us"], -1)
     return Beliefs(times[0], place, np.where(known, prior["doubted"], 0), times[1], doubted)
 
 
-def _newest_before(seen_us, count, time_us):
+def _newest_before(seen_us: np.ndarray, count: np.ndarray, time_us: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return, for each report, the newest time of its object before it, and the newest of each object after all."""
     first = np.cumsum(count) - count
     of = np.repeat(np.arange(len(count)), count)

@@ -127,7 +127,9 @@ def lasting(control: ControlStep) -> tuple[np.ndarray, np.ndarray]:
     return position[known], np.flatnonzero(known)
 
 
-def _lasting(before, after, control):
+def _lasting(
+    before: PlacedQueries, after: PlacedQueries, control: ControlStep
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the positions of lasting queries, and which have an infinite search region before and after."""
     old, new = lasting(control)
     everywhere = np.isinf(before.radius[old]) & np.isinf(after.radius[new])
@@ -135,6 +137,6 @@ def _lasting(before, after, control):
     return old, new, everywhere & placed
 
 
-def _same(was, now):
+def _same(was: np.ndarray, now: np.ndarray) -> np.ndarray:
     """Tell which rows (K, m) are equal; NaN equals NaN."""
     return ((was == now) | (np.isnan(was) & np.isnan(now))).all(1)

@@ -5,7 +5,7 @@ References
 PLACE* (2007), section 3.1: an object's home server tracks which regional server the object visits.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -16,14 +16,14 @@ from streaming.operators.encounters import Ordering
 from streaming.operators.runs import first_of_runs, order_of_hashes
 from streaming.operators.watermarks import NEVER_US, Progress, seen_before
 from streaming.servers import ordering
-from streaming.servers.control.registry import MICROSECONDS
+from streaming.servers.control.registry import MICROSECONDS, Registry
 from streaming.servers.control.step import ControlStep
 from streaming.servers.elements import taken
 from streaming.servers.observing import Observed, observed
 from streaming.servers.ordering import Late, Orderings
 from streaming.servers.region.reports import reports_schema
 from streaming.servers.region_bits import EVERYWHERE, bits_of, regions_of
-from streaming.servers.sorted_runs import SortedRuns
+from streaming.servers.sorted_runs import Column, Run, SortedRuns
 from streaming.servers.tracking import Tracking
 
 # An expired object is forgotten, and its version with it, once it has been silent for this long as well. The server
@@ -161,7 +161,7 @@ def step(home: Home, elements: pa.Table, control: ControlStep) -> tuple[Home, Ho
     stream, bounds = elements["stream"].to_numpy(), bounds_of(elements["bounds"])
     heard, before, copies = newest >= 0, np.full(len(key_hash), -1), np.zeros(len(key_hash), dtype=np.int64)
     before[known], copies[known] = were["region"], were["copies"]
-    key_hash, known, before, copies = (column[heard] for column in (key_hash, known, before, copies))
+    key_hash, known, before, copies = key_hash[heard], known[heard], before[heard], copies[heard]
     places = region_map.region_of(bounds)
     region = places[rows]
     moved = np.flatnonzero(known & (before != region))
@@ -169,7 +169,7 @@ def step(home: Home, elements: pa.Table, control: ControlStep) -> tuple[Home, Ho
     met, passing_met = (_met(elements, some, bounds[some], stream[some], after) for some in (rows, passing))
     left = regions_of(copies, region_map.regions) & ~met
     # When a stream is no longer joined, the regions remove its elements by themselves.
-    left &= met.any(1)[:, None]
+    left &= met.any(axis=1, keepdims=True)
     arrived = np.flatnonzero(_mask(order[accepted], len(order)))
     outbox = HomeOutput(
         Routed(elements, rows, region),
@@ -201,7 +201,9 @@ def routed(home: Home, rows: pa.Table) -> Routed:
     return Routed(rows, np.arange(rows.num_rows), region[np.searchsorted(key, rows["key_hash"].to_numpy())])
 
 
-def _reports(known, elements, control):
+def _reports(
+    known: Mapping[int, Progress], elements: pa.Table, control: ControlStep
+) -> tuple[Routed, dict[int, Progress]]:
     """Return the reports for joins over event time, and how far each stream is after them."""
     reach, region_map = control.after.report_reach, control.after.region_map
     progress = {number: told for number, told in known.items() if number not in control.applied.dropped}
@@ -223,7 +225,7 @@ def _reports(known, elements, control):
     return Routed(reports, rows, region), known
 
 
-def _ordered(elements):
+def _ordered(elements: pa.Table) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the order of elements by key and arrival, the distinct keys, and where each begins in that order."""
     key_hash = elements["key_hash"].to_numpy()
     order = order_of_hashes(key_hash)
@@ -232,7 +234,7 @@ def _ordered(elements):
     return order, key_hash[start], start
 
 
-def _accept(version, start, least):
+def _accept(version: np.ndarray, start: np.ndarray, least: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Tell which elements are not stale, and which of them is the last of each key.
 
     Parameters
@@ -260,25 +262,27 @@ def _accept(version, start, least):
     return accepted, newest
 
 
-def _counted(streams):
+def _counted(streams: np.ndarray) -> dict[int, int]:
     """Return the number of rows of each stream."""
     return dict(zip(*(column.tolist() for column in np.unique(streams, return_counts=True)), strict=True))
 
 
-def _running_maximum(key, value):
+def _running_maximum(key: np.ndarray, value: np.ndarray) -> np.ndarray:
     """Return, for each position, the largest value so far of the same key; `key` is ordered."""
     values, rank = np.unique(value, return_inverse=True)
     offset = np.cumsum(np.r_[False, key[1:] != key[:-1]][: len(key)]) * len(values)
     return values[np.maximum.accumulate(offset + rank) - offset]
 
 
-def _mask(positions, length):
+def _mask(positions: np.ndarray, length: int) -> np.ndarray:
     mask = np.zeros(length, dtype=bool)
     mask[positions] = True
     return mask
 
 
-def _passing(stream, order, superseded, streams_in_full):
+def _passing(
+    stream: np.ndarray, order: np.ndarray, superseded: np.ndarray, streams_in_full: frozenset[int]
+) -> np.ndarray:
     """Return the rows of superseded elements of some streams, ascending."""
     if not streams_in_full:
         return np.empty(0, dtype=np.int64)
@@ -286,7 +290,9 @@ def _passing(stream, order, superseded, streams_in_full):
     return rows[np.isin(stream[rows], list(streams_in_full))]
 
 
-def _met(elements, rows, bounds, stream, registry):
+def _met(
+    elements: pa.Table, rows: np.ndarray, bounds: np.ndarray, stream: np.ndarray, registry: Registry
+) -> np.ndarray:
     """Tell which regions must know which elements for joins with streams, bool of shape (N, regions)."""
     reach, region_map = registry.reach, registry.region_map
     if not reach:
@@ -295,18 +301,18 @@ def _met(elements, rows, bounds, stream, registry):
     return reach.regions(bounds, stream, region_map, properties)
 
 
-def _without(met, region):
+def _without(met: np.ndarray, region: np.ndarray) -> np.ndarray:
     """Return `met` (N, regions) without one region in each row; -1 removes none."""
     return met & (np.arange(met.shape[1]) != region[:, None])
 
 
-def _for_regions(elements, rows, met):
+def _for_regions(elements: pa.Table, rows: np.ndarray, met: np.ndarray) -> Routed:
     """Return each of the elements at rows once for every region that it met."""
     at, region = np.nonzero(met)
     return Routed(elements, rows[at], region)
 
 
-def _settled(home, control):
+def _settled(home: Home, control: ControlStep) -> Home:
     """Advance the clock; drop the objects of dropped streams and, at intervals, those that expired long ago."""
     now_us = max(home.now_us, control.now_us)
     entries, forgotten_us = home.entries, home.forgotten_us
@@ -319,13 +325,13 @@ def _settled(home, control):
     return replace(home, entries=entries.settled(), now_us=now_us, forgotten_us=forgotten_us)
 
 
-def _long_silent(columns, now_us, registry):
+def _long_silent(columns: Mapping[str, Column], now_us: int, registry: Registry) -> np.ndarray:
     """Return the rows of objects that expired at least `FORGET_AFTER_US` ago."""
     rows = np.flatnonzero(columns["heard_us"] < now_us - FORGET_AFTER_US)
     return rows[columns["heard_us"][rows] < now_us - registry.ttl_of(columns["stream"][rows])]
 
 
-def _without_entries(entries, matching):
+def _without_entries(entries: SortedRuns, matching: Callable[[Run], np.ndarray]) -> SortedRuns:
     part, row = entries.select(matching)
     keys = np.sort(entries.keys(part, row))
     return entries.put(keys[:0], no_columns(), keys, -len(keys))

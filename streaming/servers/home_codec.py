@@ -1,5 +1,8 @@
 """How the state of a home server is stored: its entries as sorted runs, the reports that it holds, and tracks."""
 
+from collections.abc import Iterable, Mapping
+from typing import Any
+
 from streaming.operators.encounters import Ordering
 from streaming.operators.watermarks import Progress
 from streaming.servers.control.border import left_out_of_rows, left_out_rows
@@ -10,13 +13,13 @@ from streaming.servers.report_queue import ReportQueue, waiting_schema
 from streaming.servers.runs_codec import first_number, heads_of, parts_of, table_of
 from streaming.servers.tracking import Tracking, no_members
 from streaming.spaces import Space
-from streaming.state.codec import HEAD, NOTHING, Codec, Tables, head_of, with_head
+from streaming.state.codec import HEAD, NOTHING, Codec, Parts, Tables, head_of, with_head
 
 
 def home_codec(space: Space) -> Codec:
     """Return the codec of `Home` in a space."""
 
-    def decode(parts):
+    def decode(parts: Parts) -> Home:
         table, *_ = parts[HEAD].tables()
         head = head_of(table)
         progress = {stream: Progress(*told) for stream, *told in head.get("progress", ())}
@@ -28,7 +31,7 @@ def home_codec(space: Space) -> Codec:
     return Codec(lambda batch: Home.empty(first_number(batch)), _encode, decode)
 
 
-def _encode(home):
+def _encode(home: Home) -> Parts:
     orderings, names = home.orderings, {name: _name(name) for name in home.orderings.ordered}
     last = {f"last-{names[name]}": known.last for name, known in orderings.ordered.items()}
     tables = {"entries": home.entries} | last
@@ -51,7 +54,7 @@ def _encode(home):
     return {HEAD: Tables([with_head(NOTHING, head), *told])} | parts
 
 
-def _tracking(head, parts, space):
+def _tracking(head: Mapping[str, Any], parts: Parts, space: Space) -> Tracking:
     _, waiting = parts[HEAD].tables()
     fixes, members = (
         table_of("fixes", no_fixes(space), head, parts),
@@ -60,7 +63,7 @@ def _tracking(head, parts, space):
     return Tracking(fixes, members, waiting, left_out_of_rows(head["tracking"]))
 
 
-def _orderings(held, head, parts, space):
+def _orderings(held: Iterable[Any], head: Mapping[str, Any], parts: Parts, space: Space) -> Orderings:
     ordered = {}
     for stream, lateness_us, idle_us, queue, newest_us, heard_us, *times in held:
         ordering = Ordering(stream, lateness_us, idle_us)
@@ -74,6 +77,6 @@ def _orderings(held, head, parts, space):
     return Orderings(ordered, head.get("turn", 0), head.get("following", 0))
 
 
-def _name(ordering):
+def _name(ordering: Ordering) -> str:
     """Return the name of an ordering in the names of parts, which have no minus signs of numbers."""
     return f"{ordering.stream % 2**64:x}-{ordering.lateness_us}-{ordering.idle_us}"

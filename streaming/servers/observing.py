@@ -79,7 +79,7 @@ def observed(
     return Observed(tuple(tables), tuple(regions[mine] for _, _, mine in found))
 
 
-def _table(elements, rows, stream, told):
+def _table(elements: pa.Table, rows: np.ndarray, stream: int, told: StreamSketch) -> pa.Table:
     """Return what is sent of some elements, all of one stream."""
     table = observations_of(elements, rows, told.sketch).table()
     table = table.add_column(0, "stream", pa.array(np.full(len(rows), stream)))
@@ -89,7 +89,7 @@ def _table(elements, rows, stream, told):
     return table
 
 
-def _hashed(texts, name):
+def _hashed(texts: pa.ChunkedArray, name: str) -> tuple[np.ndarray, np.ndarray]:
     """Return the hashes of the values of a feature, given keys or properties, and which elements have it."""
     values = texts.to_pylist() if name == KEY else PropertyColumns(texts).texts(name)
     return hashes_of_values(values), np.array([value is not None for value in values], dtype=bool)

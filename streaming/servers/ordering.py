@@ -22,6 +22,7 @@ from streaming.elements import bounds_of, partition_of
 from streaming.operators.encounters import Ordering
 from streaming.operators.runs import first_of_runs, last_of_runs
 from streaming.operators.watermarks import NEVER_US, Progress, seen_before, slowest
+from streaming.servers.control.registry import Registry
 from streaming.servers.control.step import ControlStep
 from streaming.servers.elements import taken
 from streaming.servers.region_bits import EVERYWHERE, bits_of, regions_of
@@ -164,12 +165,12 @@ def step(was: Orderings, elements: pa.Table, control: ControlStep, now_us: int) 
     return Orderings(ordered, turn, following), Released(pa.concat_tables(tables), np.concatenate(regions), lates)
 
 
-def _following(was):
+def _following(was: Orderings) -> int:
     used = [max(known.queue.following, known.last.following) for known in was.ordered.values()]
     return max([was.following, *used])
 
 
-def _held(known, reports, ordering):
+def _held(known: Ordered, reports: pa.Table, ordering: Ordering) -> tuple[Ordered, Late]:
     """Hold the reports that are on time; also return how many are late."""
     if not reports.num_rows:
         return known, Late(0, 0)
@@ -182,14 +183,14 @@ def _held(known, reports, ordering):
     return replace(known, queue=queue, progress=progress), late
 
 
-def _until(held, ordering, now_us):
+def _until(held: Ordered, ordering: Ordering, now_us: int) -> int:
     """Return the time before which reports are released: all that are held, if nothing has come for long."""
     newest_us, heard_us = held.progress.newest_us, held.progress.heard_us
     silent = now_us - max(heard_us, held.since_us) > ordering.idle_us
     return newest_us + 1 if silent and newest_us > NEVER_US else newest_us - ordering.lateness_us
 
 
-def _sent(held, due, gap_us, registry):
+def _sent(held: Ordered, due: pa.Table, gap_us: int, registry: Registry) -> tuple[Ordered, pa.Table, np.ndarray]:
     """Send the reports that are due; return the ordering after it, the reports and their regions."""
     if not due.num_rows:
         return _settled(held, gap_us), due, np.empty(0, dtype=np.int64)
@@ -211,7 +212,7 @@ def _sent(held, due, gap_us, registry):
     return _settled(replace(held, last=table), gap_us), sent, region
 
 
-def _last_times(last, key):
+def _last_times(last: SortedRuns, key: np.ndarray) -> np.ndarray:
     """Return the times of the last released reports of objects (N,), which are ascending; NEVER_US without one."""
     objects = key[last_of_runs(key)]
     part, row = last.find(objects)
@@ -220,7 +221,9 @@ def _last_times(last, key):
     return time_us[np.cumsum(first_of_runs(key)) - 1]
 
 
-def _sent_before(last, objects, time_us, gap_us, regions):
+def _sent_before(
+    last: SortedRuns, objects: np.ndarray, time_us: np.ndarray, gap_us: int, regions: int
+) -> tuple[np.ndarray, np.ndarray]:
     """Tell to which regions (K, regions) the reports before were sent, if they may be valid; and which are known."""
     part, row = last.find(objects)
     known = part >= 0
@@ -230,7 +233,7 @@ def _sent_before(last, objects, time_us, gap_us, regions):
     return sent, known
 
 
-def _settled(held, gap_us):
+def _settled(held: Ordered, gap_us: int) -> Ordered:
     """Merge what is due, and forget the objects whose last reports are no longer valid; not in every batch."""
     last, until_us = held.last, held.queue.until_us
     if until_us - held.forgotten_us < gap_us:
@@ -268,7 +271,7 @@ def divided(states: Sequence[Orderings], partitions: int) -> Iterator[Orderings]
         yield Orderings(ordered, states[0].turn, following)
 
 
-def _part_of(parts, number, partitions, following):
+def _part_of(parts: Sequence[Ordered], number: int, partitions: int, following: int) -> Ordered:
     """Return one of the home servers into which those with an ordering are divided."""
     progress = slowest([{0: part.progress} for part in parts])[0]
     waiting = pa.concat_tables([part.queue.waiting() for part in parts])
@@ -286,7 +289,7 @@ def _part_of(parts, number, partitions, following):
     return Ordered(queue, last.settled(), progress, since_us, forgotten_us)
 
 
-def _with_ordering(released, place, space):
+def _with_ordering(released: pa.Table, place: int, space: Space) -> pa.Table:
     schema = released_schema(space)
     if not released.num_rows:
         return schema.empty_table()

@@ -78,7 +78,7 @@ class SketchPace:
         times = {**self.asked_us, **dict.fromkeys(asked, now_us)}
         return SketchPace(known, {query: at for query, at in times.items() if query in present}, free_us)
 
-    def _small(self, queries):
+    def _small(self, queries: Collection[int]) -> set[int]:
         """Return the cheapest queries, as many as fit into one tick."""
         ordered = sorted(set(queries), key=lambda query: (self.costs.get(query, 0), query))
         reached = accumulate(self.costs.get(query, 0) for query in ordered)

@@ -117,7 +117,7 @@ class ReportQueue:
         left = tuple(batch for batch in self.batches if (batch.time_us >= until_us).any())
         return due, replace(self, batches=left, until_us=until_us)._merged()
 
-    def _between(self, first_us, until_us):
+    def _between(self, first_us: int, until_us: int | None) -> pa.Table:
         tables = [self.schema.empty_table()]
         for batch in self.batches:
             chosen = batch.time_us >= first_us
@@ -127,9 +127,9 @@ class ReportQueue:
                 tables.append(batch.reports if chosen.all() else batch.reports.filter(pa.array(chosen)))
         return pa.concat_tables(tables)
 
-    def _merged(self):
+    def _merged(self) -> "ReportQueue":
         """Return the queue after the merges that are due: they depend on the sizes alone."""
-        levels = defaultdict(list)
+        levels: defaultdict[int, list[QueuedBatch]] = defaultdict(list)
         for batch in self.batches:
             levels[len(batch).bit_length() // 3].append(batch)
         due = next((alike for _, alike in sorted(levels.items()) if len(alike) >= TIER), None)
@@ -156,7 +156,7 @@ class ReportQueue:
     ) -> "ReportQueue":
         """Return the queue of a head; the inverse of `head` and `parts`."""
 
-        def batch(number):
+        def batch(number: int) -> QueuedBatch:
             part = parts[f"{name}-{number}"]
             return part if isinstance(part, QueuedBatch) else QueuedBatch(number, part.tables()[0], by)
 

@@ -11,7 +11,7 @@ BBoxDB Streams (2022), section 3.2: distribution regions are split and merged by
 """
 
 import functools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -22,17 +22,20 @@ from streaming.elements import partition_of
 from streaming.operators.aggregates import parts
 from streaming.operators.region_map import RegionMap
 from streaming.operators.runs import distinct, find
+from streaming.servers.answers.members import Answers
 from streaming.servers.assembler.aggregation import REGIONAL
 from streaming.servers.assembler.server import AssemblerState
+from streaming.servers.control.border import LeftOut
 from streaming.servers.control.registry import Registry
 from streaming.servers.home import Home
 from streaming.servers.ordering import everywhere
 from streaming.servers.region.member_table import MemberTable, together
-from streaming.servers.region.objects import Objects, ObjectTable, elements_of
+from streaming.servers.region.objects import Cold, Objects, ObjectTable, elements_of
 from streaming.servers.region.place import RegionPlace
 from streaming.servers.region.state import Region
 from streaming.servers.region.stream_join import found_elements
 from streaming.servers.region_bits import EVERYWHERE
+from streaming.servers.sorted_runs import SortedRuns
 
 
 @dataclass(frozen=True)
@@ -97,7 +100,7 @@ class Rescaling:
         """For each old region, those of its objects that get another number."""
         return [self._moves_of(number, region.objects.table) for number, region in enumerate(self.regions)]
 
-    def _moves_of(self, number, table):
+    def _moves_of(self, number: int, table: SortedRuns) -> Moves:
         was, now = self.before.region_map, self.region_map
         if number < now.regions and (was.cells[number] == now.cells[number]).all():
             return Moves.none()
@@ -110,7 +113,7 @@ class Rescaling:
         return Moves(part, row, table.keys(part, row), to)
 
     @functools.cached_property
-    def _moved(self):
+    def _moved(self) -> tuple[np.ndarray, np.ndarray]:
         """The keys of all objects that get another number, ascending, and these numbers."""
         key = np.concatenate([moves.key for moves in self._moves])
         to = np.concatenate([moves.to for moves in self._moves])
@@ -135,7 +138,7 @@ class Rescaling:
         """Return the state of a regional server; one with a new number begins with the `empty` one."""
         own = self.regions[number] if number < len(self.regions) else empty
         sources, arriving = self._sources(number), list(self._arriving(number))
-        left_out = [set(self.regions[source].left_out) for source in sources]
+        left_out: set[int] = set.intersection(*(set(self.regions[source].left_out) for source in sources))
         objects, pairs = own.objects, own.pairs
         if number < len(self.regions):
             leaving = self._moves[number].keys
@@ -149,10 +152,12 @@ class Rescaling:
             objects.settled(),
             pairs.settled(),
             max(region.now_us for region in self.regions),
-            {query: out for query, out in self._all_left_out(sources).items() if query in set.intersection(*left_out)},
+            {query: out for query, out in self._all_left_out(sources).items() if query in left_out},
         )
 
-    def _joined(self, objects, pairs, other, moves):
+    def _joined(
+        self, objects: ObjectTable, pairs: MemberTable, other: int, moves: Moves
+    ) -> tuple[ObjectTable, MemberTable]:
         """Return objects and members with those that come from an old region.
 
         They stay in the order in which they are, so nothing is merged or sorted.
@@ -163,7 +168,7 @@ class Rescaling:
         told = old.pairs.table.some(*members, pairs.table.following)
         return ObjectTable(objects.table.joined(some)), MemberTable(pairs.table.joined(told))
 
-    def _elements(self, arriving):
+    def _elements(self, arriving: Sequence[tuple[int, Moves]]) -> pa.Table:
         """Return the objects that come from old regions, with `elements.tracked_schema`, ordered by key."""
         several = [
             self.regions[other].elements(moves.objects(self.regions[other]), self.before.space)
@@ -177,17 +182,17 @@ class Rescaling:
     def left_out_elsewhere(self, number: int) -> list[int]:
         """Return the queries that some of the servers before left out, but not all, so that an answer lacks a part."""
         sources = self._sources(number)
-        left_out = [set(self.regions[source].left_out) for source in sources]
-        return sorted(set.union(*left_out) - set.intersection(*left_out))
+        one, *others = (set(self.regions[source].left_out) for source in sources)
+        return sorted(one.union(*others) - one.intersection(*others))
 
-    def _all_left_out(self, sources):
+    def _all_left_out(self, sources: Iterable[int]) -> dict[int, LeftOut]:
         return {query: out for source in sources for query, out in self.regions[source].left_out.items()}
 
-    def _sources(self, number):
+    def _sources(self, number: int) -> list[int]:
         """Return the old regions whose cells overlap that of a new one."""
         return _overlapping(self.before.region_map.cells, self.region_map.cells[number], self.before.space.n)
 
-    def _arriving(self, number) -> Iterator[tuple[int, Moves]]:
+    def _arriving(self, number: int) -> Iterator[tuple[int, Moves]]:
         """Yield the old regions from which objects come to a new one, and these objects."""
         for other, moves in enumerate(self._moves):
             mine = moves.into(number)
@@ -218,7 +223,7 @@ class Rescaling:
         pairs = own.pairs.without_objects(distinct(own.pairs.whole().key)).joined([mine])
         return replace(own, objects=objects.settled(), pairs=pairs.settled())
 
-    def _told_by(self, number, pairs, objects, cold):
+    def _told_by(self, number: int, pairs: Answers, objects: Objects, cold: Cold) -> Answers:
         """Return those of all pairs that a region tells from now on."""
         (row, known), (partner, met) = find(objects.key_hash, pairs.key), find(objects.key_hash, pairs.partner)
         both = known & met  # a region that tells a pair knows both of its elements
@@ -247,11 +252,11 @@ class Rescaling:
         return replace(state, aggregation=replace(state.aggregation, parts=pl.concat(found)))
 
 
-def _overlapping(cells, cell, n):
+def _overlapping(cells: np.ndarray, cell: np.ndarray, n: int) -> list[int]:
     """Return the numbers of the cells that overlap a cell of n dimensions."""
     return np.flatnonzero(((cells[:, :n] < cell[n:]) & (cells[:, n:] > cell[:n])).all(axis=1)).tolist()
 
 
-def _of_keys(members, keys, inside):
+def _of_keys(members: pl.DataFrame, keys: np.ndarray, inside: bool) -> pl.DataFrame:
     chosen = find(keys, members["key"].to_numpy())[1]
     return members.filter(pl.Series(chosen if inside else ~chosen))

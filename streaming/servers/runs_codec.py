@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from streaming.servers.sorted_runs import Column, Run, SortedRuns
-from streaming.state.codec import Parts
+from streaming.state.codec import Parts, StatePart
 
 # A state never numbers so many runs in a batch.
 NUMBERS_A_BATCH = 1 << 20
@@ -15,7 +15,7 @@ def first_number(batch: int) -> int:
     return batch * NUMBERS_A_BATCH
 
 
-def parts_of(tables: Mapping[str, SortedRuns]) -> dict[str, Run]:
+def parts_of(tables: Mapping[str, SortedRuns]) -> dict[str, StatePart]:
     """Return the runs of tables as the parts of a state."""
     return {_part(name, run.number): run for name, table in tables.items() for run in table.parts}
 
@@ -28,12 +28,12 @@ def heads_of(tables: Mapping[str, SortedRuns]) -> dict[str, Any]:
 def table_of(name: str, like: Mapping[str, Column], heads: Mapping[str, Any], parts: Parts) -> SortedRuns:
     """Return a table, given its columns without rows; the inverse of `parts_of` and `heads_of`."""
 
-    def run(number):
+    def run(number: int) -> Run:
         part = parts[_part(name, number)]
         return part if isinstance(part, Run) else Run.of_tables(number, part.tables())
 
     return SortedRuns.of_head(like, heads[name], run)
 
 
-def _part(name, number):
+def _part(name: str, number: int) -> str:
     return f"{name}-{number}"

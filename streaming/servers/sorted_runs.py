@@ -16,7 +16,7 @@ N. Dayan, S. Idreos, "Dostoevsky", SIGMOD 2018, section 4: tiering above a large
 
 import functools
 import itertools
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
@@ -90,7 +90,7 @@ class Run:
         none = np.empty(0, dtype=np.int64)
         return [replace(self._sliced(p), number=self.number + place, removed=none) for place, p in enumerate(parts)]
 
-    def _sliced(self, part):
+    def _sliced(self, part: slice) -> "Run":
         return replace(self, key=self.key[part], columns={name: column[part] for name, column in self.columns.items()})
 
     def tables(self) -> list[pa.Table]:
@@ -145,7 +145,7 @@ class SortedRuns:
         return (*self.base, *self.runs)
 
     @functools.cached_property
-    def _first(self):
+    def _first(self) -> np.ndarray:
         """The first key of each chunk of the base, int64."""
         return np.array([chunk.key[0] for chunk in self.base], dtype=np.int64)
 
@@ -299,7 +299,7 @@ class SortedRuns:
     def with_column(self, name: str, value: Any) -> "SortedRuns":
         """Return a version in which all rows have one value in a column; all runs get new numbers."""
 
-        def renewed(run, number):
+        def renewed(run: Run, number: int) -> Run:
             column = np.full_like(run.columns[name], value)
             return replace(run, number=number, columns={**run.columns, name: column})
 
@@ -336,7 +336,7 @@ class SortedRuns:
             table = table._swept_on()
         return table
 
-    def _tiered(self):
+    def _tiered(self) -> "SortedRuns":
         """Merge the youngest runs while so many are of a similar size."""
         table = self
         while True:
@@ -350,13 +350,13 @@ class SortedRuns:
             table = replace(table, runs=(*table.runs[:-many], run), following=table.following + 1)
 
     @property
-    def _behind(self):
+    def _behind(self) -> bool:
         """Whether the sweep has to go on: it ends when half as many rows have come as it merges."""
         done, base = (sum(map(len, chunks)) for chunks in (self.base[: self.swept], self.base))
         old, young = (sum(map(len, runs)) for runs in (self.runs[: self.sweeping], self.runs[self.sweeping :]))
         return done * old < 2 * young * max(1, base)
 
-    def _swept_on(self):
+    def _swept_on(self) -> "SortedRuns":
         """Merge the next chunks of the base with what the runs of the sweep have of their keys."""
         rows = max(LEAST_CHUNK, sum(map(len, self.base)) // CHUNKS)
         stop = min(self.swept + 1, len(self.base))
@@ -427,7 +427,9 @@ def gathered(
     return columns
 
 
-def _scattered(parts, row, order, like):
+def _scattered(
+    parts: Sequence[tuple[Column, slice]], row: np.ndarray, order: np.ndarray | None, like: np.ndarray
+) -> np.ndarray:
     """Return a column of rows of several runs: each block of rows at its places, which `order` tells."""
     values = np.empty((len(row), *like.shape[1:]), dtype=like.dtype)
     for column, block in parts:
@@ -435,14 +437,14 @@ def _scattered(parts, row, order, like):
     return values
 
 
-def _blocks(ordered):
+def _blocks(ordered: np.ndarray) -> Iterator[tuple[int, int, int]]:
     """Yield the distinct values of an ordered array, each with the start and the stop of its positions."""
     if len(ordered):
         starts = np.flatnonzero(first_of_runs(ordered))
         yield from zip(ordered[starts].tolist(), starts.tolist(), [*starts[1:].tolist(), len(ordered)], strict=True)
 
 
-def _among(keys, others):
+def _among(keys: np.ndarray, others: np.ndarray) -> np.ndarray:
     """Tell which keys are among others, both ascending: bool of shape (K,)."""
     if len(keys) <= len(others):
         return find(others, keys)[1]
@@ -452,7 +454,7 @@ def _among(keys, others):
     return mask
 
 
-def _first_rows(ordered, keys):
+def _first_rows(ordered: np.ndarray, keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the first row of each key among ordered ones, and whether it has one; the keys ascend and differ."""
     if len(keys) <= len(ordered):
         return find(ordered, keys)
@@ -463,27 +465,27 @@ def _first_rows(ordered, keys):
     return row, present
 
 
-def _limits(keys, low, high):
+def _limits(keys: np.ndarray, low: int | None, high: int | None) -> tuple[int, int]:
     """Return the positions between which ascending keys lie from `low` to below `high`."""
     start = 0 if low is None else int(np.searchsorted(keys, low))
     return start, len(keys) if high is None else int(np.searchsorted(keys, high))
 
 
-def _taken(column, rows):
+def _taken(column: Column, rows: np.ndarray) -> Column:
     return np.take(column, rows, axis=0) if isinstance(column, np.ndarray) else column.take(pa.array(rows))
 
 
-def _joined(columns):
+def _joined(columns: Sequence[Column]) -> Column:
     if len(columns) == 1:
         return columns[0]
     return np.concatenate(columns) if isinstance(columns[0], np.ndarray) else pa.concat_arrays(columns)
 
 
-def _is_boxes(column):
+def _is_boxes(column: Column) -> bool:
     return isinstance(column, np.ndarray) and column.ndim > 1
 
 
-def _column(column):
+def _column(column: pa.ChunkedArray) -> Column:
     """Return a column of a table as `Run` has it."""
     if pa.types.is_fixed_size_list(column.type):
         return bounds_of(column)

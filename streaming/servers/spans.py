@@ -10,7 +10,7 @@ import pyarrow as pa
 from streaming.elements import bounds_array, bounds_of
 from streaming.servers.sorted_runs import Column
 from streaming.spaces import Space
-from streaming.state.codec import HEAD, Codec, Tables, array_of
+from streaming.state.codec import HEAD, Codec, Parts, Tables, array_of
 
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 
@@ -108,12 +108,12 @@ def table_of(columns: dict[str, Column], schema: pa.Schema) -> pa.Table:
     return pa.table(boxes, schema=schema)
 
 
-def _encode(spans):
+def _encode(spans: Spans) -> Parts:
     ended = pa.table({name: getattr(spans.ended, name) for name in Ends.__dataclass_fields__})
     return {HEAD: Tables([spans.begun, ended, pa.table({"lacking": spans.lacking})])}
 
 
-def _decode(parts):
+def _decode(parts: Parts) -> Spans:
     begun, ended, lacking = parts[HEAD].tables()
     return Spans(begun, Ends(*map(array_of, ended.columns)), array_of(lacking["lacking"]))
 

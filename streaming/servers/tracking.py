@@ -12,6 +12,7 @@ An answer changes at a report, or between two reports. An object that came and w
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from time import perf_counter
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -20,7 +21,7 @@ from streaming.elements import bounds_array, partition_of
 from streaming.language import gettext_noop, thousands
 from streaming.operators.failures import Failures
 from streaming.operators.runs import distinct, expand, find, first_of_runs, last_of_runs
-from streaming.operators.tracks import TrackQueries, passed_at, places_of
+from streaming.operators.tracks import TrackQueries, Turns, passed_at, places_of
 from streaming.results import (
     CANCELLED,
     DROPPED,
@@ -40,7 +41,16 @@ from streaming.servers.answers.in_turn import in_turn
 from streaming.servers.answers.names import names_of
 from streaming.servers.control.border import LeftOut
 from streaming.servers.control.step import ControlStep
-from streaming.servers.fixes import advanced, columns_of, elements_of, group_number, no_fixes, reports_of, without
+from streaming.servers.fixes import (
+    FixChanges,
+    advanced,
+    columns_of,
+    elements_of,
+    group_number,
+    no_fixes,
+    reports_of,
+    without,
+)
 from streaming.servers.sorted_runs import Column, SortedRuns
 from streaming.servers.track_events import SOURCE, Events, TrackPairs, event_rows, source_of
 from streaming.spaces import Space
@@ -51,6 +61,9 @@ _ONE_DOUBTED = gettext_noop(
 _DOUBTED = gettext_noop(
     "%(count)s reports were not believed: faster than %(fastest)g m/s since the last believed report"
 )
+
+# Queries that begin, the objects in their answers, and the rows of the objects' reports.
+Begun = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
 @dataclass(frozen=True)
@@ -169,7 +182,7 @@ class _TrackStep:
         state = Tracking(fixes.settled(), table.settled(), waiting, self._was.left_out)
         return state, Tracked(told, snapshots, self._failures, *self._left_out(advance))
 
-    def _registered(self, fixes, advance):
+    def _registered(self, fixes: SortedRuns, advance: FixChanges) -> tuple[Begun, pa.Table]:
         """Return the pairs of queries that begin and of objects that are in their answers, and the objects' reports.
 
         A query begins with the newest fixes. Objects that had none before the micro-batch are followed from their first
@@ -191,21 +204,21 @@ class _TrackStep:
         at, query = at[within], self._queries.ids[self._begun[one[within]]]
         return (query, columns["key_hash"][at], at), table
 
-    def _silent(self, fixes):
+    def _silent(self, fixes: SortedRuns) -> tuple[SortedRuns, pa.Table, np.ndarray]:
         """Return the fixes without objects that have to leave, the reports of these, and their names."""
         control = self._control
         dropped, after, now_us = list(control.applied.dropped), control.after, self._now_us
         if not dropped and not control.applied.now_us:
             return fixes, reports_of(no_fixes(self._space), self._space), np.empty(0, dtype=np.int64)
 
-        def leaving(columns):
+        def leaving(columns: Mapping[str, Column]) -> np.ndarray:
             overdue = columns["heard_us"] < now_us - after.ttl_of(columns["stream"])
             return overdue | np.isin(columns["stream"], dropped)
 
         fixes, gone = without(fixes, leaving)
         return fixes, reports_of(gone, self._space), names_of(gone["group"], gone["key_hash"])
 
-    def _touched(self, advance, begun, gone):
+    def _touched(self, advance: FixChanges, begun: Begun, gone: pa.Table) -> np.ndarray:
         """Return the objects whose memberships may change, ascending."""
         kept = self._kept
         ended = self._was.members.select(lambda run: ~find(kept, run.columns["query"])[1])
@@ -219,7 +232,7 @@ class _TrackStep:
             ]
         )
 
-    def _pairs(self, members, begun, advance):
+    def _pairs(self, members: Mapping[str, Any], begun: Begun, advance: FixChanges) -> TrackPairs:
         """Return all pairs that something concerns."""
         query, key = members["query"], members["key_hash"]
         box, position = self._near(advance)
@@ -238,11 +251,12 @@ class _TrackStep:
         inside[pairs.place(*begun[:2])] = True
         return pairs
 
-    def _near(self, advance):
+    def _near(self, advance: FixChanges) -> tuple[np.ndarray, np.ndarray]:
         """Return the pairs of an object of the advance, and a query whose area is near its legs."""
         legs, count = advance.legs, advance.count
         if not len(count) or not len(self._queries):
-            return np.empty((2, 0), dtype=np.int64)
+            none = np.empty(0, dtype=np.int64)
+            return none, none
         places = places_of(legs.elements.bounds, self._space.n)
         ends, starts = places[legs.row], places[np.where(legs.before < 0, legs.row, legs.before)]
         starts[:, 0] -= 360 * np.round((starts[:, 0] - ends[:, 0]) / 360)
@@ -251,7 +265,7 @@ class _TrackStep:
             np.hstack([np.minimum.reduceat(low, advance.first), np.maximum.reduceat(high, advance.first)])
         )
 
-    def _end(self, members):
+    def _end(self, members: Mapping[str, Any]) -> None:
         """Tell that the answers of queries end that have ended."""
         control = self._control
         query = members["query"]
@@ -260,7 +274,7 @@ class _TrackStep:
         reason = np.where(np.isin(query[rows], control.applied.failed), FAILED, CANCELLED)
         self._events.append(Events.of(query[rows], source_of(members, self._space, rows), LEFT, reason))
 
-    def _begin(self, pairs, members, begun, reports):
+    def _begin(self, pairs: TrackPairs, members: Mapping[str, Any], begun: Begun, reports: pa.Table) -> None:
         """Tell how the answers of queries that begin, or are edited, differ from what was told of them."""
         if not len(self._begun):
             return
@@ -276,7 +290,7 @@ class _TrackStep:
         source = reports.take(pa.array(at[new]))
         self._events.append(Events.of(number[new], source, ENTERED, np.where(edited, EDITED, REGISTERED)))
 
-    def _among(self, pairs, rows, names):
+    def _among(self, pairs: TrackPairs, rows: np.ndarray, names: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return which of the pairs at rows have their objects, with their groups, among names, and where there."""
         position, _ = self._queries.positions(pairs.query[rows])
         own = names_of(self._numbers[self._queries.group[position]], pairs.key[rows])
@@ -284,10 +298,10 @@ class _TrackStep:
         place, found = find(names[order], own)
         return rows[found], order[place[found]]
 
-    def _running(self, pairs):
+    def _running(self, pairs: TrackPairs) -> np.ndarray:
         return self._queries.positions(pairs.query)[1]
 
-    def _walk(self, pairs, advance):
+    def _walk(self, pairs: TrackPairs, advance: FixChanges) -> None:
         """Follow the legs of objects, and tell where they enter and leave."""
         rows, of = self._among(pairs, np.flatnonzero(self._running(pairs)), advance.name)
         position, _ = self._queries.positions(pairs.query)
@@ -309,7 +323,9 @@ class _TrackStep:
         pairs.inside[at[last]] = turns.is_within[last]
         self._events.append(self._turned(pairs, advance, at[news], leg[turns.pair[news]], turns, news))
 
-    def _turned(self, pairs, advance, pair, leg, turns, news):
+    def _turned(
+        self, pairs: TrackPairs, advance: FixChanges, pair: np.ndarray, leg: np.ndarray, turns: Turns, news: np.ndarray
+    ) -> Events:
         legs, share = advance.legs, turns.share[news]
         row, before = legs.row[leg], legs.before[leg]
         source = advance.table.take(pa.array(row)).select(list(SOURCE))
@@ -318,8 +334,8 @@ class _TrackStep:
         from_us[between], to_us[between] = legs.time_us[before[between]], legs.time_us[row[between]]
         if len(between):
             bounds, n = legs.elements.bounds, self._space.n
-            ends = (places_of(bounds[some[between]], n) for some in (before, row))
-            time_us, place = passed_at(*ends, (from_us[between], to_us[between]), share[between])
+            start, end = (places_of(bounds[some[between]], n) for some in (before, row))
+            time_us, place = passed_at(start, end, (from_us[between], to_us[between]), share[between])
             boxes, times_us = bounds[row].copy(), legs.time_us[row].copy()
             boxes[between[:, None], [0, 1]] = boxes[between[:, None], [n, n + 1]] = place
             times_us[between] = time_us
@@ -331,7 +347,7 @@ class _TrackStep:
         reason = np.where(turns.by_filter[news], FILTERED, MOVED).astype(np.int8)
         return Events(pairs.query[pair], source, sign, reason, from_us, to_us)
 
-    def _leave(self, pairs, gone, names):
+    def _leave(self, pairs: TrackPairs, gone: pa.Table, names: np.ndarray) -> None:
         """Tell that objects leave that are silent, or whose streams are dropped."""
         rows, at = self._among(pairs, np.flatnonzero(self._running(pairs) & pairs.inside), names)
         pairs.inside[rows] = False
@@ -339,7 +355,7 @@ class _TrackStep:
         dropped = np.isin(source["stream"].to_numpy(), list(self._control.applied.dropped))
         self._events.append(Events.of(pairs.query[rows], source, LEFT, np.where(dropped, DROPPED, EXPIRED)))
 
-    def _stay(self, pairs, advance):
+    def _stay(self, pairs: TrackPairs, advance: FixChanges) -> None:
         """Tell where objects are that stay in answers, or that entered between reports."""
         rows = np.flatnonzero(self._running(pairs) & pairs.inside)
         rows, of = self._among(pairs, rows[~self._control.after.quiet(pairs.query[rows])], advance.name)
@@ -356,7 +372,7 @@ class _TrackStep:
         source = advance.table.take(pa.array(newest[left]))
         self._events.append(Events.of(pairs.query[rows[left]], source, STAYED, MOVED))
 
-    def _told(self):
+    def _told(self) -> tuple[pa.Table, pa.Table]:
         """Return the tuples that are told now, and those that wait."""
         new = pa.concat_tables([event_rows(events, self._space) for events in self._events])
         waiting = self._was.waiting
@@ -366,7 +382,9 @@ class _TrackStep:
         kept &= ~(later & (waiting["sign"].to_numpy() == STAYED))
         return in_turn(pa.concat_tables([waiting.filter(pa.array(kept)), new]))
 
-    def _put(self, touched, pairs, members, told, waiting):
+    def _put(
+        self, touched: np.ndarray, pairs: TrackPairs, members: Mapping[str, Any], told: pa.Table, waiting: pa.Table
+    ) -> SortedRuns:
         """Return the members after the micro-batch."""
         known = find(self._queries.ids, pairs.query)[1]
         sources = pa.concat_tables(
@@ -401,7 +419,7 @@ class _TrackStep:
         removed = touched[there & ~find(key, touched)[1]]
         return self._was.members.put(key, columns, removed, len(distinct(key)) - int(there.sum()))
 
-    def _snapshots(self, table):
+    def _snapshots(self, table: SortedRuns) -> pa.Table:
         """Return the requested snapshots: the answers as they were told."""
         asked = np.unique(np.array(self._control.applied.snapshots, dtype=np.int64))
         asked = asked[find(self._queries.ids, asked)[1]]
@@ -412,7 +430,7 @@ class _TrackStep:
         events = Events.of(found["query"], source_of(found, self._space), ENTERED, SNAPSHOT)
         return event_rows(events, self._space)
 
-    def _left_out(self, advance):
+    def _left_out(self, advance: FixChanges) -> tuple[int, int]:
         """Note the reports that are not believed; return how many they are, and how many came too late."""
         group = self._queries.group
         for number in np.flatnonzero(advance.doubted).tolist():

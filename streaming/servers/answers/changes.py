@@ -1,5 +1,7 @@
 """The changes between two answers."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from streaming.operators.runs import distinct, find
@@ -48,12 +50,12 @@ def coded(one: Answers, other: Answers) -> tuple[np.ndarray, np.ndarray]:
     return _coded(one, values), _coded(other, values)
 
 
-def _values(one, other):
+def _values(one: Answers, other: Answers) -> list[np.ndarray]:
     """Return the objects, the queries and the partners that occur in either answer, each ascending."""
     return [distinct(np.r_[getattr(one, name), getattr(other, name)]) for name in NAMES]
 
 
-def _coded(answers, values):
+def _coded(answers: Answers, values: Sequence[np.ndarray]) -> np.ndarray:
     """Return a number for each member; these sort by key, query and partner."""
     key, query, partner = (
         np.searchsorted(known, getattr(answers, name)) for known, name in zip(values, NAMES, strict=True)

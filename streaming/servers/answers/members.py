@@ -29,6 +29,11 @@ class Answers:
         """Return pairs of elements and answers as members of answers, given the keys of the rows."""
         return cls(keys[pairs.row], pairs.query, pairs.partner, pairs.distance)
 
+    @property
+    def signs(self) -> np.ndarray:
+        """The sign of each member, int8 of shape (P,)."""
+        return np.broadcast_to(self.sign, len(self.key))
+
     def take(self, rows: np.ndarray | slice) -> "Answers":
         """Return the members at `rows`: positions, a mask or a slice."""
         columns = (getattr(self, field.name) for field in fields(self))

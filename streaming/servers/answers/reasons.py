@@ -126,7 +126,9 @@ class ObjectVersions:
     were: Objects
     cold: Cold
 
-    def of_pairs(self, changes: Answers, touched: np.ndarray, joins: StreamJoins, places: StreamJoins, ids: np.ndarray):
+    def of_pairs(
+        self, changes: Answers, touched: np.ndarray, joins: StreamJoins, places: StreamJoins, ids: np.ndarray
+    ) -> np.ndarray:
         """Return why pairs of joins with streams changed, int8 of shape (P,).
 
         Parameters
@@ -150,7 +152,9 @@ class ObjectVersions:
             reason[crossed] = self._crossed(changes.take(crossed), touched[:, crossed], joins, places, ids)
         return reason
 
-    def _crossed(self, changes, touched, joins, places, ids):
+    def _crossed(
+        self, changes: Answers, touched: np.ndarray, joins: StreamJoins, places: StreamJoins, ids: np.ndarray
+    ) -> np.ndarray:
         both, query = self.are.followed(self.were), find(ids, changes.query)[0]
         elements, here = elements_of(both, self.cold), len(self.are)
         (row, partner), (old_row, old_partner) = (
@@ -160,15 +164,15 @@ class ObjectVersions:
         left, right = np.unique(np.r_[row, old_row]), np.unique(np.r_[partner, old_partner])
         met = places.pairs(elements, both.key_hash, left, right)
         steps = (old_row, old_partner), (row, old_partner), (row, partner)
-        placed = tuple(_among(met, one, query, other) for one, other in steps)
-        entered = changes.sign == ENTERED
+        old, middle, new = (_among(met, one, query, other) for one, other in steps)
+        entered = changes.signs == ENTERED
         # If only one side has another element, its step decides.
         between = np.where(touched[0], entered, ~entered)
         twice = np.flatnonzero(touched.all(0))
         if len(twice):
             met = joins.pairs(elements, both.key_hash, np.unique(row[twice]), np.unique(old_partner[twice]))
             between[twice] = _among(met, row[twice], query[twice], old_partner[twice])
-        return decided(entered, between, placed, OF_PARTNERS)
+        return decided(entered, between, (old, middle, new), OF_PARTNERS)
 
 
 @dataclass(frozen=True)
@@ -204,18 +208,18 @@ class FocusDistances:
         return reason.astype(np.int8)
 
 
-def _near(way, limit):
+def _near(way: np.ndarray, limit: np.ndarray) -> np.ndarray:
     return np.isfinite(way) & (way <= limit * (1 + 1e-12) + LEAST_M)
 
 
-def _among(meetings: Meetings, row, query, partner):
+def _among(meetings: Meetings, row: np.ndarray, query: np.ndarray, partner: np.ndarray) -> np.ndarray:
     """Tell which triples of row, query and partner are among `meetings`, bool of shape (P,)."""
     values = [
         np.unique(np.r_[getattr(meetings, name), some])
         for name, some in (("row", row), ("query", query), ("partner", partner))
     ]
 
-    def coded(*columns):
+    def coded(*columns: np.ndarray) -> np.ndarray:
         row, query, partner = (np.searchsorted(known, some) for known, some in zip(values, columns, strict=True))
         return (row * len(values[1]) + query) * len(values[2]) + partner
 

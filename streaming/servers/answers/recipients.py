@@ -37,7 +37,7 @@ class Recipients:
     apart: np.ndarray
 
     @functools.cached_property
-    def _divided(self):
+    def _divided(self) -> tuple[np.ndarray, np.ndarray]:
         """The answers of queries that are apart, ascending; with several names repeated. And the names of each."""
         mine = self.columns.answers_of(self.apart)
         of, query = self.columns.queries_of(mine)
@@ -50,7 +50,7 @@ class Recipients:
         order = np.argsort(answer, kind="stable")
         return answer[order], name[order]
 
-    def _named(self, answers):
+    def _named(self, answers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the names of answers (K,): for each name the position of its answer, ascending, and the name."""
         ordered, (divided, names) = self.columns.ordered_answer, self._divided
         start, known = find(ordered, answers)

@@ -1,6 +1,6 @@
 """Result tuples of members of answers."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -97,7 +97,7 @@ class TupleWriter:
         """Return result tuples; `objects` and `source`, their cold columns, have a row for each member."""
         return result_rows(answers, objects, source, self._partners(answers), self.after.space)
 
-    def _layers(self):
+    def _layers(self) -> Iterator[tuple[Registry, str]]:
         """Yield the layers in which partners may be: those that are joined now, then those that were before.
 
         The hash of a feature depends on its key and its layer, so it occurs in one layer only.
@@ -106,11 +106,12 @@ class TupleWriter:
             for layer in sorted(registry.layers_joined):
                 yield registry, layer
 
-    def _partners(self, answers):
+    def _partners(self, answers: Answers) -> dict[str, pa.Array]:
         """Return the keys and the properties of partners, null where a member has no partner."""
         rows = len(answers.key)
         left = np.flatnonzero(answers.partner != 0)
-        found, taken = [np.empty(0, np.int64)], {"partner": [], "partner_properties": []}
+        found = [np.empty(0, np.int64)]
+        taken: dict[str, list[pa.ChunkedArray]] = {"partner": [], "partner_properties": []}
         for layer in (registry.features(name) for registry, name in self._layers()):
             if not len(left):
                 break

@@ -18,24 +18,28 @@ from streaming.results import ENTERED, LEFT, STAYED
 from streaming.servers.control.registry import MICROSECONDS
 from streaming.servers.participant.partial import Partial
 
-REGIONAL: dict[str, Any] = {**PARTS, "region": pl.Int64}
-TOLD: dict[str, Any] = {
-    "query": pl.Int64,
-    "group": pl.String,
-    "count": pl.Int64,
-    "value": pl.Float64,
-    "object": pl.Int64,
-    "time_us": pl.Int64,
-}
-CROSSED: dict[str, Any] = {
-    "query": pl.Int64,
-    "group": pl.String,
-    "threshold": pl.Int64,
-    "name": pl.String,
-    "value": pl.Float64,
-    "since_us": pl.Int64,
-    "raised": pl.Boolean,
-}
+REGIONAL = pl.Schema({**PARTS, "region": pl.Int64()})
+TOLD = pl.Schema(
+    {
+        "query": pl.Int64,
+        "group": pl.String,
+        "count": pl.Int64,
+        "value": pl.Float64,
+        "object": pl.Int64,
+        "time_us": pl.Int64,
+    }
+)
+CROSSED = pl.Schema(
+    {
+        "query": pl.Int64,
+        "group": pl.String,
+        "threshold": pl.Int64,
+        "name": pl.String,
+        "value": pl.Float64,
+        "since_us": pl.Int64,
+        "raised": pl.Boolean,
+    }
+)
 GROUP = ["query", "group"]
 _NOTHING = pl.DataFrame()
 
@@ -125,7 +129,7 @@ def step(
     return Aggregation(held, told, crossed), changes, crossings
 
 
-def _without(parts, partials):
+def _without(parts: pl.DataFrame, partials: Sequence[Partial]) -> pl.DataFrame:
     """Return the parts that no participating server has replaced."""
     for region, partial in enumerate(partials):
         if len(partial.altered):
@@ -134,7 +138,7 @@ def _without(parts, partials):
     return parts
 
 
-def _empty(whole, altered, groups):
+def _empty(whole: pl.DataFrame, altered: np.ndarray, groups: AggregateGroups) -> pl.DataFrame:
     """Return the one group of each aggregate that has no `group_by` and no members."""
     present = set(whole["query"].to_list())
     lacking = [q for q in altered.tolist() if q in groups.aggregates and q not in present]
@@ -147,7 +151,7 @@ def _empty(whole, altered, groups):
     return pl.DataFrame(rows, schema=schema, orient="row")
 
 
-def _timed(values, groups):
+def _timed(values: pl.DataFrame, groups: AggregateGroups) -> pl.DataFrame:
     keys = values["object"].to_numpy()
     named = values["object"].is_not_null().to_numpy()
     times = np.zeros(len(values), dtype=np.int64)
@@ -156,7 +160,9 @@ def _timed(values, groups):
     return values.with_columns(time_us=time_us).select(list(TOLD)).cast(TOLD)
 
 
-def _compared(old, new, groups, renewed):
+def _compared(
+    old: pl.DataFrame, new: pl.DataFrame, groups: AggregateGroups, renewed: np.ndarray
+) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Return the values as they are now, and the changes; groups of a query with a new plan are reported again."""
     both = old.with_columns(was=pl.lit(True)).join(
         new.with_columns(now=pl.lit(True)), on=GROUP, how="full", suffix="_new", coalesce=True
@@ -177,7 +183,7 @@ def _compared(old, new, groups, renewed):
     )
 
 
-def _crossed(former, told, groups):
+def _crossed(former: pl.DataFrame, told: pl.DataFrame, groups: AggregateGroups) -> pl.DataFrame:
     """Return the thresholds that values have crossed, and since when."""
     rows = [
         (query, number, threshold.name, threshold.above, threshold.below, round(threshold.for_s * MICROSECONDS))
@@ -199,7 +205,7 @@ def _crossed(former, told, groups):
     return timed.with_columns(raised=raised).select(list(CROSSED)).cast(CROSSED).sort(*GROUP, "threshold")
 
 
-def _crossings(former, crossed, told):
+def _crossings(former: pl.DataFrame, crossed: pl.DataFrame, told: pl.DataFrame) -> pl.DataFrame:
     """Return the thresholds that are raised now and were not, and the reverse, with the present values."""
     names = [*GROUP, "threshold", "name"]
     was, now = former.filter("raised"), crossed.filter("raised")

@@ -13,7 +13,7 @@ from streaming.results import result_schema
 from streaming.servers.answers.members import Answers
 from streaming.servers.answers.tuples import result_rows
 from streaming.servers.participant.object_index import ObjectIndex
-from streaming.servers.region.objects import ObjectTable
+from streaming.servers.region.objects import Objects, ObjectTable
 from streaming.servers.region.state import Region
 from streaming.spaces import Space
 
@@ -58,7 +58,7 @@ class AllRegions:
             tables.append(table.set_column(table.schema.get_field_index("rank"), "rank", ranks))
         return pa.concat_tables(tables)
 
-    def _found(self, keys):
+    def _found(self, keys: np.ndarray) -> Iterator[tuple[Region, np.ndarray, Objects]]:
         """Yield regions, the positions of the keys that each has, and their objects; each key once."""
         left = np.arange(len(keys))
         for regions in (lambda: self.after, self.before):

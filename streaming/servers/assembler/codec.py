@@ -11,6 +11,7 @@ from streaming.spaces import Space
 from streaming.state.codec import (
     HEAD,
     Codec,
+    Parts,
     Tables,
     array_of,
     frame_of_table,
@@ -28,7 +29,7 @@ def assembly_codec(space: Space) -> Codec:
     return Codec(lambda batch: AssemblerState.none(space), _encode, _decode)
 
 
-def _encode(state):
+def _encode(state: AssemblerState) -> Parts:
     groups = state.aggregation
     frames = (groups.parts, groups.told, groups.crossed)
     regions = [pa.table({"query": f.searching, "reach": f.reach}) for f in (state.focals, state.following)]
@@ -37,7 +38,7 @@ def _encode(state):
     return {HEAD: Tables([elements, *regions, *ranking, *map(table_of_frame, frames)])}
 
 
-def _decode(parts):
+def _decode(parts: Parts) -> AssemblerState:
     elements, first, second, queries, candidates, *frames = parts[HEAD].tables()
     left_out = left_out_of_rows(head_of(elements)["left_out"])
     elements = elements.replace_schema_metadata(None)

@@ -6,9 +6,10 @@ that subscribers must see after another one, so what else there is waits for the
 """
 
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from time import perf_counter
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -33,11 +34,11 @@ from streaming.servers.control.border import LeftOut, left_out_of_rows, left_out
 from streaming.servers.control.step import ControlStep
 from streaming.servers.event_times import EventTimeAdvance, EventTimes, is_dropped, renewed
 from streaming.servers.runs_codec import first_number, heads_of, parts_of, table_of
-from streaming.servers.sorted_runs import Column, SortedRuns
+from streaming.servers.sorted_runs import Column, Run, SortedRuns
 from streaming.servers.spans import Ends, Spans, columns_of, pair_hashes, span_schema
 from streaming.servers.spans import table_of as span_table
 from streaming.spaces import Space
-from streaming.state.codec import HEAD, NOTHING, Codec, Tables, head_of, with_head
+from streaming.state.codec import HEAD, NOTHING, Codec, Parts, Tables, head_of, with_head
 
 
 @functools.lru_cache(maxsize=64)
@@ -125,7 +126,7 @@ def sent(spans: Sequence[Spans]) -> dict[int, tuple[int, ...]]:
     return {query: tuple(row) for query, row in counts.items()}
 
 
-def _without(pairs, queries):
+def _without(pairs: SortedRuns, queries: Sequence[int]) -> tuple[SortedRuns, dict[str, Any]]:
     """Return the encounters without those of some queries, and these."""
     if not queries:
         return pairs, _rows_of(pairs, *np.empty((2, 0), dtype=np.int64))
@@ -134,11 +135,11 @@ def _without(pairs, queries):
     return (pairs.without(keys, newest=False) if len(keys) else pairs), gone
 
 
-def _rows_of(pairs, part, row):
+def _rows_of(pairs: SortedRuns, part: np.ndarray, row: np.ndarray) -> dict[str, Any]:
     return pairs.take(part, row)
 
 
-def _ended_by_control(gone, control):
+def _ended_by_control(gone: dict[str, Any], control: ControlStep) -> pa.Table:
     """Return the ends of encounters whose queries have ended, failed or were edited."""
     applied, space = control.applied, control.after.space
     query = gone["query"]
@@ -151,7 +152,7 @@ def _ended_by_control(gone, control):
     return _result_rows(table, LEFT, reason, until_us, space)
 
 
-def _snapshots(pairs, control):
+def _snapshots(pairs: SortedRuns, control: ControlStep) -> pa.Table:
     """Return the requested snapshots: the encounters whose beginnings were told, and not yet their ends."""
     asked = [query for query in control.applied.snapshots if query in control.after.encounters]
     space = control.after.space
@@ -162,7 +163,7 @@ def _snapshots(pairs, control):
     return _result_rows(table, ENTERED, SNAPSHOT, np.full(len(part), OPEN_US), space)
 
 
-def _result_rows(table, sign, reason, until_us, space):
+def _result_rows(table: pa.Table, sign: int, reason: np.ndarray | int, until_us: np.ndarray, space: Space) -> pa.Table:
     """Return encounters as result tuples; `until_us` is `OPEN_US` where no end is told."""
     rows = table.num_rows
     columns = {name: table[name] for name in table.schema.names}
@@ -187,37 +188,37 @@ class _Joining:
     advances: Mapping[int, EventTimeAdvance]
 
     @property
-    def space(self):
+    def space(self) -> Space:
         return self.control.after.space
 
     @functools.cached_property
-    def ids(self):
+    def ids(self) -> np.ndarray:
         return np.array(sorted(self.advances), dtype=np.int64)
 
-    def _of_queries(self, values):
+    def _of_queries(self, values: Callable[[int], int]) -> Callable[[np.ndarray], np.ndarray]:
         """Return a function that looks up values, given by query, for queries (P,). It makes no cycle with `self`."""
         ids = self.ids
         column = np.array([values(query) for query in ids.tolist()], dtype=np.int64)
         return lambda query: column[find(ids, query)[0]]
 
     @functools.cached_property
-    def _until_us(self):
+    def _until_us(self) -> Callable[[np.ndarray], np.ndarray]:
         return self._of_queries(lambda query: self.advances[query].until_us)
 
     @functools.cached_property
-    def _from_us(self):
+    def _from_us(self) -> Callable[[np.ndarray], np.ndarray]:
         return self._of_queries(lambda query: self.advances[query].from_us)
 
     @functools.cached_property
-    def _for_us(self):
+    def _for_us(self) -> Callable[[np.ndarray], np.ndarray]:
         return self._of_queries(lambda query: self.control.after.encounters[query].for_us)
 
     @functools.cached_property
-    def _broken(self):
+    def _broken(self) -> Callable[[np.ndarray], np.ndarray]:
         """Of the queries whose former spans all end at the watermark: why, if no span follows; 0 for the others."""
         encounters, control = self.control.after.encounters, self.control
 
-        def reason(query):
+        def reason(query: int) -> int:
             if is_dropped(encounters[query], control):
                 return DROPPED
             edited = encounters[query].layer in control.applied.edited
@@ -246,7 +247,7 @@ class _Joining:
         pairs = self.pairs.put(hashes, columns_of(table), removed, difference)
         return pairs, told.rows(groups, self.space)
 
-    def _touched(self):
+    def _touched(self) -> np.ndarray:
         """Return the pairs of which something may have to be told, ascending."""
         begun = [self.begun[name].to_numpy() for name in ("query", "key_hash", "partner_hash")]
         ended = self.ended
@@ -259,7 +260,7 @@ class _Joining:
             ]
         )
 
-    def _due(self, run):
+    def _due(self, run: Run) -> np.ndarray:
         """Tell of which encounters something may have to be told although no span begins or ends."""
         columns = run.columns
         query = columns["query"]
@@ -270,7 +271,7 @@ class _Joining:
         due[place] |= (self._broken(query[place]) >= 0) | (long & (columns["told"][place] == 0))
         return due
 
-    def _segments(self, known):
+    def _segments(self, known: tuple[np.ndarray, np.ndarray]) -> tuple[pa.Table, np.ndarray]:
         """Return the encounters that were known and the spans that have begun, by pair, in the order of event time."""
         schema = encounter_schema(self.space)
         before = span_table(self.pairs.take(*known), schema)
@@ -285,14 +286,14 @@ class _Joining:
         order = np.lexsort((table["since_us"].to_numpy(), pair))
         return self._with_ends(table.take(pa.array(order)), pair[order], ended)
 
-    def _numbered(self, table):
+    def _numbered(self, table: pa.Table) -> tuple[np.ndarray, np.ndarray]:
         """Return a number of the pair of each segment, and of each end; equal pairs have equal numbers."""
         names = ("query", "key_hash", "partner_hash")
         columns = [np.r_[table[name].to_numpy(), getattr(self.ended, name)] for name in names]
         number = np.unique(np.stack(columns), axis=1, return_inverse=True)[1].reshape(-1)
         return number[: table.num_rows], number[table.num_rows :]
 
-    def _with_ends(self, table, pair, ended):
+    def _with_ends(self, table: pa.Table, pair: np.ndarray, ended: np.ndarray) -> tuple[pa.Table, np.ndarray]:
         """Give spans that were told as going on their ends: of a pair, the first open span has the first end."""
         until_us, reason = (table[name].to_numpy().copy() for name in ("until_us", "reason"))
         going = np.flatnonzero(until_us == OPEN_US)
@@ -303,7 +304,7 @@ class _Joining:
         reason[going[present]] = self.ended.reason[order][at[present]]
         return _with(_with(table, "until_us", until_us), "reason", reason), pair
 
-    def _told(self, groups):
+    def _told(self, groups: "_Groups") -> "_ToldEncounters":
         """Return what is told of encounters now, and which of them stay."""
         query, since_us, until_us = (groups.table[name].to_numpy() for name in ("query", "since_us", "until_us"))
         watermark_us = self._until_us(query)
@@ -362,7 +363,7 @@ class _ToldEncounters:
     ends: np.ndarray
     stays: np.ndarray
 
-    def rows(self, groups, space):
+    def rows(self, groups: _Groups, space: Space) -> pa.Table:
         """Return the result tuples."""
         tables = []
         for chosen, sign in ((self.begins, ENTERED), (self.changes, STAYED), (self.ends, LEFT)):
@@ -373,7 +374,7 @@ class _ToldEncounters:
         return pa.concat_tables(tables)
 
 
-def _ranked(ordered):
+def _ranked(ordered: np.ndarray) -> np.ndarray:
     """Return numbers, ascending, each with how often it came before, as an array of shape (2, N)."""
     if not len(ordered):
         return np.empty((2, 0), dtype=np.int64)
@@ -381,13 +382,13 @@ def _ranked(ordered):
     return np.stack([ordered, np.arange(len(ordered)) - np.repeat(first, np.diff(np.r_[first, len(ordered)]))])
 
 
-def _matched(wanted, known):
+def _matched(wanted: np.ndarray, known: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the position in `known` of each column of `wanted`, and whether it is there; both are ordered."""
     most = 1 + max(wanted[1].max(initial=0), known[1].max(initial=0))
     return find(known[0] * most + known[1], wanted[0] * most + wanted[1])
 
 
-def _with(table, name, column):
+def _with(table: pa.Table, name: str, column: np.ndarray) -> pa.Table:
     at = table.schema.get_field_index(name)
     return table.set_column(at, table.schema.field(at), pa.array(column, table.schema.field(at).type))
 
@@ -396,12 +397,12 @@ def encounter_codec(space: Space) -> Codec:
     """Return the codec of `EncounterAnswers` in a space."""
     columns = _no_columns(space)
 
-    def encode(state):
+    def encode(state: EncounterAnswers) -> Parts:
         tables = {"pairs": state.pairs}
         head = heads_of(tables) | {"left_out": left_out_rows(state.left_out)}
         return {HEAD: Tables([with_head(NOTHING, head)])} | parts_of(tables)
 
-    def decode(parts):
+    def decode(parts: Parts) -> EncounterAnswers:
         (table,) = parts[HEAD].tables()
         head = head_of(table)
         return EncounterAnswers(table_of("pairs", columns, head, parts), left_out_of_rows(head["left_out"]))

@@ -269,7 +269,9 @@ class _Update:
     moved: np.ndarray
 
     @classmethod
-    def of(cls, was, removed, added, moved, searches):
+    def of(
+        cls, was: Ranking, removed: Candidates, added: Candidates, moved: np.ndarray, searches: Searches
+    ) -> "_Update":
         """Return the update by what the regions sent; shifted queries get all of their candidates anew."""
         position, running = find(searches.ids, was.query)
         running = np.flatnonzero(running)
@@ -289,7 +291,7 @@ class _Update:
         moved = np.r_[moved, np.zeros(len(kept), dtype=bool)]
         return cls(was, distinct(np.r_[dropped, rows]), Candidates.together([added, again]), moved)
 
-    def count(self, searches):
+    def count(self, searches: Searches) -> np.ndarray:
         """Return how many candidates each query will have, int64 of shape (Q,)."""
         count = np.bincount(find(searches.ids, self.added.query)[0], minlength=len(searches.ids))
         position, known = find(self.was.query, searches.ids)
@@ -298,7 +300,7 @@ class _Update:
         count[known] += left[position[known]]
         return count
 
-    def searched(self, farther, touched, queries):
+    def searched(self, farther: Ranked, touched: Candidates, queries: np.ndarray) -> "_Update":
         """Return the update in which some queries (ascending) get the candidates that a wider search found."""
         others = ~np.isin(self.added.query, queries)
         found = Candidates(farther.query, farther.key, farther.distance)
@@ -310,7 +312,7 @@ class _Update:
             np.r_[self.moved[others], _joined(found, touched) >= 0],
         )
 
-    def applied(self, searches):
+    def applied(self, searches: Searches) -> tuple[Ranking, NearestChanges]:
         """Return the ranking after the batch, and the changes of answers."""
         was, order = self.was, _order(self.added)
         added, moved = self.added.take(order), self.moved[order]
@@ -329,7 +331,13 @@ class _Update:
         now = Ranking(searches.ids, count, np.minimum(count, searches.k), *columns)
         return now, self._changes(now, (added, moved, place), (keep, kept), searches)
 
-    def _changes(self, now, inserted, masks, searches):
+    def _changes(
+        self,
+        now: Ranking,
+        inserted: tuple[Candidates, np.ndarray, np.ndarray],
+        masks: tuple[np.ndarray, np.ndarray],
+        searches: Searches,
+    ) -> NearestChanges:
         """Return the changes; a member that stays is one if its object moved, or its distance or rank differs."""
         (added, moved, place), (keep, kept) = inserted, masks
         old = self._at(self.dropped)
@@ -357,19 +365,19 @@ class _Update:
         members = replace(members, distance=np.where(sign == LEFT, np.nan, members.distance))
         return NearestChanges(members, sign, np.r_[has_moved[row], np.zeros(len(gone.key), dtype=bool)])
 
-    def _at(self, rows):
+    def _at(self, rows: np.ndarray) -> Ranked:
         """Return the candidates at some positions, as they were."""
         run = np.searchsorted(self.was.start + self.was.count, rows, "right")
         rank = self.was.ranks[rows].astype(np.int32)
         return Ranked(self.was.query[run], self.was.key[rows], self.was.distance[rows], rank)
 
 
-def _order(candidates):
+def _order(candidates: Candidates) -> np.ndarray:
     """Return the order of candidates by query, distance and key."""
     return np.lexsort((candidates.key, candidates.distance, candidates.query))
 
 
-def _lower(ranking, wanted):
+def _lower(ranking: Ranking, wanted: Candidates) -> tuple[np.ndarray, np.ndarray]:
     """Return the position at which each candidate stands in a ranking, or would be inserted, and whether it is there.
 
     Candidates are found by their query, distance and key.
@@ -389,7 +397,7 @@ def _lower(ranking, wanted):
     return low, present
 
 
-def _placed(ranking, removed):
+def _placed(ranking: Ranking, removed: Candidates) -> np.ndarray:
     """Return the positions of removed candidates; those that the ranking lacks are left out."""
     place, present = _lower(ranking, removed)
     # A distance may differ by its rounding if another limit was measured with. The key decides then.
@@ -404,7 +412,7 @@ def _placed(ranking, removed):
     return np.r_[place[present], rows[match[match >= 0]]]
 
 
-def _joined(some, others):
+def _joined(some: Candidates, others: Candidates | Ranked) -> np.ndarray:
     """Return for each candidate of `some` its position among `others`, by query and key; -1 if it is not there."""
     match = np.full(len(some.key), -1, dtype=np.int64)
     order = np.lexsort((others.key, others.query))
@@ -421,7 +429,7 @@ def _joined(some, others):
     return match
 
 
-def _ranks(candidates, searches):
+def _ranks(candidates: Candidates, searches: Searches) -> np.ndarray:
     """Return ranks, int32, of candidates ordered by query and key; 0 beyond k. Of equals the lower key is nearer."""
     query = find(searches.ids, candidates.query)[0]
     count = np.bincount(query, minlength=len(searches.ids))
@@ -430,7 +438,7 @@ def _ranks(candidates, searches):
     return np.where(rank <= np.repeat(searches.k, count), rank, np.int32(0))
 
 
-def _by_distance(query, candidates, queries):
+def _by_distance(query: np.ndarray, candidates: Candidates, queries: int) -> np.ndarray:
     """Return the order of candidates by query (their positions), distance and key."""
     # Two sorts by one column take a fifth of the time of a sort by three columns, which only equal distances need.
     order = np.argsort(candidates.distance)
@@ -444,13 +452,13 @@ def _by_distance(query, candidates, queries):
     return order
 
 
-def _short(count, searches):
+def _short(count: np.ndarray, searches: Searches) -> np.ndarray:
     """Tell which queries have fewer than k members and may look farther, bool of shape (Q,)."""
     farther = np.isnan(searches.reach) | (searches.reach < searches.farthest)
     return searches.placed & (count < searches.k) & farther
 
 
-def _searched(searches, short) -> Iterator[Ranked]:
+def _searched(searches: Searches, short: np.ndarray) -> Iterator[Ranked]:
     """Yield the answers of queries, given by positions, that must look beyond their search regions."""
     few = 1 + PAIRS_AT_ONCE // max(1, searches.objects)
     guessed = np.isnan(searches.reach[short]) | (searches.reach[short] <= 0)
@@ -463,11 +471,11 @@ def _searched(searches, short) -> Iterator[Ranked]:
         yield _within(searches, part, searches.farthest[part])[0]
 
 
-def _parts(queries, at_once):
+def _parts(queries: np.ndarray, at_once: int) -> list[np.ndarray]:
     return [queries[start : start + at_once] for start in range(0, len(queries), at_once)]
 
 
-def _widening(searches, left) -> Generator[Ranked, None, np.ndarray]:
+def _widening(searches: Searches, left: np.ndarray) -> Generator[Ranked, None, np.ndarray]:
     """Yield the answers of queries, given by positions, once their circles are wide enough; return those left over."""
     reach, farthest = searches.reach.copy(), searches.farthest
     unknown = np.isnan(reach) | (reach <= 0)
@@ -486,7 +494,7 @@ def _widening(searches, left) -> Generator[Ranked, None, np.ndarray]:
     return left
 
 
-def _within(searches, queries, reach):
+def _within(searches: Searches, queries: np.ndarray, reach: np.ndarray) -> tuple[Ranked, np.ndarray]:
     """Return the answers of queries, given by positions, within radii, and how many objects each circle has, (K,)."""
     found = searches.search(queries, reach)
     found = found.take(np.lexsort((found.key, found.query)))
@@ -495,7 +503,9 @@ def _within(searches, queries, reach):
     return Ranked(found.query, found.key, found.distance, rank).take(rank > 0), count
 
 
-def _steered(count, last, searches, concerned, short):
+def _steered(
+    count: np.ndarray, last: np.ndarray, searches: Searches, concerned: np.ndarray, short: np.ndarray
+) -> np.ndarray:
     """Return the radii of search regions from the next batch on."""
     full, alpha, reach = count >= searches.k, searches.alpha, searches.reach
     wanted = np.where(full, (1 + alpha) * last, np.inf)
@@ -506,5 +516,5 @@ def _steered(count, last, searches, concerned, short):
     return np.where(searches.placed, reach, np.nan)
 
 
-def _together(parts):
+def _together(parts: Sequence[Ranked]) -> Ranked:
     return Ranked(*(np.concatenate([getattr(part, column.name) for part in parts]) for column in fields(Ranked)))

@@ -1,6 +1,6 @@
 """Result tuples that name no member of an answer: groups, thresholds, and where queries are."""
 
-from collections.abc import Container
+from collections.abc import Container, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -124,22 +124,22 @@ def place_rows(positions: np.ndarray, focals: Focals, registry: Registry, reason
     return _table(columns, len(positions), space)
 
 
-def _names(queries: DistributedQueries, positions):
+def _names(queries: DistributedQueries, positions: np.ndarray) -> pa.Array:
     return pa.array([queries.focus(position).key for position in positions.tolist()], pa.string())
 
 
-def _of_groups(groups, sign, reason):
+def _of_groups(groups: pl.DataFrame, sign: np.ndarray, reason: np.ndarray) -> dict[str, Any]:
     keys = groups["group"].to_list()
     hashes = key_hashes("", keys) if keys else np.empty(0, dtype=np.int64)
     columns = {"query": groups["query"].to_numpy(), "sign": sign, "reason": reason}
     return columns | {"key": pa.array(keys, pa.string()), "key_hash": hashes}
 
 
-def _anywhere(rows, space):
+def _anywhere(rows: int, space: Space) -> np.ndarray:
     return np.tile(space.whole(), (rows, 1))
 
 
-def _text(properties):
+def _text(properties: Sequence[Mapping[str, Any]]) -> pa.Array:
     return pa.array([orjson.dumps(value).decode() for value in properties], pa.string())
 
 

@@ -1,13 +1,15 @@
 """The alarms of rules that begin and end in a micro-batch, as result tuples."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import orjson
 import pyarrow as pa
 
 from streaming.elements import bounds_array, bounds_of
+from streaming.kinds.base import Plan
 from streaming.kinds.registry import kind_of
+from streaming.kinds.rule.plan import RulePlan
 from streaming.operators.rules import number_of
 from streaming.operators.runs import find
 from streaming.results import CANCELLED, EDITED, ENTERED, LEFT, MOVED, REGISTERED, SNAPSHOT, result_schema
@@ -17,8 +19,13 @@ from streaming.servers.assembler.all_regions import AllRegions
 from streaming.servers.assembler.rows import alarm_rows
 from streaming.servers.assembler.rule_entries import ALARM, WHOLE, RuleEntries
 from streaming.servers.assembler.rule_numbers import Numbers
+from streaming.servers.control.registry import Registry
 from streaming.servers.control.step import ControlStep
 from streaming.servers.sorted_runs import SortedRuns
+from streaming.spaces import Space
+
+# Given a rule, returns the box of its alarm, and the properties, a JSON object.
+Told = Callable[[int], tuple[Sequence[float] | np.ndarray, str]]
 
 
 class Alarms:
@@ -66,7 +73,7 @@ class Alarms:
         told = {"query": rule, "sign": sign.astype(np.int8), "reason": reason.astype(np.int8), "time_us": time_us}
         return with_columns(table, {name: column[known] for name, column in told.items()})
 
-    def _objects(self, rule, key):
+    def _objects(self, rule: np.ndarray, key: np.ndarray) -> tuple[pa.Table, np.ndarray]:
         """Return tuples with objects as they are now, or as they were told last, and which of them (K,) are known."""
         unique, place = np.unique(key, return_inverse=True)
         zeros = np.zeros(len(unique), dtype=np.int64)
@@ -78,11 +85,11 @@ class Alarms:
         at, known = (found[place] for found in find(key_hash[order], unique))
         return table.take(pa.array(order[at[known]])), known
 
-    def _fresh(self, numbers):
+    def _fresh(self, numbers: Numbers) -> Told:
         """Return what gives the place of an alarm about whole answers, and its properties, as they are now."""
         known = dict(zip(map(tuple, numbers.keys.tolist()), numbers.known().tolist(), strict=True))
 
-        def told(rule):
+        def told(rule: int) -> tuple[np.ndarray, str]:
             plan = _plan(rule, self._control)
             return _place(plan, self._control), orjson.dumps(_figures(plan, known)).decode()
 
@@ -138,9 +145,7 @@ def with_columns(table: pa.Table, columns: dict[str, np.ndarray]) -> pa.Table:
     return table
 
 
-def with_whole(
-    table: pa.Table, rule: np.ndarray, whole: np.ndarray, told: Callable[[int], tuple[Sequence[float], str]]
-) -> pa.Table:
+def with_whole(table: pa.Table, rule: np.ndarray, whole: np.ndarray, told: Told) -> pa.Table:
     """Return the tuples of alarms of rules (K,) with places and properties where they are about `whole` answers.
 
     Parameters
@@ -162,13 +167,13 @@ def with_whole(
     return table.set_column(place, table.schema.field(place), bounds_array(bounds))
 
 
-def _plan(rule, control):
+def _plan(rule: int, control: ControlStep) -> RulePlan:
     """Return the plan of a rule, also of one that has ended."""
     rules = [registry.rule_plans for registry in (control.after, control.before)]
     return next(plans[rule] for plans in rules if rule in plans)
 
 
-def _figures(plan, known):
+def _figures(plan: RulePlan, known: Mapping[tuple[int, ...], float]) -> dict[str, float | None]:
     """Return the numbers that a rule looks at, as the properties of its alarm; None where one is not known."""
     figures = {}
     for term, name in plan.figures.items():
@@ -177,7 +182,7 @@ def _figures(plan, known):
     return figures
 
 
-def _place(plan, control):
+def _place(plan: RulePlan, control: ControlStep) -> np.ndarray:
     """Return the middle of the area of the first query that a rule names and that has one, as a box.
 
     The box has no bounds in a dimension in which the area has none, and nowhere if no query has an area.
@@ -189,11 +194,11 @@ def _place(plan, control):
     return control.after.space.whole()
 
 
-def _running(query):
+def _running(query: int) -> Callable[[Registry], Plan | None]:
     return lambda registry: registry.plan(query) if registry.runs(query) else None
 
 
-def _middle(plan, space):
+def _middle(plan: Plan, space: Space) -> np.ndarray | None:
     """Return the middle of the area of a query as a box, None if it has no area."""
     kind = kind_of(plan)
     focus, box = kind.focus(plan), np.array(space.whole(), dtype=np.float64)
@@ -215,5 +220,5 @@ def _middle(plan, space):
     return box
 
 
-def _ends(space, side):
+def _ends(space: Space, side: str) -> np.ndarray:
     return np.array([getattr(dimension, side) for dimension in space.dimensions])

@@ -90,7 +90,7 @@ def members_of(
     return [turned, alone], partners.put(names[order], columns, _NO_NAMES, len(order))
 
 
-def _with_partners(changes, table):
+def _with_partners(changes: MembershipChanges, table: SortedRuns) -> tuple[MembershipChanges, SortedRuns]:
     """Return when objects got their first partner or lost their last one, and the table with how many they have."""
     name = names_of(changes.query, changes.key)  # ordered, and by batch
     start = np.flatnonzero(first_of_runs(name))

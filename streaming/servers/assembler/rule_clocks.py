@@ -1,11 +1,13 @@
 """The clocks of rules and objects, which somebody asked for: where an entry of the assembler of rules is in time."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from streaming.elements import key_hashes
+from streaming.kinds.rule.plan import RulePlan
 from streaming.operators.rules import MICROSECONDS, number_of
 from streaming.results import rule_clock
 from streaming.results.rule_clock import RuleClock
@@ -45,7 +47,9 @@ def told_clocks(
     return tuple(clocks)
 
 
-def _clock(plan, rule, key, tables, numbers, now_us):
+def _clock(
+    plan: RulePlan, rule: int, key: str, tables: tuple[SortedRuns, SortedRuns], numbers: Numbers, now_us: int
+) -> RuleClock:
     entries, beginnings = tables
     hashed = np.array([WHOLE]) if plan.whole else key_hashes(plan.stream, [key])
     figures = tuple(_figures(plan, numbers)) if plan.whole else ()
@@ -65,7 +69,7 @@ def _clock(plan, rule, key, tables, numbers, now_us):
     return replace(told, numbers=figures)
 
 
-def _figures(plan, numbers):
+def _figures(plan: RulePlan, numbers: Numbers) -> Iterator[float | None]:
     """Yield the number that each term of a rule looks at, None for one that is not known."""
     known = dict(zip(map(tuple, numbers.keys.tolist()), numbers.known().tolist(), strict=True))
     for term in plan.terms:

@@ -95,7 +95,7 @@ class Movement:
             self._move_on(some)
             entries.put(rows, some)
 
-    def _move_on(self, entries):
+    def _move_on(self, entries: RuleEntries) -> None:
         """Move entries on in time, and tell the alarms that begin and end."""
         rules, until_us, time_us = self._rules, entries.until_us, entries.time_us
         place, _ = rules.place_of(entries["rule"])
@@ -132,7 +132,9 @@ class Movement:
         entries["due_us"][rests] = entries["rearmed_us"][rests]
         entries["holds"][:] = holds
 
-    def _move_rated(self, entries, rows, place, holds, on):
+    def _move_rated(
+        self, entries: RuleEntries, rows: np.ndarray, place: np.ndarray, holds: np.ndarray, on: np.ndarray
+    ) -> None:
         """Move the entries of rules with a rate on: what was due before something happened comes first, then that."""
         place, on, time_us = place[rows], on[rows], entries.time_us[rows]
         while len(due := np.flatnonzero(entries["due_us"][rows] <= time_us)):
@@ -141,7 +143,15 @@ class Movement:
         begins = np.flatnonzero(holds[rows] & (entries["holds"][rows] == 0))
         self._rate(entries, rows, place, on, time_us, begins)
 
-    def _rate(self, entries, rows, place, on, at_us, begins):
+    def _rate(
+        self,
+        entries: RuleEntries,
+        rows: np.ndarray,
+        place: np.ndarray,
+        on: np.ndarray,
+        at_us: np.ndarray,
+        begins: np.ndarray,
+    ) -> None:
         """Tell the alarms by a rate that begin and end at a time, at which the conditions of some begin to hold."""
         if not len(rows):
             return

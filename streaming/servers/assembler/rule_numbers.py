@@ -34,7 +34,7 @@ MEMBER = ["query", "key"]
 _NONE = np.empty(0, dtype=np.int64)
 
 
-def _rows():
+def _rows() -> np.ndarray:
     return _NONE.reshape(0, 3)
 
 
@@ -229,16 +229,16 @@ def in_order(measures: pl.DataFrame) -> pl.DataFrame:
     return last.agg(pl.col("value", "group", "here").last(), pl.col("time_us").max()).select(list(MEASURES))
 
 
-def _no_course():
+def _no_course() -> Course:
     return Course(_NONE, _NONE, np.empty(0), np.empty(0))
 
 
-def _shown(keys, value, mode):
+def _shown(keys: np.ndarray, value: np.ndarray, mode: np.ndarray) -> np.ndarray:
     """Return the numbers that are known, given what their queries are."""
     return np.where(mode >= np.where(keys[:, 1] == COUNT, RUNS, _FIRST_FUNCTION), value, np.nan)
 
 
-def _put(members, measures):
+def _put(members: pl.DataFrame, measures: pl.DataFrame) -> pl.DataFrame:
     """Return the members of aggregates after some changes, in the order of these."""
     if measures.is_empty():
         return members
@@ -246,7 +246,9 @@ def _put(members, measures):
     return pl.concat([members.join(last, on=MEMBER, how="anti"), last.filter("here").select(list(MEMBERS))])
 
 
-def _valued(keys, value, touched, query, mode, members):
+def _valued(
+    keys: np.ndarray, value: np.ndarray, touched: np.ndarray, query: np.ndarray, mode: np.ndarray, members: pl.DataFrame
+) -> np.ndarray:
     """Return the numbers with the values of some aggregates computed again."""
     place, known = find(query, touched)
     touched, modes = touched[known], mode[place[known]]

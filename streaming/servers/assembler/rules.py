@@ -47,6 +47,7 @@ from streaming.servers.assembler.rule_numbers import (
     STOPPED,
     News,
     Numbers,
+    Turned,
     in_order,
     mode_of,
     terms_at_first,
@@ -55,7 +56,7 @@ from streaming.servers.assembler.rule_numbers import (
 from streaming.servers.control.border import LeftOut
 from streaming.servers.control.step import ControlStep
 from streaming.servers.region.watched import WatchedAnswers, whole_second
-from streaming.servers.sorted_runs import SortedRuns
+from streaming.servers.sorted_runs import Run, SortedRuns
 from streaming.spaces import Space
 
 # So long reports may be on their way. What is due is looked at so much later, since a report that was heard before it
@@ -63,6 +64,9 @@ from streaming.spaces import Space
 UNDERWAY_US = 500_000
 _TRUE_BITS = (1 << UNKNOWN_BIT) - 1
 _NO_NAMES = np.empty(0, dtype=np.int64)
+# Bits of entries that turn: the names of the entries, their rules and objects, the bits, whether they are set (1) or
+# cleared (-1), the times, and the micro-batches, or seconds, that are looked at one after the other.
+_Turning = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 
 
 @dataclass(frozen=True)
@@ -186,7 +190,7 @@ class _RuleStep:
         clocks = told_clocks(self._control, (tables[0], tables[1]), numbers, self._now_us)
         return state, Results(rows, self._alarms.snapshots(table, over, lasting), counters, clocks=clocks)
 
-    def _end_rules(self):
+    def _end_rules(self) -> None:
         """Remove the entries of rules that have ended or have another plan, and tell the ends of their alarms."""
         self._entries, self._beginnings = self._was.entries, self._was.beginnings
         control = self._control
@@ -206,12 +210,14 @@ class _RuleStep:
         names = np.unique(self._beginnings.keys(part, row))
         self._beginnings = self._beginnings.without(names, newest=False)
 
-    def _numbers(self, members, whole, measures):
+    def _numbers(
+        self, members: Sequence[MembershipChanges], whole: MembershipChanges, measures: pl.DataFrame
+    ) -> tuple[Numbers, list[_Turning]]:
         """Return the numbers that rules look at, and the bits of rules about whole answers that turn by them."""
         rules, control = self._rules, self._control
         renewed = np.union1d(control.applied.changed, control.applied.cancelled)
 
-        def at_clock(query, batch, time_us):
+        def at_clock(query: np.ndarray, batch: np.ndarray, time_us: np.ndarray) -> np.ndarray:
             return np.where((batch == self._batch) & find(renewed, query)[1], self._at_us, time_us)
 
         deltas = [
@@ -236,14 +242,14 @@ class _RuleStep:
             self._of_whole(terms_at_first(rules, self._new, numbers, self._now_us), self._new),
         ]
 
-    def _of_whole(self, turned, rules):
+    def _of_whole(self, turned: Turned, rules: np.ndarray) -> _Turning:
         """Return the bits of some rules that turn, like `_named`: each second is looked at by itself."""
         turned = turned.take(find(rules, turned.rule)[1])
         key = np.full(len(turned.rule), WHOLE)
         name = names_of(turned.rule, key)
         return name, turned.rule, key, turned.bit, turned.sign, turned.time_us, turned.time_us
 
-    def _unknown(self, parts):
+    def _unknown(self, parts: Sequence[_Turning]) -> list[_Turning]:
         """Return the bits of unknown terms that turn in the entries of rules about objects, like `_named`.
 
         They are those of all entries of the rules, also of the new ones, which `parts` name.
@@ -268,14 +274,20 @@ class _RuleStep:
         begins, ends = after[place] & ~before[place], before[place] & ~after[place]
         # A query that failed may have failed in an earlier micro-batch: its answer says nothing from then on.
         failed = begins & self._rules.unknown(self._lacking)[place]
-        turned = ((begins & ~failed, 1, batch), (failed, 1, np.zeros_like(batch)), (ends, -1, batch))
+        both = ((begins & ~failed, 1, batch), (failed, 1, np.zeros_like(batch)), (ends, -1, batch))
         return [
             (name[some], rule[some], key[some], bits[some], np.full(int(some.sum()), sign), time_us[some], at[some])
-            for bits, sign, at in turned
+            for bits, sign, at in both
             for some in [bits != 0]
         ]
 
-    def _moved_on(self, members, whole, turned, movement):
+    def _moved_on(
+        self,
+        members: Sequence[MembershipChanges],
+        whole: MembershipChanges,
+        turned: Sequence[_Turning],
+        movement: Movement,
+    ) -> RuleEntries:
         """Return the entries that something concerns, as they are now: changes, times that have come, schedules.
 
         The changes of an entry in different micro-batches are looked at one after the other.
@@ -310,7 +322,7 @@ class _RuleStep:
             movement.move(entries, rows)
         return entries
 
-    def _named(self, changes, rules):
+    def _named(self, changes: MembershipChanges, rules: np.ndarray) -> _Turning:
         """Return changes for each of some rules that name the query."""
         of, place, bit = self._rules.naming(changes.query)
         rule = self._rules.ids[place]
@@ -320,7 +332,7 @@ class _RuleStep:
         key = changes.key[of]
         return names_of(rule, key), rule, key, bit, changes.count[of], changes.time_us[of], changes.batch[of]
 
-    def _found(self, names, rules, keys):
+    def _found(self, names: np.ndarray, rules: np.ndarray, keys: np.ndarray) -> RuleEntries:
         """Return the entries of some rules and objects, also new ones, and those that are due."""
         every = np.union1d(names, self._due())
         part, row = self._entries.find(every)
@@ -339,20 +351,20 @@ class _RuleStep:
         now_us = np.full(len(every), self._now_us)
         return RuleEntries(every, columns, now_us, now_us.copy())
 
-    def _due(self):
+    def _due(self) -> np.ndarray:
         """Return the names of the entries whose time has come, or whose rule begins or ceases to count."""
         off, turned = self._rules.off(self._now_us), _NO_NAMES
         if not np.array_equal(off, self._was.off):
             turned = np.intersect1d(np.setxor1d(off, self._was.off), self._staying)
         now_us = self._now_us
 
-        def concerned(run):
+        def concerned(run: Run) -> np.ndarray:
             due = run.columns["due_us"] <= now_us
             return due | find(turned, run.columns["rule"])[1] if len(turned) else due
 
         return np.sort(self._entries.keys(*self._entries.select(concerned))) if len(self._entries) else _NO_NAMES
 
-    def _put(self, entries):
+    def _put(self, entries: RuleEntries) -> SortedRuns:
         """Return the table with the entries as they are now; those that say nothing any more are removed."""
         rearmed = entries["rearmed_us"] <= self._now_us
         place = self._rules.place_of(entries["rule"])[0]

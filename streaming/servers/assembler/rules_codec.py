@@ -9,7 +9,7 @@ from streaming.servers.assembler.rules import RuleState
 from streaming.servers.control.border import left_out_of_rows, left_out_rows
 from streaming.servers.runs_codec import first_number, heads_of, parts_of, table_of
 from streaming.spaces import Space
-from streaming.state.codec import HEAD, Codec, Tables, frame_of_table, head_of, table_of_frame, with_head
+from streaming.state.codec import HEAD, Codec, Parts, Tables, frame_of_table, head_of, table_of_frame, with_head
 
 _COLUMNS = {"entries": ENTRY, "beginnings": BEGINNING, "partners": PARTNERS}
 
@@ -19,7 +19,7 @@ def rules_codec(space: Space) -> Codec:
     return Codec(lambda batch: RuleState.empty(space, first_number(batch)), _encode, _decode)
 
 
-def _encode(state):
+def _encode(state: RuleState) -> Parts:
     tables = {name: getattr(state, name) for name in _COLUMNS}
     head = {
         "tables": heads_of(tables),
@@ -33,15 +33,19 @@ def _encode(state):
     return {HEAD: Tables([with_head(state.over, head), state.lasting, *frames])} | parts_of(tables)
 
 
-def _decode(parts):
+def _decode(parts: Parts) -> RuleState:
     over, lasting, *frames = parts[HEAD].tables()
     head = head_of(over)
     tables = {name: table_of(name, like, head["tables"], parts) for name, like in _COLUMNS.items()}
-    more = {
-        "numbers": Numbers.of(head["numbers"], *map(frame_of_table, frames)),
-        "stopped": np.array(head["stopped"], dtype=np.int64),
-        "now_us": head["now_us"],
-        "off": np.array(head["off"], dtype=np.int64),
-        "left_out": left_out_of_rows(head["left_out"]),
-    }
-    return RuleState(**tables, over=over, lasting=lasting, **more)
+    return RuleState(
+        tables["entries"],
+        tables["beginnings"],
+        tables["partners"],
+        over,
+        lasting,
+        Numbers.of(head["numbers"], *map(frame_of_table, frames)),
+        np.array(head["stopped"], dtype=np.int64),
+        head["now_us"],
+        np.array(head["off"], dtype=np.int64),
+        left_out_of_rows(head["left_out"]),
+    )

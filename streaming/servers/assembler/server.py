@@ -18,6 +18,8 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
+from streaming.kinds.aggregate.plan import AggregatePlan
+from streaming.operators.distributed import DistributedQueries, PlacedQueries
 from streaming.operators.failures import Failures
 from streaming.operators.places import distances
 from streaming.operators.runs import find
@@ -43,12 +45,14 @@ from streaming.servers.answers.tuples import Results
 from streaming.servers.assembler import aggregation, nearest
 from streaming.servers.assembler.aggregation import AggregateGroups, Aggregation
 from streaming.servers.assembler.all_regions import AllRegions
-from streaming.servers.assembler.nearest import Ranking, Searches
+from streaming.servers.assembler.nearest import NearestChanges, Ranking, Searches
 from streaming.servers.assembler.rows import group_rows, place_rows, threshold_rows
 from streaming.servers.control.border import LeftOut
+from streaming.servers.control.registry import Registry
 from streaming.servers.control.step import ControlStep
 from streaming.servers.focals import Focals
 from streaming.servers.participant.partial import Candidates, Partial, Tracks
+from streaming.servers.participant.placement import Placement
 from streaming.spaces import Space
 
 
@@ -136,52 +140,52 @@ class _AnswerAssembly:
     failures: Failures
 
     @property
-    def ids(self):
+    def ids(self) -> np.ndarray:
         return self.control.after.distributed_ids
 
     @property
-    def queries(self):
+    def queries(self) -> DistributedQueries:
         return self.control.after.distributed
 
     @property
-    def placement(self):
+    def placement(self) -> Placement:
         return self.tracks.placement(self.control)
 
     @property
-    def are(self):
+    def are(self) -> PlacedQueries:
         """The queries, placed where the regions saw them."""
         return self.placement.are
 
     @property
-    def were(self):
+    def were(self) -> PlacedQueries:
         """The queries, placed where they were."""
         return self.placement.were
 
     @property
-    def shifted(self):
+    def shifted(self) -> np.ndarray:
         return self.placement.is_shifted
 
     @functools.cached_property
-    def aggregates(self):
+    def aggregates(self) -> dict[int, AggregatePlan]:
         """The plans of the aggregates before and after the batch, by the numbers of queries."""
-        found = {}
+        found: dict[int, AggregatePlan] = {}
         for registry in (self.control.before, self.control.after):
             queries, ids = registry.distributed, registry.distributed_ids
             found |= {int(ids[q]): queries.plans[q] for q in queries.aggregates.tolist()}
         return found
 
     @functools.cached_property
-    def extremes(self):
+    def extremes(self) -> set[int]:
         """The queries for a minimum or maximum, whose tuples name an object."""
         return {query for query, plan in self.aggregates.items() if plan.aggregate.function in ("min", "max")}
 
-    def neighbours(self):
+    def neighbours(self) -> tuple[Ranking, pa.Table, np.ndarray]:
         """Return the state of kNN queries, their tuples, and the radii (Q,) of search regions for the next batch."""
         chosen = self.queries.nearest
         places = self.are.places
         plans = [self.queries.plans[query] for query in chosen.tolist()]
 
-        def guess():
+        def guess() -> np.ndarray:
             k = self.queries.k[chosen]
             with np.errstate(divide="ignore"):
                 return np.sqrt(k / (np.pi * np.float64(self.all_regions.density)))
@@ -208,12 +212,12 @@ class _AnswerAssembly:
         reach[chosen] = nearby
         return ranking, self._neighbour_rows(changes, ranking), reach
 
-    def _charge(self, chosen, ranked, seconds):
+    def _charge(self, chosen: np.ndarray, ranked: np.ndarray, seconds: float) -> None:
         """Share the time of ranking among some kNN queries by the numbers of neighbours that they ask for."""
         k = self.queries.k[chosen[ranked]]
         self.failures.charge(self.ids[chosen[ranked]], seconds * k / max(1, k.sum()))
 
-    def _search(self, positions, radius):
+    def _search(self, positions: np.ndarray, radius: np.ndarray) -> Candidates:
         """Return all objects within radii around queries, given by positions."""
         reach = np.full(len(self.ids), np.nan)
         reach[positions] = radius
@@ -226,7 +230,7 @@ class _AnswerAssembly:
         self.failures.add(failed, self.ids)
         return Candidates.together(found)
 
-    def _neighbour_rows(self, changes, ranking):
+    def _neighbour_rows(self, changes: NearestChanges, ranking: Ranking) -> pa.Table:
         query, key, sign = changes.members.query, changes.members.key, changes.sign
         reason = self._reasons(query)
         left = np.flatnonzero((sign == LEFT) & (reason == MOVED))
@@ -239,7 +243,9 @@ class _AnswerAssembly:
         answers = Answers(key, query, none, changes.members.distance, sign, reason)
         return self.all_regions.rows(answers, changes.members.rank)
 
-    def _explained(self, query, key, sign, moved, ranking):
+    def _explained(
+        self, query: np.ndarray, key: np.ndarray, sign: np.ndarray, moved: np.ndarray, ranking: Ranking
+    ) -> np.ndarray:
         """Return the reasons of changes that only objects or the focus can explain."""
         before, after = find(self.control.before.distributed_ids, query)[0], find(self.ids, query)[0]
         carried = (self.were.places[before] != self.are.places[after]).any(1)
@@ -250,7 +256,9 @@ class _AnswerAssembly:
             reason[crossed] = way.reasons()
         return reason
 
-    def _ways(self, key, entered, before, after, ranking):
+    def _ways(
+        self, key: np.ndarray, entered: np.ndarray, before: np.ndarray, after: np.ndarray, ranking: Ranking
+    ) -> FocusDistances:
         bounds, choosy = self.all_regions.column(key, "bounds"), self.queries.choosy[after]
         old, asked = np.full(len(key), np.nan), np.flatnonzero(entered & choosy)
         boxes, known = self.all_regions.were(key[asked])
@@ -261,11 +269,11 @@ class _AnswerAssembly:
         between, new = self.were.distances(bounds, key, before), self.are.distances(bounds, key, after)
         return FocusDistances(entered, old, between, new, limit, new_limit, choosy)
 
-    def _limits(self, ranking, registry):
+    def _limits(self, ranking: Ranking, registry: Registry) -> np.ndarray:
         queries = registry.distributed
         return nearest.limits(ranking, registry.distributed_ids, queries.k, queries.farthest)
 
-    def _reasons(self, query):
+    def _reasons(self, query: np.ndarray) -> np.ndarray:
         """Return why the answers of queries (P,) changed; MOVED where their objects or foci decide."""
         applied, before = self.control.applied, self.control.before
         reason = np.full(len(query), MOVED, dtype=np.int8)
@@ -280,7 +288,7 @@ class _AnswerAssembly:
         reason[np.isin(query, applied.failed)] = FAILED
         return reason
 
-    def groups(self):
+    def groups(self) -> tuple[Aggregation, pl.DataFrame, pl.DataFrame]:
         """Return the state of aggregates, and the changes of groups and thresholds."""
         ids, chosen = self.ids, self.queries.aggregates
         running = {int(ids[q]): self.queries.plans[q].aggregate for q in chosen.tolist()}

@@ -103,9 +103,12 @@ def paced(pace: SketchPace, found: Sequence[AskedLeaves], asked: Sequence[int], 
     return pace.after(asked, ticking(control), costs, control.now_us)
 
 
-def _answers(found, asked, control, costs):
+def _answers(
+    found: Sequence[AskedLeaves], asked: Sequence[int], control: ControlStep, costs: Failures
+) -> dict[int, Sequence[dict[str, Any]]]:
     """Return the answers of the queries that are due, by query."""
-    answers, failed = {}, {}
+    answers: dict[int, Sequence[dict[str, Any]]] = {}
+    failed: dict[int, str] = {}
     for query in asked:
         needed = [one.leaves[query] for one in found if query in one.leaves]
         if query not in control.after.sketch_plans or len(needed) < len(found):  # some server leaves it out
@@ -130,7 +133,9 @@ class _Rows:
         self._control = control
         self._rows: list[tuple[Any, ...]] = []
 
-    def changes(self, query, told, answers):
+    def changes(
+        self, query: int, told: Sequence[dict[str, Any]], answers: Sequence[dict[str, Any]]
+    ) -> Sequence[dict[str, Any]]:
         """Add what has to be told of a query's answers; return them as they are told now.
 
         An answer that differs from the one before by less than its bounds stays as it was told.
@@ -149,16 +154,16 @@ class _Rows:
             now.append(answer if news else was)
         return now
 
-    def add(self, query, answers, sign, reason=None):
+    def add(self, query: int, answers: Sequence[dict[str, Any]], sign: int, reason: int | None = None) -> None:
         """Add all answers of a query."""
         for place, answer in enumerate(answers):
             self._add(query, place, answer, sign, reason)
 
-    def _add(self, query, place, answer, sign, reason=None):
+    def _add(self, query: int, place: int, answer: dict[str, Any], sign: int, reason: int | None = None) -> None:
         name = " ".join([str(place + 1), answer["question"], *answer["features"]])
         self._rows.append((query, name, answer, sign, self._reason(query) if reason is None else reason))
 
-    def _reason(self, query):
+    def _reason(self, query: int) -> int:
         applied = self._control.applied
         if query in applied.failed:
             return FAILED

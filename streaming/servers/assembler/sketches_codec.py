@@ -3,16 +3,16 @@
 from streaming.servers.assembler.sketches import ToldAnswers
 from streaming.servers.control.border import left_out_of_rows, left_out_rows
 from streaming.servers.pacing import SketchPace
-from streaming.state.codec import HEAD, NOTHING, Codec, Tables, head_of, with_head
+from streaming.state.codec import HEAD, NOTHING, Codec, Parts, Tables, head_of, with_head
 
 
-def _encoded(state):
+def _encoded(state: ToldAnswers) -> Parts:
     pace = [list(state.pace.costs.items()), list(state.pace.asked_us.items()), state.pace.free_us]
     head = {"pace": pace, "answers": list(state.answers.items()), "left_out": left_out_rows(state.left_out)}
     return {HEAD: Tables([with_head(NOTHING, head)])}
 
 
-def _decoded(parts):
+def _decoded(parts: Parts) -> ToldAnswers:
     (table,) = parts[HEAD].tables()
     head = head_of(table)
     costs, asked_us, free_us = head["pace"]

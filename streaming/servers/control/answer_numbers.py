@@ -69,14 +69,15 @@ class AnswerNumbers:
 class _NumberChanges:
     """The numbers while they change: first queries end, then others begin, then what has ended is forgotten."""
 
-    def __init__(self, other, columns):
+    def __init__(self, other: dict[int, int], columns: Columns) -> None:
         self.other, self._columns = other, columns
-        self._taken, self._more = set(other.values()), Counter()
+        self._taken = set(other.values())
+        self._more: Counter[int] = Counter()
 
-    def end(self, was):
+    def end(self, was: Registration) -> None:
         self._more[was.answer] -= 1
 
-    def numbered(self, told, was):
+    def numbered(self, told: Registration, was: Registration | None) -> Registration:
         """Return a registration with the number of its answer."""
         if not told.parsed:
             return told
@@ -93,21 +94,21 @@ class _NumberChanges:
         self._more[number] += 1
         return told._replace(own_answer=None if number == plan else number)
 
-    def forget(self, were):
+    def forget(self, were: Iterable[Registration]) -> None:
         """Release the numbers of answers that have ended."""
         for was in were:
-            if self.other.get(was.parsed.answer) == was.answer and not self._runs(was.answer):
+            if was.parsed and self.other.get(was.parsed.answer) == was.answer and not self._runs(was.answer):
                 self._release(was.parsed.answer)
 
-    def _keeps(self, was, told):
+    def _keeps(self, was: Registration, told: Registration) -> bool:
         """Tell whether an edited query takes its number along: nobody else has it, and only boxes differ."""
         alone = self._count(was.answer) == 1 and self._more[was.answer] == -1
-        if not alone or moved(was.parsed.plan, told.parsed.plan) is None:
+        if not alone or not was.parsed or not told.parsed or moved(was.parsed.plan, told.parsed.plan) is None:
             return False
         self._release(was.parsed.answer)
         return True
 
-    def _free(self, plan, text):
+    def _free(self, plan: int, text: bytes) -> int:
         """Return the number of a plan, or another one if an answer has taken it along."""
         number, tries = plan, 0
         while number in self._taken:
@@ -115,13 +116,14 @@ class _NumberChanges:
             number = answer_number(b"%d %s" % (tries, text))
         return number
 
-    def _release(self, plan):
-        self._taken.discard(self.other.pop(plan, None))
+    def _release(self, plan: int) -> None:
+        if plan in self.other:
+            self._taken.discard(self.other.pop(plan))
 
-    def _runs(self, number):
+    def _runs(self, number: int) -> bool:
         return self._count(number) + self._more[number] > 0
 
-    def _count(self, number):
+    def _count(self, number: int) -> int:
         """Return how many queries have an answer before the change."""
         first, last = (np.searchsorted(self._columns.ordered_answer, number, side) for side in ("left", "right"))
         return int(last - first)

@@ -9,12 +9,13 @@ So a server that can start and end queries can also deal with their failures and
 import logging
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import astuple, dataclass, field, replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import polars as pl
 
 from streaming.isolation import faulty
+from streaming.servers.control.registry import Registry
 from streaming.servers.control.step import ControlStep
 
 T = TypeVar("T")
@@ -112,7 +113,7 @@ class Border:
                     raise
                 found |= more
 
-    def _taken(self, step, found):
+    def _taken(self, step: Callable[[ControlStep], T], found: Mapping[int, str]) -> T:
         """Run a step in which the failed queries end; if it raises, run a step that does not know them."""
         lost: set[int] = set()
         try:
@@ -128,7 +129,9 @@ class Border:
         self.lost |= lost
         return result
 
-    def _blamed(self, step, error, found):
+    def _blamed(
+        self, step: Callable[[ControlStep], Any], error: BaseException, found: Mapping[int, str]
+    ) -> dict[int, str]:
         """Return the queries for which a step raises, other than those already found, each with its error."""
         if isinstance(error, QueriesFailed):
             return {query: why for query, why in error.errors.items() if query not in found}
@@ -141,7 +144,7 @@ class Border:
                 return {query: why for alike, why in more for query in alike}
         return {}
 
-    def _suspects(self):
+    def _suspects(self) -> tuple[list[list[int]], list[list[int]]]:
         """Return the queries, grouped by shared answers: first the groups that failed before, then the others."""
         before, after = self._control().before, self._control().after
         answers = dict(zip(before.ids.tolist(), before.answer_of.tolist(), strict=True))
@@ -154,7 +157,7 @@ class Border:
             parts[self._again.keys().isdisjoint(alike)].append(alike)
         return parts
 
-    def _error_of(self, step, queries):
+    def _error_of(self, step: Callable[[ControlStep], Any], queries: Collection[int]) -> str | None:
         """Return the error that a step raises for some queries alone, None if it does not raise."""
         control = self._control()
         before, after = control.before.only(queries), control.after.only(queries)
@@ -170,7 +173,7 @@ class Border:
             return f"{type(error).__name__}: {error!s:.{MAX_REASON_CHARACTERS}}"
         return None
 
-    def _leave(self, query, why):
+    def _leave(self, query: int, why: str) -> None:
         self.errors[query] = why
         revision = self.control.after.revision(query)
         if revision is not None:  # otherwise it has ended in this batch
@@ -204,6 +207,6 @@ class Border:
         )
 
 
-def _numbers(registry, chosen):
+def _numbers(registry: Registry, chosen: np.ndarray) -> np.ndarray:
     """Return the numbers of chosen queries and of their answers."""
     return np.r_[registry.ids[chosen], registry.answer_of[chosen]]

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
@@ -12,6 +12,8 @@ from streaming.kinds.base import Evaluation, Plan
 from streaming.kinds.registry import kind_of
 from streaming.operators.padding import LayerReach
 from streaming.operators.runs import expand, find
+
+K = TypeVar("K")
 
 # What a query is, as bits.
 STREAM_JOIN, DISTRIBUTED, MEMBERSHIP, EVERY_ELEMENT, BY_DISTANCE, LAYER_JOIN, TIME_JOIN, ENCOUNTER, SKETCH, RULE = (
@@ -54,7 +56,7 @@ class Row(NamedTuple):
     bits: int
 
 
-def _none():
+def _none() -> np.ndarray:
     return np.empty(0, dtype=np.int64)
 
 
@@ -88,7 +90,7 @@ class Columns:
             return self
         return self._without(ended)._with(begun)
 
-    def _without(self, rows):
+    def _without(self, rows: Sequence[Row]) -> "Columns":
         if not rows:
             return self
         gone = np.array([row.query for row in rows], dtype=np.int64)
@@ -96,13 +98,18 @@ class Columns:
         start = np.searchsorted(self.ordered_answer, answers := distinct_of(rows), "left")
         _, run = expand(start, np.searchsorted(self.ordered_answer, answers, "right") - start)
         ordered = run[np.isin(self.ordered_query[run], gone)]
+        streams, layers = _counted(rows)
         return Columns(
-            *(np.delete(getattr(self, name), place) for name in ("query", "answer", "bits")),
-            *(np.delete(getattr(self, name), ordered) for name in ("ordered_answer", "ordered_query")),
-            *(_fewer(counts, more) for counts, more in zip(self._counts(), _counted(rows), strict=True)),
+            np.delete(self.query, place),
+            np.delete(self.answer, place),
+            np.delete(self.bits, place),
+            np.delete(self.ordered_answer, ordered),
+            np.delete(self.ordered_query, ordered),
+            _fewer(self.streams_in_full, streams),
+            _fewer(self.layers, layers),
         )
 
-    def _with(self, rows):
+    def _with(self, rows: Sequence[Row]) -> "Columns":
         if not rows:
             return self
         queries, answers, _, what = zip(*rows, strict=True)
@@ -111,17 +118,16 @@ class Columns:
         bits = np.array(what, dtype=np.uint16)[order]
         place, order = np.searchsorted(self.query, query), np.argsort(answer, kind="stable")
         ordered = np.searchsorted(self.ordered_answer, answer[order])
+        streams, layers = _counted(rows)
         return Columns(
             np.insert(self.query, place, query),
             np.insert(self.answer, place, answer),
             np.insert(self.bits, place, bits),
             np.insert(self.ordered_answer, ordered, answer[order]),
             np.insert(self.ordered_query, ordered, query[order]),
-            *(Counter(counts) + more for counts, more in zip(self._counts(), _counted(rows), strict=True)),
+            Counter(self.streams_in_full) + streams,
+            Counter(self.layers) + layers,
         )
-
-    def _counts(self):
-        return self.streams_in_full, self.layers
 
     def chosen(self, queries: np.ndarray) -> "Columns":
         """Return only those of some queries that run; without the counts by stream and layer."""
@@ -152,7 +158,7 @@ def distinct_of(rows: Sequence[Row]) -> np.ndarray:
     return np.unique(np.array([row.answer for row in rows], dtype=np.int64))
 
 
-def _counted(rows):
+def _counted(rows: Sequence[Row]) -> tuple[Counter[int], Counter[LayerReach]]:
     """Return how many of some queries want each stream in full, and are joined with a layer in each way."""
     return (
         Counter(stream_number(row.plan.stream) for row in rows if row.bits & EVERY_ELEMENT),
@@ -160,9 +166,9 @@ def _counted(rows):
     )
 
 
-def _reach(plan):
+def _reach(plan: Plan) -> LayerReach:
     return LayerReach(layer_of(plan) or "", *kind_of(plan).layer_reach(plan))
 
 
-def _fewer(counts, less):
+def _fewer(counts: Mapping[K, int], less: Counter[K]) -> Counter[K]:
     return Counter(counts) - less

@@ -68,7 +68,7 @@ class Levels(Mapping[int, V]):
         return self._count
 
     @functools.cached_property
-    def _count(self):
+    def _count(self) -> int:
         return sum(1 for _ in self)
 
     def changed(self, entries: Mapping[int, V | None]) -> "Levels[V]":
@@ -90,7 +90,7 @@ class Levels(Mapping[int, V]):
         return _tidied(levels, len(self) + more)
 
 
-def _tidied(levels, count):
+def _tidied(levels: list[Level[V]], count: int) -> Levels[V]:
     """Return the mapping with some levels and so many keys; if most of it is no longer needed, tidy a level."""
     if sum(len(level.entries) for level in levels) > 2 * count + levelling.LARGEST:
         place = min(range(len(levels)), key=lambda place: levels[place].number)
@@ -106,15 +106,15 @@ def _tidied(levels, count):
     return made
 
 
-def _merged(older, newer):
+def _merged(older: Mapping[int, V | None], newer: dict[int, V | None]) -> dict[int, V | None]:
     return {key: value for key, value in older.items() if key not in newer} | newer
 
 
-def _needed(entries, earlier):
+def _needed(entries: Mapping[int, V | None], earlier: Sequence[Level[Any]]) -> dict[int, V | None]:
     """Return entries without the removal of what no earlier level has."""
     before = [level.entries for level in earlier]
     return {key: value for key, value in entries.items() if value is not None or _mentioned(key, before)}
 
 
-def _mentioned(key, entries: Iterable[Mapping]):
+def _mentioned(key: int, entries: Iterable[Mapping]) -> bool:
     return any(key in some for some in entries)

@@ -129,15 +129,19 @@ def level_of(number: int, table: pa.Table, space: Space) -> Level[Registration]:
     return Level(number, dict(zip(query, map(_restored, query, revision, plans, error, answer), strict=True)))
 
 
-def _of_texts(texts, space):
+def _of_texts(texts: Sequence[bytes | None], space: Space) -> list[ParsedPlan | Exception | None]:
     """Return the plans of canonical texts, or why this release refuses them; None for None."""
-    plans = {text: _PARSED[space].get(text) for text in texts if text is not None}
+    plans: dict[bytes, ParsedPlan | Exception | None] = {
+        text: _PARSED[space].get(text) for text in texts if text is not None
+    }
     missing = [text for text, known in plans.items() if known is None]
     plans |= zip(missing, parsed_together(list(map(orjson.loads, missing)), space), strict=True)
-    return [text and plans[text] for text in texts]
+    return [None if text is None else plans[text] for text in texts]
 
 
-def _restored(query, revision, plan, error, answer) -> Registration | None:
+def _restored(
+    query: int, revision: int | None, plan: ParsedPlan | Exception | None, error: str | None, answer: int | None
+) -> Registration | None:
     """Return a registration that was written; if this release refuses its plan, the query has ended."""
     if revision is None:
         return None
@@ -145,7 +149,7 @@ def _restored(query, revision, plan, error, answer) -> Registration | None:
         error = REFUSED % {"error": words(plan)}
         logger.error("query %d: %s", query, error)
         return Registration(revision, error=error)
-    return Registration(revision, plan, error, answer)
+    return Registration(revision, plan, error or "", answer)
 
 
 def words(error: Exception) -> str:

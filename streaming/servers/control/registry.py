@@ -12,7 +12,7 @@ costs one row when it begins, and one when it ends.
 
 import functools
 import logging
-from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -36,7 +36,7 @@ from streaming.operators.stream_reach import Reach
 from streaming.operators.time_joins import TimeJoin, either_may_drive
 from streaming.operators.tracks import TrackQueries
 from streaming.servers.answers.recipients import Recipients
-from streaming.servers.control.answer_numbers import AnswerNumbers
+from streaming.servers.control.answer_numbers import AnswerNumbers, Put
 from streaming.servers.control.columns import (
     BY_DISTANCE,
     DISTRIBUTED,
@@ -50,7 +50,7 @@ from streaming.servers.control.columns import (
 )
 from streaming.servers.control.entries import ControlEntries, Entry
 from streaming.servers.control.levels import Level, Levels
-from streaming.servers.control.registrations import Registration, words
+from streaming.servers.control.registrations import ParsedPlan, Registration, words
 from streaming.servers.control.running import RunningQueries
 from streaming.sketch.settings import InvalidSketch
 from streaming.sketch.stream import StreamSketch, parse_stream_sketch, stream_sketch_document
@@ -160,7 +160,7 @@ class Registry:
             object.__setattr__(self, "evaluated", self.running)
 
     @functools.cached_property
-    def _narrower(self):
+    def _narrower(self) -> "dict[frozenset[int], Registry]":
         """The registries that `without` has made, by the queries that they leave out."""
         return {}
 
@@ -193,7 +193,7 @@ class Registry:
         """Tell whether a query runs and is not left out."""
         return bool(find(self.ids, np.array([query]))[1][0])
 
-    def _rows(self, queries):
+    def _rows(self, queries: Iterable[int]) -> list[Row]:
         told = ((query, self.registrations[query]) for query in queries)
         return [_row(query, known) for query, known in told if known.parsed]
 
@@ -444,20 +444,23 @@ class Registry:
         after, applied = self._changed(change), change.applied()
         return after, after._with_snapshots(applied)
 
-    def _with_snapshots(self, applied):
+    def _with_snapshots(self, applied: Applied) -> Applied:
         """Have the queries that new and edited rules name tell their whole answers, too."""
         plans = self.running.rules.plans
         named = {query for rule in applied.changed.tolist() if rule in plans for query in plans[rule].queries}
         named = {query for query in named if self.runs(query)}
         return replace(applied, snapshots=tuple(dict.fromkeys((*applied.snapshots, *sorted(named)))))
 
-    def _changed(self, change):
+    def _changed(self, change: "_RegistryChanges") -> "Registry":
         rest = {name: getattr(change, name) for name in ("ttl_us", "layers", "stored", "sketched", "region_map")}
         if not (change.put or change.driven) and all(value == getattr(self, name) for name, value in rest.items()):
             return self
-        numbers, put = self.numbers.numbered(change.put, self.registrations, self.running.columns)
+        put: Put = {**change.put}
+        numbers, put = self.numbers.numbered(put, self.registrations, self.running.columns)
         ended = self.ended[~np.isin(self.ended, list(put))] if put else self.ended
-        ended = np.r_[ended, np.array([query for query, told in put.items() if not told.parsed], dtype=np.int64)]
+        ended = np.r_[
+            ended, np.array([query for query, told in put.items() if told and not told.parsed], dtype=np.int64)
+        ]
         put = dict.fromkeys(ended[:-CANCELLED_KEPT].tolist()) | put
         put |= dict.fromkeys(put.keys() & set(ended[:-CANCELLED_KEPT].tolist()))
         refused = {query: error for query, error in self.refused.items() if query not in put} if put else self.refused
@@ -475,7 +478,7 @@ class Registry:
             numbers=numbers,
         )
 
-    def _running_after(self, put):
+    def _running_after(self, put: Mapping[int, Registration | None]) -> RunningQueries:
         """Return the queries that run after some registrations were put; None stands for one that was removed."""
         told = [(query, self.registrations.get(query), now) for query, now in put.items()]
         told = [(query, was, now) for query, was, now in told if not _runs_alike(was, now)]
@@ -528,21 +531,26 @@ class Registry:
 class _RegistryChanges:
     """Collects the effects of a sequence of control entries."""
 
-    def __init__(self, before, plans):
+    def __init__(self, before: Registry, plans: Iterator[ParsedPlan | Exception]) -> None:
         self._before, self._plans = before.registrations, plans
-        self.put, self.ttl_us, self.layers = {}, dict(before.ttl_us), dict(before.layers)
+        self.put: dict[int, Registration] = {}
+        self.ttl_us, self.layers = dict(before.ttl_us), dict(before.layers)
         self.stored, self.sketched, self.region_map = dict(before.stored), dict(before.sketched), before.region_map
-        self._acks, self._touched, self._snapshots, self._dropped, self._now_us = [], {}, {}, {}, 0
+        self._acks: list[dict[str, Any]] = []
+        self._touched: dict[int, None] = {}
+        self._snapshots: dict[int, None] = {}
+        self._dropped: dict[int, str] = {}
+        self._now_us = 0
         self._edited: set[str] = set()
         self._clocks: dict[tuple[int, str], None] = {}
         self.driven: dict[int, bool] = {}
 
-    def apply(self, entry):
+    def apply(self, entry: Entry) -> None:
         operation = getattr(self, f"_{entry.get('op')}", None)
         if operation is not None:
             operation(entry)
 
-    def applied(self):
+    def applied(self) -> Applied:
         running = [query for query in self._touched if self.put[query].parsed]
         ended = [query for query in self._touched if not self.put[query].parsed]
         return Applied(
@@ -557,26 +565,26 @@ class _RegistryChanges:
             clocks=tuple(self._clocks),
         )
 
-    def _register(self, entry):
+    def _register(self, entry: Entry) -> None:
         plan, known = next(self._plans), self._known(entry["query"])
-        if not _is_news(entry, known):
+        if known is not None and not _is_news(entry, known):
             self._ack(entry, known.error or None)
         elif isinstance(plan, Exception):  # whatever is wrong with a plan, the other entries are applied
             self._ack(entry, words(plan))
         else:
             self._put(entry, known, Registration(entry["revision"], plan))
 
-    def _cancel(self, entry):
+    def _cancel(self, entry: Entry) -> None:
         known = self._known(entry["query"])
         if _is_news(entry, known):
             self._put(entry, known, Registration(entry["revision"]))
         else:
             self._ack(entry, None)
 
-    def _known(self, query):
+    def _known(self, query: int) -> Registration | None:
         return self.put.get(query) or self._before.get(query)
 
-    def _put(self, entry, known, registration):
+    def _put(self, entry: Entry, known: Registration | None, registration: Registration) -> None:
         query = entry["query"]
         self.driven.pop(query, None)
         if known is not None or registration.parsed:
@@ -585,20 +593,20 @@ class _RegistryChanges:
         self.put[query] = registration
         self._ack(entry, None)
 
-    def _ack(self, entry, error):
+    def _ack(self, entry: Entry, error: str | None) -> None:
         told = {"query": entry["query"], "revision": entry["revision"], "op": entry["op"], "error": error}
         self._acks.append(told)
 
-    def _snapshot(self, entry):
+    def _snapshot(self, entry: Entry) -> None:
         self._snapshots[entry["query"]] = None
 
-    def _clock(self, entry):
+    def _clock(self, entry: Entry) -> None:
         self._clocks[entry["query"], entry["key"]] = None
 
-    def _tick(self, entry):
+    def _tick(self, entry: Entry) -> None:
         self._now_us = max(self._now_us, entry["now_us"])
 
-    def _stream(self, entry):
+    def _stream(self, entry: Entry) -> None:
         number = stream_number(entry["stream"])
         if entry.get("ttl_s") is None:
             self.ttl_us.pop(number, None)
@@ -610,7 +618,7 @@ class _RegistryChanges:
             self.stored.pop(number, None)
         self._sketch(number, entry)
 
-    def _sketch(self, number, entry):
+    def _sketch(self, number: int, entry: Entry) -> None:
         """Put the settings of a stream's sketch in force. Those that break a rule leave everything as it is."""
         if entry.get("sketch") is None:
             self.sketched.pop(number, None)
@@ -620,7 +628,7 @@ class _RegistryChanges:
         except InvalidSketch as error:
             logger.error("the sketch of the stream %s is refused: %s", entry["stream"], error)
 
-    def _regions(self, entry):
+    def _regions(self, entry: Entry) -> None:
         """Put the next region map in force. One that does not follow the newest is late: somebody was faster."""
         try:
             found = RegionMap.of(self.region_map.space, entry["map"])
@@ -630,23 +638,23 @@ class _RegistryChanges:
         if found.number == self.region_map.number + 1:
             self.region_map = found
 
-    def _drive(self, entry):
+    def _drive(self, entry: Entry) -> None:
         """Let the one or the other stream of a join over event time drive it, unless the join has changed since."""
         known = self._known(entry["query"])
         if known is not None and known.parsed and known.revision == entry["revision"]:
             self.driven[entry["query"]] = bool(entry["by_partner"])
 
-    def _layer(self, entry):
+    def _layer(self, entry: Entry) -> None:
         """Put another version of a layer in force for the joins with it."""
         if self.layers.get(entry["layer"]) != entry["version"]:
             self.layers[entry["layer"]] = entry["version"]
             self._edited.add(entry["layer"])
 
-    def _drop_layer(self, entry):
+    def _drop_layer(self, entry: Entry) -> None:
         if self.layers.pop(entry["layer"], None) is not None:
             self._edited.add(entry["layer"])
 
-    def _drop_stream(self, entry):
+    def _drop_stream(self, entry: Entry) -> None:
         number = stream_number(entry["stream"])
         self.ttl_us.pop(number, None)
         self.stored.pop(number, None)
@@ -654,24 +662,27 @@ class _RegistryChanges:
         self._dropped[number] = entry["stream"]
 
 
-def _driven(running, asked):
+def _driven(running: RunningQueries, asked: Mapping[int, bool]) -> frozenset[int]:
     """Return which joins over event time are driven by their partners after changes that were asked for."""
     joins = running.time_joins
     able = {query for query in asked if query in joins.plans and either_may_drive(joins.plans[query])}
     return joins.by_partner - able | {query for query in able if asked[query]}
 
 
-def _is_news(entry, known):
+def _is_news(entry: Entry, known: Registration | None) -> bool:
     """Tell whether an entry changes a query, given its registration or None."""
     return known is None or entry["revision"] > known.revision
 
 
-def _runs_alike(was, now):
+def _runs_alike(was: Registration | None, now: Registration | None) -> bool:
     """Tell whether two registrations of a query, either of them None if it is missing, run the same, or do not run."""
-    plans = [told and told.parsed for told in (was, now)]
-    return plans[0] is plans[1] and (not plans[0] or was.answer == now.answer)
+    plans = [told.parsed if told else None for told in (was, now)]
+    if plans[0] is not plans[1]:
+        return False
+    return was is None or now is None or was.answer == now.answer or plans[0] is None
 
 
-def _row(query, told):
+def _row(query: int, told: Registration) -> Row:
     """Return a registered query as a row of the running queries."""
+    assert told.parsed is not None, "only queries with a plan run"
     return Row(query, told.answer, told.parsed.plan, told.parsed.bits)

@@ -33,15 +33,15 @@ class _LevelPart:
         return [level_table(self.level)]
 
 
-def _level(number, parts: Mapping[str, StatePart], known):
+def _level(number: int, parts: Mapping[str, StatePart], known: Registry) -> Level[Registration]:
     (table,) = parts[_part(number)].tables()
     return level_of(number, table, known.space)
 
 
-def _encode(registry):
+def _encode(registry: Registry) -> Parts:
     levels = {_part(level.number): _LevelPart(level) for level in registry.registrations.levels}
     return {HEAD: Tables([with_head(NOTHING, registry.head())])} | levels
 
 
-def _part(number):
+def _part(number: int) -> str:
     return f"level-{number}"

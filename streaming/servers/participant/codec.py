@@ -8,6 +8,7 @@ from streaming.servers.participant.partial import Candidates, Partial
 from streaming.state.codec import (
     HEAD,
     Codec,
+    Parts,
     Tables,
     array_of,
     arrays_of_table,
@@ -17,19 +18,19 @@ from streaming.state.codec import (
 )
 
 
-def _encode_partial(partial):
+def _encode_partial(partial: Partial) -> Parts:
     found = [table_of_arrays(part) for part in (partial.removed, partial.added)]
     named = [pa.table({name: getattr(partial, name)}) for name in ("moved", "altered", "lacking", "renewed")]
     return {HEAD: Tables([*found, *named, table_of_frame(partial.parts)])}
 
 
-def _decode_partial(parts):
+def _decode_partial(parts: Parts) -> Partial:
     removed, added, moved, altered, lacking, renewed, groups = parts[HEAD].tables()
-    found = (arrays_of_table(Candidates, table) for table in (removed, added))
+    gone, came = (arrays_of_table(Candidates, table) for table in (removed, added))
     # Arrow packs booleans into bits, so numpy needs a copy of them.
     mask = moved["moved"].combine_chunks().to_numpy(zero_copy_only=False)
     keys = array_of(lacking["lacking"]), array_of(renewed["renewed"])
-    return Partial(*found, mask, array_of(altered["altered"]), frame_of_table(groups), *keys)
+    return Partial(gone, came, mask, array_of(altered["altered"]), frame_of_table(groups), *keys)
 
 
 MEMBERS_OF_AGGREGATES = Codec(

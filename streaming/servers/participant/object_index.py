@@ -10,6 +10,7 @@ P. O'Neil et al., "The log-structured merge-tree", Acta Informatica 33(4), 1996:
 """
 
 import functools
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,11 +26,11 @@ from streaming.spaces import Space
 class _RunGrid:
     """The grid over the rows of a run, which is made when it is first needed."""
 
-    def __init__(self, run, space):
+    def __init__(self, run: Run, space: Space) -> None:
         self._run, self._space = run, space
 
     @functools.cached_property
-    def whole(self):
+    def whole(self) -> ElementGrid:
         return ElementGrid(self._run.columns["bounds"], self._space)
 
 
@@ -53,22 +54,22 @@ class _IndexedRun:
     newer: tuple[Run, ...]
 
     @classmethod
-    def of(cls, run, space):
+    def of(cls, run: Run, space: Space) -> "_IndexedRun":
         """Return a run without newer ones."""
         return cls(run, _RunGrid(run, space), _current(run), ())
 
-    def lies_under(self, newer):
+    def lies_under(self, newer: Sequence[Run]) -> bool:
         """Tell whether the oldest of the newer runs is still there.
 
         If a sweep has ended, this chunk has taken over what the runs of the sweep said, and they are gone.
         """
         return not self.newer or (len(newer) > 0 and newer[0] is self.newer[0])
 
-    def alone(self):
+    def alone(self) -> "_IndexedRun":
         """Return the same run without newer ones."""
         return _IndexedRun(self.run, self.grid, _current(self.run), ())
 
-    def followed(self, newer):
+    def followed(self, newer: tuple[Run, ...]) -> "_IndexedRun":
         """Return the same run with other newer ones, which supersede what these did."""
         known = {id(run) for run in self.newer}
         rows = [_rows(self.run.key, keys) for run in newer if id(run) not in known for keys in (run.key, run.removed)]
@@ -127,14 +128,14 @@ class ObjectIndex:
         return Near(np.concatenate(boxes), position[place], elements_of(objects, self.objects.cold), objects.key_hash)
 
 
-def _current(run):
+def _current(run: Run) -> np.ndarray:
     """Return which rows of a run it does not remove itself, bool of shape (N,)."""
     current = np.ones(len(run.key), dtype=bool)
     current[_rows(run.key, run.removed)] = False
     return current
 
 
-def _rows(ordered, keys):
+def _rows(ordered: np.ndarray, keys: np.ndarray) -> np.ndarray:
     """Return the rows of keys in a run, given its keys; those that it lacks are left out."""
     position, present = find(ordered, keys)
     return position[present]

@@ -59,14 +59,14 @@ class Placement:
         return self._control.after.distributed_ids[~self.is_shifted]
 
     @functools.cached_property
-    def _lasting(self):
+    def _lasting(self) -> tuple[np.ndarray, np.ndarray]:
         """The positions, before and now, of the moving ranges whose plan did not change."""
         before, now = lasting(self._control)
         ranges = np.isin(now, self.are.queries.ranges)
         return before[ranges], now[ranges]
 
     @functools.cached_property
-    def _bordered(self):
+    def _bordered(self) -> np.ndarray:
         """Which of these ranges are matched at their borders with objects that moved; see `DistributedQueries`."""
         return self.are.queries.bordered[self._lasting[1]]
 
@@ -116,5 +116,5 @@ class Placement:
         return self.are.some(np.setdiff1d(self.shifted, self._lasting[1]))
 
     @functools.cached_property
-    def _unstored(self):
+    def _unstored(self) -> np.ndarray:
         return np.setdiff1d(np.arange(len(self.were.queries)), self.were.queries.aggregates)

@@ -20,7 +20,7 @@ import polars as pl
 import pyarrow as pa
 
 from streaming.operators.aggregates import PARTS, measured, parts
-from streaming.operators.distributed import PlacedQueries
+from streaming.operators.distributed import PlacedQueries, SomeQueries
 from streaming.operators.failures import Failures
 from streaming.operators.runs import distinct, find
 from streaming.operators.spatial_join import Pairs
@@ -34,7 +34,7 @@ from streaming.servers.control.step import ControlStep
 from streaming.servers.participant.object_index import ObjectIndex
 from streaming.servers.participant.partial import Candidates, Partial, Tracks
 from streaming.servers.participant.placement import Placement
-from streaming.servers.region.objects import elements_of
+from streaming.servers.region.objects import Objects, elements_of
 from streaming.servers.region.state import ObjectChanges
 from streaming.spaces import Space
 
@@ -95,7 +95,7 @@ def step(
     return members, results, Partial(removed, added, moved, altered, partial, renewed=renewed)
 
 
-def _extremes(parts):
+def _extremes(parts: pl.DataFrame) -> np.ndarray:
     """Return the `key_hash` of the objects that parts name, ascending."""
     if not len(parts):
         return np.empty(0, dtype=np.int64)
@@ -179,7 +179,9 @@ class _RangeEvaluation:
         found = self._found(self._touched[1], asked, self.indexed.after)
         return _Found.together([found, *(new for _, new in self._crossed)])
 
-    def _found(self, touched, asked, index):
+    def _found(
+        self, touched: tuple[Objects, Objects], asked: tuple[SomeQueries, SomeQueries, SomeQueries], index: ObjectIndex
+    ) -> _Found:
         """Match objects that come or go with some queries, those that stay with others, and all with a third part.
 
         What `_crossed` finds is left to it.
@@ -191,33 +193,33 @@ class _RangeEvaluation:
             found.append(members.take(~find(self.changed.touched, members.key)[1]))
         return _Found.together(found)
 
-    def _matched(self, queries, objects):
+    def _matched(self, queries: SomeQueries, objects: Objects) -> _Found:
         """Match touched objects with queries."""
         failed = Failures()
         pairs = queries.match(elements_of(objects, self.changed.cold), objects.key_hash, failed)
         self._fail(queries, failed)
         return _Found.of(pairs, objects.key_hash)
 
-    def _searched(self, queries, index):
+    def _searched(self, queries: SomeQueries, index: ObjectIndex) -> _Found:
         """Match all objects of an index with queries."""
         failed = Failures()
         found = _Found.of(*queries.search(index.look, failed))
         self._fail(queries, failed)
         return found
 
-    def _fail(self, queries, failed):
+    def _fail(self, queries: SomeQueries, failed: Failures) -> None:
         registry = self.control.before if queries.placed is self.were else self.control.after
         self.failures.add(failed, registry.distributed_ids)
 
     @functools.cached_property
-    def _touched(self):
+    def _touched(self) -> tuple[tuple[Objects, Objects], tuple[Objects, Objects]]:
         """The touched objects before and now: those that come or go, and those that stay."""
         was, now = self.changed.was.objects.found(self.changed.touched)[0], self.changed.moved
         stayed, stay = find(now.key_hash, was.key_hash)[1], find(was.key_hash, now.key_hash)[1]
         return (was.take(~stayed), was.take(stayed)), (now.take(~stay), now.take(stay))
 
     @functools.cached_property
-    def _crossed(self):
+    def _crossed(self) -> list[tuple[_Found, _Found]]:
         """The former and the present members of lasting ranges, among objects near a border that may have been crossed.
 
         First the untouched objects with the ranges that shifted; then the objects that stay in the region, but moved,
@@ -246,7 +248,7 @@ class _RangeEvaluation:
         changes = replace(both, distance=np.full(len(both.key), np.nan), reason=reason)
         return changes.take(worth_telling(changes, find(self.changed.touched, both.key)[1], before, after))
 
-    def _explained(self, both, reason):
+    def _explained(self, both: Answers, reason: np.ndarray) -> np.ndarray:
         """Return the reasons of changes; where only object and range can explain one, tell which of the two does."""
         ids, mine = self.control.after.distributed_ids, np.flatnonzero((reason == MOVED) & (both.sign != STAYED))
         was, known = self.changed.was.objects.found(both.key[mine])
@@ -256,7 +258,7 @@ class _RangeEvaluation:
             return reason
         objects, rows = self.changed.objects.found(both.key[mine])[0], np.arange(len(mine))
         before = find(self.control.before.distributed_ids, both.query[mine])[0]
-        query, entered = find(ids, both.query[mine])[0], both.sign[mine] == ENTERED
+        query, entered = find(ids, both.query[mine])[0], both.signs[mine] == ENTERED
         placed = (
             self.were.lies(was.bounds, rows, before, was.key_hash),
             self.were.lies(objects.bounds, rows, before, objects.key_hash),
@@ -270,7 +272,7 @@ class _RangeEvaluation:
         reason[mine] = decided(entered, between, placed, OF_FOCUSES)
         return reason
 
-    def _lost(self, query, fate):
+    def _lost(self, query: np.ndarray, fate: np.ndarray) -> np.ndarray:
         """Return the fates of members; one that stays has its focal object's fate if the query lost that object."""
         ids, focal = self.control.after.distributed_ids, self.control.after.distributed.focal
         for key, why in self.tracks.lost.items():
@@ -322,10 +324,10 @@ class _RangeEvaluation:
         return writer.snapshot(_answers(found, ids), objects, cold)
 
 
-def _answers(found, ids):
+def _answers(found: _Found, ids: np.ndarray) -> Answers:
     none = np.zeros(len(found.key), dtype=np.int64)
     return Answers(found.key, ids[found.query], none, np.full(len(found.key), np.nan))
 
 
-def _candidates(found, ids):
+def _candidates(found: _Found, ids: np.ndarray) -> Candidates:
     return Candidates(ids[found.query], found.key, found.distance)

@@ -16,14 +16,14 @@ from streaming.elements import stream_number
 from streaming.language import gettext
 from streaming.operators.failures import Failures
 from streaming.servers.control.border import QueriesFailed
-from streaming.servers.control.registry import Registry
+from streaming.servers.control.registry import Applied, Registry
 from streaming.servers.control.step import ControlStep
 from streaming.servers.pacing import SketchPace
 from streaming.servers.region.sketching import Sketchlet
 from streaming.sketch.asking.answering import checked
 from streaming.sketch.asking.needs import Need, Partial, asked_parts
 from streaming.sketch.settings import InvalidSketch
-from streaming.state.codec import HEAD, NOTHING, Codec, Tables, head_of, with_head
+from streaming.state.codec import HEAD, NOTHING, Codec, Parts, Tables, head_of, with_head
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ def ticking(control: ControlStep) -> list[int]:
     return [query for query, plan in control.after.sketch_plans.items() if not plan.once]
 
 
-def concern_sketches(before: Registry, after: Registry, applied) -> bool:
+def concern_sketches(before: Registry, after: Registry, applied: Applied) -> bool:
     """Tell whether the assembler has to say something about queries of sketches in a micro-batch."""
     plans = before.sketch_plans.keys() | after.sketch_plans.keys()
     if not plans:
@@ -111,7 +111,7 @@ def step(sketchlet: Sketchlet, asked: Sequence[int], control: ControlStep) -> As
     return AskedLeaves(found, looked=looked, seconds=costs.seconds)
 
 
-def _encoded(state):
+def _encoded(state: AskedLeaves) -> Parts:
     head: list[list[Any]] = []
     tables: list[pa.Table] = []
     for query, needed in state.leaves.items():
@@ -128,7 +128,7 @@ def _encoded(state):
     }
 
 
-def _decoded(parts_):
+def _decoded(parts_: Parts) -> AskedLeaves:
     first, *tables = parts_[HEAD].tables()
     head = head_of(first)
     found: dict[int, dict[Need, Partial]] = {}

@@ -7,14 +7,14 @@ from streaming.servers.region.objects import ObjectTable
 from streaming.servers.region.state import Region
 from streaming.servers.runs_codec import first_number, heads_of, parts_of, table_of
 from streaming.spaces import Space
-from streaming.state.codec import HEAD, NOTHING, Codec, Tables, head_of, with_head
+from streaming.state.codec import HEAD, NOTHING, Codec, Parts, Tables, head_of, with_head
 
 
 def region_codec(space: Space) -> Codec:
     """Return the codec of `Region` in a space."""
     columns = objects.no_columns(space)
 
-    def decode(parts):
+    def decode(parts: Parts) -> Region:
         (table,) = parts[HEAD].tables()
         head = head_of(table)
         known = ObjectTable(table_of("objects", columns, head, parts))
@@ -24,7 +24,7 @@ def region_codec(space: Space) -> Codec:
     return Codec(lambda batch: Region.empty(space, first_number(batch)), _encode, decode)
 
 
-def _encode(region):
+def _encode(region: Region) -> Parts:
     tables = {"objects": region.objects.table, "pairs": region.pairs.table}
     head = heads_of(tables) | {"now_us": region.now_us, "left_out": left_out_rows(region.left_out)}
     return {HEAD: Tables([with_head(NOTHING, head)])} | parts_of(tables)

@@ -8,14 +8,14 @@ from streaming.servers.region.objects import ObjectTable
 from streaming.servers.report_queue import ReportQueue
 from streaming.servers.runs_codec import heads_of, parts_of, table_of
 from streaming.spaces import Space
-from streaming.state.codec import HEAD, NOTHING, Codec, Tables, array_of, head_of, with_head
+from streaming.state.codec import HEAD, NOTHING, Codec, Parts, Tables, array_of, head_of, with_head
 
 
 def region_encounter_codec(space: Space) -> Codec:
     """Return the codec of `Encounters` in a space."""
     columns = objects.no_columns(space)
 
-    def decode(parts):
+    def decode(parts: Parts) -> Encounters:
         table, *near = parts[HEAD].tables()
         head, queries = head_of(table), {}
         for (query, queue), pairs in zip(head["queues"], near, strict=True):
@@ -29,7 +29,7 @@ def region_encounter_codec(space: Space) -> Codec:
     return Codec(lambda batch: Encounters(), _encode, decode)
 
 
-def _encode(state):
+def _encode(state: Encounters) -> Parts:
     tables = {_valid(query): known.valid.table for query, known in state.queries.items()}
     head = heads_of(tables) | {"queues": [[query, known.queue.head()] for query, known in state.queries.items()]}
     near = [pa.table({"near": known.near.ravel()}) for known in state.queries.values()]
@@ -39,9 +39,9 @@ def _encode(state):
     return {HEAD: Tables([with_head(NOTHING, head), *near])} | parts
 
 
-def _valid(query):
+def _valid(query: int) -> str:
     return f"valid-{query}"
 
 
-def _queue(query):
+def _queue(query: int) -> str:
     return f"waiting-{query}"

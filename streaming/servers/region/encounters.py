@@ -11,12 +11,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from time import perf_counter
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from streaming.elements import bounds_array, bounds_of
 from streaming.operators.boxes import in_plane, with_turns
+from streaming.operators.elements import Elements
 from streaming.operators.encounters import OPEN_US, Encounter, Ordering
 from streaming.operators.failures import Failures
 from streaming.operators.runs import distinct, find, first_of_runs, last_of_runs
@@ -29,7 +31,7 @@ from streaming.servers.control.step import ControlStep
 from streaming.servers.event_times import EventTimeAdvance, EventTimes, is_dropped, renewed
 from streaming.servers.ordering import Late, released_schema
 from streaming.servers.participant.object_index import ObjectIndex
-from streaming.servers.region.objects import Objects, ObjectTable, elements_of
+from streaming.servers.region.objects import Cold, Objects, ObjectTable, elements_of
 from streaming.servers.region.place import RegionPlace
 from streaming.servers.report_queue import ReportQueue, turn_of
 from streaming.servers.spans import Ends, Spans, span_schema
@@ -90,14 +92,14 @@ class Followed:
         reports = _queued(self._tracked(found, space), VALID_BEFORE, self.queue.until_us, space)
         return Followed(self.valid.without(found.key_hash).settled(), self.queue.put(reports), self.near[:0])
 
-    def _tracked(self, objects, space):
+    def _tracked(self, objects: Objects, space: Space) -> dict[str, Any]:
         columns = {name: getattr(objects, name) for name in ("key_hash", "stream", "time_us", "heard_us")}
         columns |= {"version": objects.time_us, "bounds": bounds_array(objects.bounds)}
         cold = self.valid.cold.take(objects)
         return columns | {name: cold[name] for name in cold.column_names}
 
 
-def _queued(columns, arrival, start_us, space):
+def _queued(columns: dict[str, Any], arrival: int, start_us: int, space: Space) -> pa.Table:
     rows = len(columns["key_hash"])
     columns = columns | {
         "arrival": np.full(rows, arrival),
@@ -170,7 +172,7 @@ def step(
     return Encounters(queries), Results(none, none, counters, failures.errors, seconds=failures.seconds), spans
 
 
-def _warn(query, encounter, late, failures):
+def _warn(query: int, encounter: Encounter, late: Sequence[tuple[Ordering, Late]], failures: Failures) -> int:
     """Note the reports that came too late for a query; return how many they are."""
     mine = [told for ordering, told in late if ordering in encounter.orderings]
     if mine:
@@ -194,7 +196,9 @@ class _Evaluation:
     def space(self) -> Space:
         return self.registry.space
 
-    def advanced(self, known: Followed, reports: pa.Table, advance: EventTimeAdvance):
+    def advanced(
+        self, known: Followed, reports: pa.Table, advance: EventTimeAdvance
+    ) -> tuple[Followed, list[pa.Table], list[Ends]]:
         """Let event time go on: return what the region knows then, and the spans that begin and end."""
         due, queue = known.queue.put(self._counting(reports, advance)).taken(advance.until_us)
         valid, near, begun, ended = known.valid, known.near, [], []
@@ -205,31 +209,31 @@ class _Evaluation:
                 ended.append(ends)
         return Followed(valid, queue, near), begun, ended
 
-    def _counting(self, reports, advance):
+    def _counting(self, reports: pa.Table, advance: EventTimeAdvance) -> pa.Table:
         """Return the reports that arrived since the query began, with the time when they begin to be valid."""
         schema = queued_schema(self.space)
         reports = reports.filter(pa.array(turn_of(reports["arrival"].to_numpy()) >= advance.since))
         start_us = np.maximum(reports["time_us"].to_numpy(), advance.from_us)
         return reports.drop_columns("ordering").append_column("start_us", pa.array(start_us)).cast(schema)
 
-    def ended(self, key, partner, until_us, reason):
+    def ended(self, key: np.ndarray, partner: np.ndarray, until_us: np.ndarray, reason: np.ndarray) -> Ends:
         return Ends(np.full(len(key), self.query), key, partner, until_us, reason)
 
-    def passed(self, elements):
+    def passed(self, elements: Elements) -> tuple[np.ndarray, np.ndarray]:
         """Tell which elements can take part on either side."""
         failed = Failures()
         both = self.encounter.eligible(elements, failed)
         self.failures.add(failed, np.array([self.query]))
         return both
 
-    def pairs(self, elements, key_hash, left, right):
+    def pairs(self, elements: Elements, key_hash: np.ndarray, left: np.ndarray, right: np.ndarray) -> Meetings:
         failed = Failures()
         found = self.encounter.pairs(elements, key_hash, left, right, failed)
         self.failures.add(failed, np.array([self.query]))
         return found
 
 
-def _ordered(due):
+def _ordered(due: pa.Table) -> pa.Table:
     """Return reports by object, in the order in which they begin to be valid."""
     names = ("arrival", "time_us", "start_us", "key_hash")
     return due.take(pa.array(np.lexsort([due[name].to_numpy() for name in names])))
@@ -263,10 +267,10 @@ class _Validity:
     until_us: np.ndarray
     next: np.ndarray
 
-    def take(self, rows):
+    def take(self, rows: np.ndarray) -> "_Validity":
         return _Validity(self.until_us[rows], self.next[rows])
 
-    def followed(self, more):
+    def followed(self, more: "_Validity") -> "_Validity":
         return _Validity(np.r_[self.until_us, more.until_us], np.r_[self.next, more.next])
 
 
@@ -292,7 +296,7 @@ class _Piece:
     due: pa.Table
     until_us: int
 
-    def compared(self):
+    def compared(self) -> tuple[ObjectTable, np.ndarray, pa.Table, Ends]:
         """Return the valid reports and the near pairs at the end, and the spans that begin and end."""
         kept, ended = self._ended()
         begun = self._begun()
@@ -301,44 +305,44 @@ class _Piece:
         return self._valid_after(), np.concatenate([kept, more]), begun, ended
 
     @functools.cached_property
-    def key_hash(self):
+    def key_hash(self) -> np.ndarray:
         return self.due["key_hash"].to_numpy()
 
     @functools.cached_property
-    def start_us(self):
+    def start_us(self) -> np.ndarray:
         return self.due["start_us"].to_numpy()
 
     @functools.cached_property
-    def _cold(self):
+    def _cold(self) -> Cold:
         return self.valid.cold.append(self.due)
 
     @functools.cached_property
-    def _objects(self):
+    def _objects(self) -> Objects:
         return Objects.arrived(self.due, self.valid.cold.following)
 
     @functools.cached_property
-    def _first(self):
+    def _first(self) -> np.ndarray:
         return np.flatnonzero(first_of_runs(self.key_hash)) if len(self.key_hash) else np.empty(0, dtype=np.int64)
 
     @functools.cached_property
-    def _last(self):
+    def _last(self) -> np.ndarray:
         return last_of_runs(self.key_hash) if len(self.key_hash) else np.empty(0, dtype=np.int64)
 
     @functools.cached_property
-    def _passed(self):
+    def _passed(self) -> tuple[np.ndarray, np.ndarray]:
         """Which of the due reports can take part as elements, and which as partners."""
         return self.evaluation.passed(elements_of(self._objects, self._cold))
 
     @functools.cached_property
-    def _useful(self):
+    def _useful(self) -> np.ndarray:
         return (self._passed[0] | self._passed[1]) & (self.due["reaches"].to_numpy() != 0)
 
     @property
-    def _gap_us(self):
+    def _gap_us(self) -> int:
         return self.evaluation.encounter.gap_us
 
     @functools.cached_property
-    def _validity(self):
+    def _validity(self) -> _Validity:
         """Until when the due reports are valid."""
         count = len(self.key_hash)
         follower = np.arange(1, count + 1)
@@ -347,7 +351,7 @@ class _Piece:
         too_old_us = self._objects.time_us + self._gap_us
         return _Validity(np.minimum(next_us, too_old_us), np.where(next_us <= too_old_us, follower, -1))
 
-    def _validity_of(self, objects):
+    def _validity_of(self, objects: Objects) -> _Validity:
         """Return until when reports are valid that were valid before."""
         too_old_us = objects.time_us + self._gap_us
         place, present = find(self.key_hash[self._first], objects.key_hash)
@@ -357,12 +361,12 @@ class _Piece:
         return _Validity(np.minimum(next_us, too_old_us), np.where(next_us <= too_old_us, follower, -1))
 
     @functools.cached_property
-    def _expired(self):
+    def _expired(self) -> np.ndarray:
         """The objects whose valid report is too old before the piece ends, ascending."""
         part, row = self.valid.table.select(lambda run: run.columns["time_us"] + self._gap_us < self.until_us)
         return np.sort(self.valid.table.keys(part, row))
 
-    def _ended(self):
+    def _ended(self) -> tuple[np.ndarray, Ends]:
         """Return the near pairs that go on, and the ends of the others."""
         touched = distinct(np.r_[self.key_hash[self._first], self._expired])
         mine = find(touched, self.near[:, 0])[1] | find(touched, self.near[:, 1])[1]
@@ -374,14 +378,14 @@ class _Piece:
         key, partner = self.near[mine].T
         return self.near[~mine], self.evaluation.ended(key, partner, until_us[ends], reason)
 
-    def _reasons(self, one, other):
+    def _reasons(self, one: _Validity, other: _Validity) -> np.ndarray:
         """Return why spans end, given until when the reports of both sides are valid."""
         passes = [np.append(side, False) for side in self._passed]
         first = np.where(one.next < 0, EXPIRED, np.where(passes[0][one.next], MOVED, FILTERED))
         second = np.where(other.next < 0, EXPIRED, np.where(passes[1][other.next], PARTNER_MOVED, PARTNER_FILTERED))
         return np.where(one.until_us <= other.until_us, first, second).astype(np.int8)
 
-    def _begun(self):
+    def _begun(self) -> pa.Table:
         """Return the spans that begin, with `span_schema`."""
         fresh = np.flatnonzero(self._useful)
         if not len(fresh):
@@ -405,7 +409,7 @@ class _Piece:
             self._reasons(one.take(chosen), other.take(chosen)),
         )
 
-    def _near_pairs(self, both, count, fresh):
+    def _near_pairs(self, both: Objects, count: int, fresh: np.ndarray) -> Meetings:
         """Return the pairs that satisfy the query, and of which at least one report begins to be valid."""
         elements, known = elements_of(both, self._cold), np.arange(count)
         left, right = (count + np.flatnonzero(passed[fresh]) for passed in self._passed)
@@ -413,7 +417,7 @@ class _Piece:
         found = [find_pairs(left, np.r_[known, right]), find_pairs(known, right)]
         return Meetings.together(found)
 
-    def _told(self, pairs, both):
+    def _told(self, pairs: Meetings, both: Objects) -> np.ndarray:
         """Return the positions of the pairs that this region tells."""
         encounter, registry, place = self.evaluation.encounter, self.evaluation.registry, self.evaluation.place
         rows = np.flatnonzero(encounter.away(elements_of(both, self._cold), pairs, registry.features))
@@ -422,7 +426,7 @@ class _Piece:
         mine &= pairs.tellers(place.region_map) == place.number
         return rows[mine]
 
-    def _close_by(self, bounds):
+    def _close_by(self, bounds: np.ndarray) -> Objects:
         """Return the valid reports that may be near some boxes of reports, (K, 2n)."""
         encounter, space = self.evaluation.encounter, self.evaluation.space
         if not len(self.valid) or encounter.way is not None:
@@ -432,7 +436,9 @@ class _Piece:
         near = self.evaluation.indexed(self.evaluation.query, self.valid).look(plane)
         return self.valid.found(np.sort(near.keys))[0]
 
-    def _rows(self, both, pairs, since_us, until_us, reason):
+    def _rows(
+        self, both: Objects, pairs: Meetings, since_us: np.ndarray, until_us: np.ndarray, reason: np.ndarray
+    ) -> pa.Table:
         schema = span_schema(self.evaluation.space)
         if not len(pairs.row):
             return schema.empty_table()
@@ -450,7 +456,7 @@ class _Piece:
             columns |= {f"{prefix}time_us": objects.time_us, f"{prefix}bounds": bounds_array(objects.bounds)}
         return pa.table([columns[name] for name in schema.names], schema=schema)
 
-    def _valid_after(self):
+    def _valid_after(self) -> ObjectTable:
         """Return the reports that are valid at the end."""
         stays = self._useful[self._last] & (self._objects.time_us[self._last] + self._gap_us >= self.until_us)
         kept, keys = self._last[stays], self.key_hash[self._last]
@@ -495,7 +501,7 @@ def divided(states: Sequence[Encounters], place: RegionPlace, before: Registry, 
     return Encounters(queries)
 
 
-def _shared(tables, schema):
+def _shared(tables: Sequence[pa.Table], schema: pa.Schema) -> pa.Table:
     """Return the reports of several queues, each once."""
     whole = pa.concat_tables([schema.empty_table(), *tables])
     names = np.stack([whole[name].to_numpy() for name in ("key_hash", "time_us", "arrival")])

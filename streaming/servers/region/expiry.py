@@ -64,11 +64,11 @@ class Deadlines:
         return min((int(ends.min()) for ends in least if len(ends)), default=np.iinfo(np.int64).max)
 
 
-def _earliest(run: Run, registry):
+def _earliest(run: Run, registry: Registry) -> np.ndarray:
     ends = _ends(run, slice(None), registry)
     return np.minimum.reduceat(ends, np.arange(0, len(ends), BLOCK_ROWS)) if len(ends) else ends
 
 
-def _ends(run, rows, registry):
+def _ends(run: Run, rows: np.ndarray | slice, registry: Registry) -> np.ndarray:
     """Return until when objects live that are not heard again."""
     return run.columns["heard_us"][rows] + registry.ttl_of(run.columns["stream"][rows])

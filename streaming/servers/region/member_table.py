@@ -92,7 +92,7 @@ class MemberTable:
         """Return the same members, after the merges that are due."""
         return MemberTable(self.table.settled())
 
-    def _taken(self, part, row):
+    def _taken(self, part: np.ndarray, row: np.ndarray) -> Answers:
         columns = self.table.take(part, row, COLUMNS)
         return Answers(self.table.keys(part, row), columns["answer"], columns["partner"])
 

@@ -241,7 +241,7 @@ class ObjectTable:
         return self.whole.bounds
 
 
-def _distinct(keys):
+def _distinct(keys: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
     """Return the distinct keys, ascending, and the place of each key among them; None if the keys are so already."""
     if (keys[1:] > keys[:-1]).all():
         return keys, None

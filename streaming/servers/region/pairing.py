@@ -1,5 +1,6 @@
 """Pairs of reports as a region tells them."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -43,7 +44,7 @@ class Pairing:
         """Return those of some pairs of reports that satisfy all but the times; see `StreamJoins.judged`."""
         return self._found(self.join.judged, picked, row, partner)
 
-    def _found(self, find, picked, left, right):
+    def _found(self, find: Callable[..., Meetings], picked: Picked, left: np.ndarray, right: np.ndarray) -> Meetings:
         failed = Failures()
         found: Meetings = find(picked.elements, picked.column("key_hash"), left, right, failed)
         self.failures.add(failed, np.array([self.query]))

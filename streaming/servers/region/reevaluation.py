@@ -10,15 +10,19 @@ PLACE* (2007), section 3.2: incremental evaluation looks at where the old and th
 """
 
 import functools
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from streaming.elements import stream_number
+from streaming.kinds.parts import Box
 from streaming.kinds.registry import moved
 from streaming.operators.boxes import box_array, differences, in_plane
 from streaming.operators.failures import Failures
+from streaming.operators.features import Features
 from streaming.operators.layer import LayerVersion
+from streaming.operators.query_levels import QueryLevels
 from streaming.operators.runs import distinct, find
 from streaming.operators.spatial_join import Pairs
 from streaming.operators.stream_boxes import StreamBoxes
@@ -34,8 +38,9 @@ from streaming.servers.answers.reasons import reasons
 from streaming.servers.answers.recipients import Recipients
 from streaming.servers.control.registry import Applied, Registry
 from streaming.servers.region.member_table import MemberTable
-from streaming.servers.region.objects import elements_of
+from streaming.servers.region.objects import Objects, elements_of
 from streaming.servers.region.state import ObjectChanges
+from streaming.servers.sorted_runs import Run
 
 
 @dataclass(frozen=True)
@@ -175,17 +180,17 @@ class Reevaluation:
         return replace(changes, reason=reason)
 
     @functools.cached_property
-    def _partners(self):
+    def _partners(self) -> np.ndarray:
         """The `key_hash` of all features that differ."""
         differing = [features.key_hash for features in self._differing.values() if features is not None]
         return np.concatenate([np.empty(0, dtype=np.int64), *differing])
 
     @functools.cached_property
-    def _apart(self):
+    def _apart(self) -> np.ndarray:
         return np.union1d(self.applied.changed, self.applied.cancelled)
 
     @functools.cached_property
-    def _differing(self):
+    def _differing(self) -> dict[str, Features | None]:
         """The features that differ, old and new ones, by edited layer; None if there are too many, or one has none.
 
         Then all pairs with the layer are evaluated again: see `LayerVersion.differing`.
@@ -195,16 +200,17 @@ class Reevaluation:
         return {layer: old.differing(new) for layer, old, new in versions}
 
     @functools.cached_property
-    def _fresh(self):
+    def _fresh(self) -> np.ndarray:
         """Answers to evaluate as a whole: of queries with a new plan, and of the joins of `_renewed`."""
         changed = np.setdiff1d(self.after.columns.answers_of(self.applied.changed), self._moved)
         return np.union1d(changed[find(self.after.answers, changed)[1]], self._renewed)
 
     @functools.cached_property
-    def _moved(self):
+    def _moved(self) -> np.ndarray:
         """Answers of queries of which only boxes have moved, ascending; no other query has or had such an answer."""
         columns = self.before.columns, self.after.columns
-        both = np.intersect1d(*(known.answers_of(self.applied.changed) for known in columns), assume_unique=True)
+        before, after = (known.answers_of(self.applied.changed) for known in columns)
+        both = np.intersect1d(before, after, assume_unique=True)
         both = both[find(self.before.answers, both)[1] & find(self.after.answers, both)[1]]
         (was, one), (now, other) = (known.queries_of(both) for known in columns)
         alone = (np.bincount(was, minlength=len(both)) == 1) & (np.bincount(now, minlength=len(both)) == 1)
@@ -212,28 +218,28 @@ class Reevaluation:
         return np.setdiff1d(both[one == other], self._renewed)
 
     @functools.cached_property
-    def _renewed(self):
+    def _renewed(self) -> np.ndarray:
         """Answers of joins with an edited layer whose features are not compared one by one."""
         return self.after.joins_with([layer for layer, differing in self._differing.items() if differing is None])
 
     @functools.cached_property
-    def _edited(self):
+    def _edited(self) -> np.ndarray:
         """Answers of joins to evaluate again for the objects near features that differ."""
         return np.setdiff1d(self.after.joins_with(self.applied.edited), self._fresh)
 
     @functools.cached_property
-    def _altered(self):
+    def _altered(self) -> np.ndarray:
         """Answers whose every member may change, or has to be reported."""
         apart = np.setdiff1d(self.before.columns.answers_of(self._apart), self._moved)
         return np.union1d(self._fresh, apart)
 
     @functools.cached_property
-    def _in_part(self):
+    def _in_part(self) -> np.ndarray:
         """Answers to evaluate again for the objects of `_near`."""
         return np.union1d(self._edited, self._moved)
 
     @functools.cached_property
-    def _near(self):
+    def _near(self) -> np.ndarray:
         """The `key_hash` of the objects near features that differ, or where boxes differ that have moved; ascending."""
         found = [np.empty(0, dtype=np.int64)]
         if len(self._edited):
@@ -248,24 +254,27 @@ class Reevaluation:
         return distinct(np.concatenate(found))
 
     @property
-    def _strips(self):
+    def _strips(self) -> StreamBoxes:
         """Where the boxes of the answers of `_moved` differ."""
-        registries, numbers, boxes = (self.before, self.after), [], ([], [])
+        registries, numbers = (self.before, self.after), []
+        boxes: tuple[list[Box], list[Box]] = ([], [])
         for query in self.after.columns.queries_of(self._moved)[1].tolist():
             was, now = (registry.plan(query) for registry in registries)
-            for pair in () if was is now else moved(was, now) or ():
+            for both in () if was is now else moved(was, now) or ():
                 numbers.append(stream_number(now.stream))
-                for known, box in zip(boxes, pair, strict=True):
+                for known, box in zip(boxes, both, strict=True):
                     known.append(box)
         space = self.after.space
-        pair, strips = differences(*(box_array(some, space) for some in boxes), space)
+        pair, strips = differences(box_array(boxes[0], space), box_array(boxes[1], space), space)
         streams = np.array(numbers, dtype=np.int64)[pair]
         return StreamBoxes(pair, in_plane(strips, space), streams, space)
 
-    def _selected(self, matching):
+    def _selected(self, matching: Callable[[Run], np.ndarray]) -> np.ndarray:
         return self.changed.objects.select(matching).key_hash
 
-    def _matched(self, objects, answers, queries=None):
+    def _matched(
+        self, objects: Objects, answers: np.ndarray | None, queries: QueryLevels | None = None
+    ) -> tuple[Answers, Answers]:
         """Match objects with the queries of some answers, or of all.
 
         Return the members of answers that are kept, and those of answers that are not.

@@ -173,11 +173,13 @@ class Picked:
         return Elements(stream[self.part], self.column("bounds"), cold, has_geometries)
 
 
-def _cold(runs, part, row, space, rows):
+def _cold(runs: Sequence[ReportRun], part: np.ndarray, row: np.ndarray, space: Space, rows: np.ndarray) -> pa.Table:
     return pa.table(_gathered(runs, part[rows], row[rows], space, COLD_COLUMNS))
 
 
-def _gathered(runs, part, row, space, names):
+def _gathered(
+    runs: Sequence[ReportRun], part: np.ndarray, row: np.ndarray, space: Space, names: Iterable[str]
+) -> dict[str, Any]:
     return gathered([run.run for run in runs], part, row, names, no_columns(space))
 
 
@@ -275,7 +277,9 @@ class ReportTable:
                 new = new._with_run(place, columns, mine[bins == name], turn)
         return replace(new, runs=new.runs[len(self.runs) :])
 
-    def _with_run(self, place, columns, rows, turn):
+    def _with_run(
+        self, place: tuple[int, int, int], columns: Mapping[str, Column], rows: np.ndarray, turn: int
+    ) -> "ReportTable":
         """Return a table with those of the reports at rows that are not in this one, of equal ones the first."""
         hot = {name: _taken(columns[name], rows) for name in ("key_hash", "time_us", "bounds")}
         name, time_us = report_names(*hot.values()), hot["time_us"]
@@ -287,7 +291,7 @@ class ReportTable:
         new = {name: _taken(column, rows[order]) for name, column in columns.items()}
         return self._and(place, key[order], new | {"turn": np.full(len(order), turn), "name": name[order]})
 
-    def _and(self, place, key, columns):
+    def _and(self, place: tuple[int, int, int], key: np.ndarray, columns: Mapping[str, Column]) -> "ReportTable":
         """Return a table with one run more, unless it is empty."""
         if not len(key):
             return self
@@ -359,7 +363,7 @@ class ReportTable:
         return table
 
 
-def _unknown(key, name, time_us, runs):
+def _unknown(key: np.ndarray, name: np.ndarray, time_us: np.ndarray, runs: Sequence[ReportRun]) -> np.ndarray:
     """Return the rows of reports that no run has, given their keys, names and times: int64, ascending."""
     rows = np.arange(len(key))
     if not len(key):
@@ -376,16 +380,16 @@ def _unknown(key, name, time_us, runs):
     return rows
 
 
-def _alike(runs):
+def _alike(runs: Sequence[ReportRun]) -> list[ReportRun]:
     """Return the smallest runs of about the same size."""
-    levels = defaultdict(list)
+    levels: defaultdict[int, list[ReportRun]] = defaultdict(list)
     for run in runs:
         levels[(len(run).bit_length() - 1) // 2].append(run)
     due = (alike for _, alike in sorted(levels.items()) if len(alike) >= TIER)
     return next((alike for alike in due if sum(map(len, alike)) <= MOST_MERGED), [])
 
 
-def _merged(runs, number, space):
+def _merged(runs: Sequence[ReportRun], number: int, space: Space) -> ReportRun:
     """Return runs of a bin as one."""
     key = np.concatenate([run.run.key for run in runs])
     order = np.argsort(key, kind="stable")
@@ -397,10 +401,10 @@ def _merged(runs, number, space):
     return ReportRun(*runs[0].bin, Run(number, key[order], columns))
 
 
-def _taken(column, rows):
+def _taken(column: Column, rows: np.ndarray) -> Column:
     # Of boxes, `column[rows]` takes three times as long as this.
     return np.take(column, rows, axis=0) if isinstance(column, np.ndarray) else column.take(pa.array(rows))
 
 
-def _has_values(column):
+def _has_values(column: pa.Array) -> bool:
     return column.null_count < len(column)

@@ -6,8 +6,10 @@ PLACE* (2007), section 3.2: an answer is kept incrementally, by positive and neg
 BBoxDB Streams (2022), section 4.5: continuous queries run where the distribution region of the element is kept.
 """
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from time import perf_counter
+from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -21,10 +23,14 @@ from streaming.servers.answers.members import Answers
 from streaming.servers.answers.reasons import worth_telling
 from streaming.servers.answers.recipients import Recipients
 from streaming.servers.answers.tuples import Results, TupleWriter
+from streaming.servers.control.registry import Registry
 from streaming.servers.control.step import ControlStep
+from streaming.servers.region.member_table import MemberTable
 from streaming.servers.region.objects import Objects
 from streaming.servers.region.reevaluation import Reevaluation
 from streaming.servers.region.state import ObjectChanges, Region
+
+V = TypeVar("V")
 
 
 def step(changed: ObjectChanges, passing: pa.Table, control: ControlStep) -> tuple[Region, Results]:
@@ -65,11 +71,11 @@ def step(changed: ObjectChanges, passing: pa.Table, control: ControlStep) -> tup
     table = pa.concat_tables(rows)
     shared, told_rows = recipients.shared_in(table["query"].to_numpy())
     counters = {"objects": len(state.objects), "results": told_rows}
-    errors, seconds = (_of_queries(told, after) for told in (failures.errors, failures.seconds))
+    errors, seconds = _of_queries(failures.errors, after), _of_queries(failures.seconds, after)
     return state, Results(table, snapshots, counters, errors, shared, seconds=seconds)
 
 
-def _replaced(pairs, old, parts, both):
+def _replaced(pairs: MemberTable, old: Answers, parts: tuple[Answers, Answers], both: Answers | None) -> MemberTable:
     """Return the members of answers with the two `parts` in the place of `old`, which are all members of some objects.
 
     If no answer changes or ends, `both` has the changes of the members.
@@ -82,7 +88,7 @@ def _replaced(pairs, old, parts, both):
     return pairs.replaced(old, now, changed)
 
 
-def _together(members, more):
+def _together(members: Answers, more: Answers) -> Answers:
     """Return members, ordered by key, and more of them."""
     if not len(more.key):
         return members
@@ -91,7 +97,7 @@ def _together(members, more):
     return both.take(np.argsort(both.key, kind="stable"))
 
 
-def _of_queries(told, registry):
+def _of_queries(told: Mapping[int, V], registry: Registry) -> dict[int, V]:
     """Return by query what is given by answer."""
     if not told:
         return {}
@@ -102,14 +108,14 @@ def _of_queries(told, registry):
     )
 
 
-def _explained(reevaluation, both, changed):
+def _explained(reevaluation: Reevaluation, both: Answers, changed: ObjectChanges) -> Answers:
     """Return those of the differences between the old and the new answers that are reported, with their reasons."""
     changes = reevaluation.explained(replace(both, reason=reevaluation.reasons(both, changed.fates(both.key))))
     touched = find(changed.touched, both.key)[1]
     return changes.take(worth_telling(changes, touched, reevaluation.before, reevaluation.after))
 
 
-def _passing(passing, writer, recipients, failures):
+def _passing(passing: pa.Table, writer: TupleWriter, recipients: Recipients, failures: Failures) -> pa.Table:
     """Return the tuples of superseded elements, for the queries that emit all."""
     registry = writer.after
     if not passing.num_rows or registry.keep_all:
@@ -123,7 +129,7 @@ def _passing(passing, writer, recipients, failures):
     return writer.table(answers, objects.take(told.key), passing.take(pa.array(told.key)))
 
 
-def _snapshots(queries, pairs, reevaluation, writer):
+def _snapshots(queries: Sequence[int], pairs: MemberTable, reevaluation: Reevaluation, writer: TupleWriter) -> pa.Table:
     """Return the whole answers of `queries`."""
     after = reevaluation.after
     asked = after.columns.chosen(np.array(queries, dtype=np.int64))

@@ -84,12 +84,12 @@ def step(
     return was if _same(sketches, was.sketches) and _same(sets, was.sets) else Sketchlet(sketches, sets)
 
 
-def _of_stream(observed, stream):
+def _of_stream(observed: pa.Table, stream: int) -> pa.Table:
     """Return what was observed of a stream; often all is of one, and nothing is copied."""
     return taken(observed, np.flatnonzero(observed["stream"].to_numpy() == stream))
 
 
-def _same(now, was):
+def _same(now: Mapping[int, object], was: Mapping[int, object]) -> bool:
     return now.keys() == was.keys() and all(now[number] is was[number] for number in now)
 
 
@@ -157,17 +157,18 @@ def divided(states: Sequence[Sketchlet], place: RegionPlace, following: int) -> 
     return Sketchlet({stream: _numbered(sketch, following) for stream, sketch in sketches.items()}, sets)
 
 
-def _numbered(sketch, following):
+def _numbered(sketch: Sketch, following: int) -> Sketch:
     """Return a sketch whose runs have the numbers from `following` on, which no run of the region ever had."""
-    many, number = len(sketch.waiting), itertools.count(following)
-    runs = [replace(run, number=next(number)) for run in (*sketch.waiting, *sketch.runs)]
-    return replace(sketch, waiting=tuple(runs[:many]), runs=tuple(runs[many:]), following=following + len(runs))
+    number = itertools.count(following)
+    waiting = tuple(replace(run, number=next(number)) for run in sketch.waiting)
+    runs = tuple(replace(run, number=next(number)) for run in sketch.runs)
+    return replace(sketch, waiting=waiting, runs=runs, following=next(number))
 
 
 def _regions(place: RegionPlace, settings: SketchSettings) -> Callable[[np.ndarray], np.ndarray]:
     """Return a function that tells in which regions places lie, float64 of shape (2, K)."""
 
-    def region_of(places):
+    def region_of(places: np.ndarray) -> np.ndarray:
         bounds = np.tile(settings.space.whole(), (places.shape[1], 1))
         for axis, column in zip(settings.axes, places, strict=True):
             bounds[:, axis] = bounds[:, settings.space.n + axis] = column
@@ -180,7 +181,7 @@ def _regions_of_cells(place: RegionPlace, settings: SketchSettings) -> Callable[
     """Return a function that tells in which regions the middles of cells lie, given their number of bits."""
     region_of = _regions(place, settings)
 
-    def of_cells(cell, bits):
+    def of_cells(cell: np.ndarray, bits: int) -> np.ndarray:
         boxes = cell_boxes(cell, np.full(len(cell), bits), *cell_bounds(settings))
         return region_of((boxes[:2] + boxes[2:]) / 2)
 

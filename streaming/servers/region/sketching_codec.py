@@ -4,13 +4,13 @@ from streaming.servers.region.sketching import Sketchlet
 from streaming.sketch import codec as sketches
 from streaming.sketch.sets import codec as sets
 from streaming.spaces import Space
-from streaming.state.codec import HEAD, NOTHING, Codec, Tables, head_of, with_head
+from streaming.state.codec import HEAD, NOTHING, Codec, Parts, StatePart, Tables, head_of, with_head
 
 
 def sketchlet_codec(space: Space) -> Codec:
     """Return the codec of `Sketchlet` in a space."""
 
-    def decoded(parts):
+    def decoded(parts: Parts) -> Sketchlet:
         first, *heads = parts[HEAD].tables()
         head = head_of(first)
         tables = iter(heads)
@@ -26,9 +26,9 @@ def sketchlet_codec(space: Space) -> Codec:
     return Codec(lambda batch: Sketchlet(), _encoded, decoded)
 
 
-def _encoded(state):
+def _encoded(state: Sketchlet) -> Parts:
     heads = [with_head(NOTHING, {"sketches": list(state.sketches), "sets": list(state.sets)})]
-    parts = {}
+    parts: dict[str, StatePart] = {}
     encoded = [sketches.encode(sketch, _leaves(stream)) for stream, sketch in state.sketches.items()]
     encoded += [sets.encode(known, _sets(stream)) for stream, known in state.sets.items()]
     for one in encoded:
@@ -37,9 +37,9 @@ def _encoded(state):
     return {HEAD: Tables(heads)} | parts
 
 
-def _leaves(stream):
+def _leaves(stream: int) -> str:
     return f"leaves-{stream}"
 
 
-def _sets(stream):
+def _sets(stream: int) -> str:
     return f"sets-{stream}"

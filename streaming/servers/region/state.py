@@ -1,7 +1,7 @@
 """The state of a regional server, its input, and the changes of its objects in a micro-batch."""
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -160,7 +160,7 @@ class ObjectChanges:
         return self.fates(self.known.key_hash)
 
 
-def _of_streams(objects, streams):
+def _of_streams(objects: ObjectTable, streams: Collection[int]) -> np.ndarray:
     """Return the keys of the objects of some streams, ascending."""
     if not streams:
         return np.empty(0, dtype=np.int64)

@@ -11,7 +11,7 @@ J. Patel, D. DeWitt, "Partition Based Spatial-Merge Join", SIGMOD 1996: objects 
 """
 
 import functools
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from time import perf_counter
 
@@ -19,8 +19,10 @@ import numpy as np
 import pyarrow as pa
 
 from streaming.operators.closest import Closest
+from streaming.operators.elements import Elements
 from streaming.operators.failures import Failures
 from streaming.operators.runs import distinct, find, last_of_runs
+from streaming.operators.stream_join import Meetings, StreamJoins
 from streaming.operators.stream_reach import Reach
 from streaming.results import (
     DROPPED,
@@ -46,7 +48,9 @@ from streaming.servers.answers.tuples import Results, result_rows
 from streaming.servers.control.registry import Registry
 from streaming.servers.control.step import ControlStep
 from streaming.servers.elements import tracked_schema
-from streaming.servers.region.objects import Cold, Objects, elements_of
+from streaming.servers.region.dues import Dues
+from streaming.servers.region.member_table import MemberTable
+from streaming.servers.region.objects import Cold, Objects, ObjectTable, elements_of
 from streaming.servers.region.place import RegionPlace
 from streaming.servers.region.state import Region, fates
 from streaming.servers.region.ways import Ways
@@ -145,23 +149,23 @@ def step(state: Region, joined: JoinInput, control: ControlStep, place: RegionPl
     snapshots = writer.rows(evaluation.snapshots(pairs))
     objects = newer.without(known.key_hash[~evaluation.stays])
     counters = {"results": sum(table.num_rows for table in rows)}
-    told = evaluation.failures
-    results = Results(pa.concat_tables(rows), snapshots, counters, told.errors, seconds=told.seconds)
-    found = {"dues": evaluation.dues(now, dues), "ways": evaluation.ways}
-    return Region(objects.settled(), pairs.settled(), control.now_us, **found), results
+    errors, seconds = evaluation.failures.errors, evaluation.failures.seconds
+    results = Results(pa.concat_tables(rows), snapshots, counters, errors, seconds=seconds)
+    dues, ways = evaluation.dues(now, dues), evaluation.ways
+    return Region(objects.settled(), pairs.settled(), control.now_us, dues=dues, ways=ways), results
 
 
-def _joined(rest, new):
+def _joined(rest: Answers, new: Answers) -> Answers:
     """Return the pairs that did not change and the new ones, ordered by key."""
     both = Answers(*(np.r_[getattr(rest, name), getattr(new, name)] for name in ("key", "query", "partner")))
     return both.take(np.argsort(both.key, kind="stable"))
 
 
-def _of_streams(table, streams):
+def _of_streams(table: pa.Table, streams: np.ndarray) -> pa.Table:
     return table.filter(pa.array(np.isin(table["stream"].to_numpy(), streams)))
 
 
-def _newer(objects, joined):
+def _newer(objects: ObjectTable, joined: JoinInput) -> tuple[pa.Table, np.ndarray]:
     """Return the newest elements that the input has, ordered by key, and the keys of objects that are gone."""
     tables = [joined.present] if joined.found is None else [joined.found, joined.present]
     keys = joined.gone["key_hash"].to_numpy()
@@ -193,26 +197,26 @@ class _JoinEvaluation:
     failures: Failures
 
     @functools.cached_property
-    def stays(self):
+    def stays(self) -> np.ndarray:
         return (self.fate == MOVED) & find(self.control.after.reach.streams, self.known.stream)[1]
 
     @functools.cached_property
-    def objects(self):
+    def objects(self) -> Objects:
         return self.known if self.stays.all() else self.known.take(self.stays)
 
     @functools.cached_property
-    def ways(self):
+    def ways(self) -> Ways:
         """The ways of the objects that stay; only those of new reports are measured."""
         horizons_s = self.control.after.stream_joins.horizons_s
         objects, known = self.objects, self.was.ways.without(self.known.key_hash[self.touched])
         return known.of(objects.key_hash, elements_of(objects, self.cold), horizons_s) if horizons_s else Ways()
 
     @functools.cached_property
-    def _elements(self):
+    def _elements(self) -> Elements:
         """All known objects as elements, also those that leave."""
         return elements_of(self.known, self.cold)
 
-    def dues(self, members, known=None):
+    def dues(self, members: Answers, known: Dues | None = None) -> Dues:
         """Return when predicted pairs, given all pairs, are past their closest points; only new ones are measured."""
         after = self.control.after
         predicted = np.isin(members.query, after.stream_ids[after.stream_joins.predicting])
@@ -221,26 +225,26 @@ class _JoinEvaluation:
             known = self.was.dues.without(self.known.key_hash[self.touched])
         return known.of(members.take(predicted), self._due_us)
 
-    def _due_us(self, pairs):
+    def _due_us(self, pairs: Answers) -> np.ndarray:
         after = self.control.after
         row, partner = (find(self.known.key_hash, side)[0] for side in (pairs.key, pairs.partner))
         query = np.searchsorted(after.stream_ids, pairs.query)
         return after.stream_joins.meetings(row, query, partner, self._elements).due_us
 
-    def old_answers(self, members, dues):
+    def old_answers(self, members: Answers, dues: Dues) -> tuple[Answers, Answers, Answers]:
         """Return the pairs reported so far that the micro-batch may change, the others, and those that have passed."""
         applied, touched = self.control.applied, self.known.key_hash[self.touched]
         reevaluation = find(touched, members.key)[1] | find(touched, members.partner)[1]
         altered = np.r_[applied.changed, applied.cancelled]
         if len(altered):
             reevaluation |= np.isin(members.query, altered)
-        passed = dues.pairs.take(dues.due_us < self.control.now_us)
-        passed = among(members, passed) if len(passed.key) else np.zeros(len(members.key), dtype=bool)
+        over = dues.pairs.take(dues.due_us < self.control.now_us)
+        passed = among(members, over) if len(over.key) else np.zeros(len(members.key), dtype=bool)
         untouched = members.take(passed & ~reevaluation)
         reevaluation |= passed
         return members.take(reevaluation), members.take(~reevaluation), untouched
 
-    def evaluate(self):
+    def evaluate(self) -> tuple[Answers, Answers, Answers]:
         """Match touched objects with all objects; for the joins that changed, match all with all.
 
         Returns
@@ -261,10 +265,10 @@ class _JoinEvaluation:
             parts.append(self._answers(after.compiled_joins(changed), changed, others, others))
         held = _together(parts)
         held = held.take(joins.keeps[np.searchsorted(ids, held.query)])
-        new = held.take(held.sign != STAYED)
-        return new.take(np.argsort(new.key, kind="stable")), held, told.take(told.sign != STAYED)
+        new = held.take(held.signs != STAYED)
+        return new.take(np.argsort(new.key, kind="stable")), held, told.take(told.signs != STAYED)
 
-    def _answers(self, joins, ids, left, right):
+    def _answers(self, joins: StreamJoins, ids: np.ndarray, left: np.ndarray, right: np.ndarray) -> Answers:
         """Return the pairs of two sets of rows as members of answers; ``~`` marks those that another region reports."""
         objects = self.objects
         failed = Failures()
@@ -276,7 +280,7 @@ class _JoinEvaluation:
         self.failures.add(failed, ids)
         return _members(meetings, objects, ids, self.place)
 
-    def snapshots(self, pairs):
+    def snapshots(self, pairs: MemberTable) -> Answers:
         """Return the requested snapshots; distances are not kept but measured again."""
         after, asked = self.control.after, self.control.applied.snapshots
         members = pairs.of_answers(np.array(asked, dtype=np.int64))
@@ -287,10 +291,10 @@ class _JoinEvaluation:
             joins = distinct(query[mine])
             left, right = (find(self.objects.key_hash, distinct(side[mine]))[0] for side in (key, partner))
             again = self._answers(after.compiled_joins(joins), joins, left, right)
-            members = members.take(~mine).joined(again.take(again.sign != STAYED))
+            members = members.take(~mine).joined(again.take(again.signs != STAYED))
         return replace(members, reason=SNAPSHOT)
 
-    def changes(self, old, new, held, passed):
+    def changes(self, old: Answers, new: Answers, held: Answers, passed: Answers) -> Answers:
         """Compare the pairs reported so far with those to report now; return the changes to report."""
         both = compared(old, new)
         row, partner = (np.searchsorted(self.known.key_hash, side) for side in (both.key, both.partner))
@@ -305,11 +309,11 @@ class _JoinEvaluation:
         moved = self.touched[row] | self.touched[partner]
         return changes.take(worth_telling(changes, self.shifted(changes, row, partner, moved), before, after))
 
-    def shifted(self, changes, row, partner, moved):
+    def shifted(self, changes: Answers, row: np.ndarray, partner: np.ndarray, moved: np.ndarray) -> np.ndarray:
         """Return `moved` (P,), without predicted pairs of which nothing that is shown changes: see `closest.shown`."""
         after = self.control.after
-        mine = np.isin(changes.query, after.stream_ids[after.stream_joins.predicting])
-        mine = np.flatnonzero(mine & moved & (changes.sign == STAYED))
+        predicted = np.isin(changes.query, after.stream_ids[after.stream_joins.predicting])
+        mine = np.flatnonzero(predicted & moved & (changes.sign == STAYED))
         were = [self.was.objects.found(side[mine]) for side in (changes.key, changes.partner)]
         both = were[0][1] & were[1][1]
         mine, count = mine[both], int(both.sum())
@@ -322,7 +326,7 @@ class _JoinEvaluation:
             moved[mine] = (was != now).any(0)
         return moved
 
-    def explained(self, changes, row, partner):
+    def explained(self, changes: Answers, row: np.ndarray, partner: np.ndarray) -> Answers:
         """Return changes with reasons; where only the objects of a pair can explain one, tell which of the two does.
 
         A pair that leaves with an object that departed from this region is explained in the same way, for it may enter
@@ -344,7 +348,7 @@ class _JoinEvaluation:
         return replace(changes, reason=reason)
 
 
-def _members(meetings, objects, ids, place):
+def _members(meetings: Meetings, objects: Objects, ids: np.ndarray, place: RegionPlace) -> Answers:
     """Return pairs as members of answers, with the sign ``~`` where another region reports them."""
     mine = meetings.tellers(place.region_map) == place.number
     partner = objects.key_hash[meetings.partner]
@@ -352,12 +356,12 @@ def _members(meetings, objects, ids, place):
     return Answers(key, query, partner, meetings.distance, SIGN[0, mine.astype(np.int8)])
 
 
-def _together(parts):
+def _together(parts: Sequence[Answers]) -> Answers:
     names = ("key", "query", "partner", "distance", "sign")
     return Answers(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
 
 
-def _passing(passing, evaluation):
+def _passing(passing: pa.Table, evaluation: _JoinEvaluation) -> pa.Table:
     """Return the tuples of pairs with superseded elements, for the joins that emit all."""
     after, known = evaluation.control.after, evaluation.objects
     space = after.space
@@ -372,7 +376,7 @@ def _passing(passing, evaluation):
     evaluation.failures.add(failed, after.stream_ids)
     meetings = meetings.take(~after.stream_joins.keeps[meetings.query])
     answers = _members(meetings, both, after.stream_ids, evaluation.place)
-    mine = answers.sign != STAYED
+    mine = answers.signs != STAYED
     rows, answers = meetings.row[mine], answers.take(mine)
     return _Writer(both, cold, after).table(answers, rows, meetings.partner[mine])
 
@@ -385,12 +389,12 @@ class _Writer:
     cold: Cold
     registry: Registry
 
-    def rows(self, answers):
+    def rows(self, answers: Answers) -> pa.Table:
         """Return result tuples of members of answers."""
         rows, partners = (np.searchsorted(self.objects.key_hash, side) for side in (answers.key, answers.partner))
         return self.table(answers, rows, partners)
 
-    def table(self, answers, rows, partners):
+    def table(self, answers: Answers, rows: np.ndarray, partners: np.ndarray) -> pa.Table:
         """Return result tuples, given the rows of the objects and of their partners."""
         if not len(answers.key):
             return result_schema(self.registry.space).empty_table()
@@ -400,7 +404,7 @@ class _Writer:
         answers, closest = self._closest(answers, rows, partners)
         return result_rows(answers, objects, self.cold.take(objects), columns | closest, self.registry.space)
 
-    def _closest(self, answers, rows, partners):
+    def _closest(self, answers: Answers, rows: np.ndarray, partners: np.ndarray) -> tuple[Answers, dict[str, pa.Array]]:
         """Return members with the distances of predicted pairs, and columns that tell where these are closest."""
         predicted = self.registry.stream_ids[self.registry.stream_joins.predicting]
         mine = np.flatnonzero(np.isin(answers.query, predicted) & (np.broadcast_to(answers.sign, len(rows)) != LEFT))

@@ -19,6 +19,7 @@ import pyarrow as pa
 
 from streaming.elements import bounds_of
 from streaming.operators.failures import Failures
+from streaming.operators.region_map import RegionMap
 from streaming.operators.stream_join import Meetings
 from streaming.operators.time_joins import IntervalJoin, ReportTimes, TimeJoin, WindowJoin, too_late
 from streaming.operators.watermarks import NEVER_US, Progress, complete_until
@@ -28,7 +29,7 @@ from streaming.servers.control.registry import Registry
 from streaming.servers.control.step import ControlStep
 from streaming.servers.region.pairing import Pairing
 from streaming.servers.region.place import RegionPlace
-from streaming.servers.region.reports import ReportTable
+from streaming.servers.region.reports import Picked, ReportRun, ReportTable
 from streaming.servers.region.windows import EndedWindow, WindowSlices, budget, redivided, sliced
 from streaming.spaces import Space
 
@@ -140,14 +141,14 @@ def step(
     return TimeJoins(kept, after, turn), told
 
 
-def _complete(join, known, homes, now_us):
+def _complete(join: TimeJoin, known: Waiting, homes: Sequence[Mapping[int, Progress]], now_us: int) -> int:
     """Return the event time up to which both streams of a join are complete, which never falls."""
     streams = join.stream, join.partner_stream
     until_us = complete_until(homes, streams, known.since_us, now_us, join.idle_us)
     return max(known.watermark_us, until_us - join.lateness_us)
 
 
-def _waiting(was, query, turn, control):
+def _waiting(was: TimeJoins, query: int, turn: int, control: ControlStep) -> Waiting:
     """Return how far a query is: one that is new or edited begins now."""
     if query in was.queries and query not in control.applied.changed:
         return was.queries[query]
@@ -163,7 +164,13 @@ def _bins(joins: Iterable[TimeJoin]) -> dict[int, int]:
     return bins
 
 
-def _on_time(reports, joins, waiting, place, failures):
+def _on_time(
+    reports: pa.Table,
+    joins: Mapping[int, TimeJoin],
+    waiting: Mapping[int, Waiting],
+    place: RegionPlace,
+    failures: Failures,
+) -> tuple[pa.Table, int]:
     """Return the reports that some join can use, and how many of the region's own came too late, for all joins."""
     stream = reports["stream"].to_numpy()
     times = ReportTimes(reports["time_us"].to_numpy(), reports["seen_us"].to_numpy())
@@ -182,7 +189,7 @@ def _on_time(reports, joins, waiting, place, failures):
     return reports if wanted.all() else reports.filter(pa.array(wanted)), count
 
 
-def _done(run, joins, waiting):
+def _done(run: ReportRun, joins: Mapping[int, TimeJoin], waiting: Mapping[int, Waiting]) -> bool:
     """Tell whether no join needs the reports of a run any more."""
     for query, join in joins.items():
         for partner, stream in enumerate((join.stream, join.partner_stream)):
@@ -191,10 +198,11 @@ def _done(run, joins, waiting):
     return True
 
 
-def _told_us(join, known):
+def _told_us(join: TimeJoin, known: Waiting) -> int:
     """Return the event time up to which a join has told everything."""
     if not known.ended:
         return known.watermark_us
+    assert isinstance(join, WindowJoin), "only window joins have windows that end"
     return known.ended[0].start_us + join.size_us - 1
 
 
@@ -237,17 +245,17 @@ class _Intervals:
         pairs = pairs.take(join.within(time_us[pairs.row], time_us[pairs.partner]))
         return self.pairing.rows(picked, self.pairing.own(picked, pairs), None)
 
-    def _usable(self, reports, stream):
+    def _usable(self, reports: ReportTable, stream: int) -> Picked:
         """Return the reports of a stream that came in time, and that count for the query."""
         runs = reports.of(stream)
         return reports.picked(runs, [self._counts(run) for run in runs])
 
-    def _counts(self, run):
+    def _counts(self, run: ReportRun) -> np.ndarray:
         return self._join.on_time(run.times, self.watermark_us) & (run["turn"] >= self.since)
 
-    def _near(self, waited, others, partner):
+    def _near(self, waited: ReportTable, others: Picked, partner: bool) -> list[tuple[ReportRun, np.ndarray]]:
         """Return the reports that waited and may match others, by run; with `partner`, those of the second stream."""
-        join, found = self._join, []
+        join, found = self._join, list[tuple[ReportRun, np.ndarray]]()
         if not len(others):
             return found
         time_us, bounds = others.column("time_us"), others.column("bounds")
@@ -264,7 +272,7 @@ class _Intervals:
         return found
 
 
-def _by_run(picked):
+def _by_run(picked: Picked) -> list[tuple[ReportRun, np.ndarray]]:
     return [(run, picked.row[picked.part == place]) for place, run in enumerate(picked.runs)]
 
 
@@ -312,7 +320,7 @@ def driven(states: Sequence[TimeJoins], place: RegionPlace, before: Registry, af
     return TimeJoins(table, queries, own.turn)
 
 
-def _has_part_of(known, place):
+def _has_part_of(known: RegionMap, place: RegionPlace) -> bool:
     """Tell whether a region had a part of its cell under another map."""
     if place.number >= known.regions:
         return False
@@ -320,7 +328,7 @@ def _has_part_of(known, place):
     return bool((np.maximum(was[:n], now[:n]) < np.minimum(was[n:], now[n:])).all())
 
 
-def _redivided(query, states, before, after):
+def _redivided(query: int, states: Sequence[TimeJoins], before: Registry, after: Registry) -> Waiting:
     """Return how far a query is in each region from now on."""
     drives, known = query in before.by_partner, [state.queries.get(query) for state in states]
     # A region in which the query failed has none.

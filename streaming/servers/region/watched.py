@@ -10,6 +10,7 @@ are whole seconds: so it does not matter when in a second the clock is set, eith
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
 import numpy as np
 import polars as pl
@@ -22,7 +23,9 @@ from streaming.servers.answers.tuples import Results
 from streaming.servers.control.registry import MICROSECONDS, Applied, Registry
 from streaming.servers.control.step import ControlStep
 from streaming.servers.region.objects import ObjectTable
-from streaming.state.codec import HEAD, Codec, Tables, array_of, frame_of_table, table_of_frame
+from streaming.state.codec import HEAD, Codec, Parts, Tables, array_of, frame_of_table, table_of_frame
+
+T = TypeVar("T", int, np.ndarray)
 
 COLUMNS = ("query", "sign", "key_hash", "partner_hash", "time_us")
 SCHEMA = pa.schema([*((name, pa.int8() if name == "sign" else pa.int64()) for name in COLUMNS), ("batch", pa.int64())])
@@ -144,7 +147,7 @@ class WatchedAnswers:
         return replace(self, lacking=np.intersect1d(np.array(list(left_out), dtype=np.int64), watched))
 
 
-def _of_members(table):
+def _of_members(table: pa.Table) -> pa.Table:
     """Return the tuples that say who is in an answer: not those of updates, and not those that say where a query is."""
     return table.filter(pa.array(np.isin(table["sign"].to_numpy(), (ENTERED, LEFT))))
 
@@ -179,23 +182,23 @@ def happened(
     return whole_second(time_us)
 
 
-def whole_second(time_us):
+def whole_second(time_us: T) -> T:
     """Return the second of a time, or of times, in microseconds."""
     return time_us // MICROSECONDS * MICROSECONDS
 
 
-def _chosen(table, queries, batch):
+def _chosen(table: pa.Table, queries: np.ndarray, batch: int) -> pa.Table:
     mine = find(queries, table["query"].to_numpy())[1]
     chosen = table.select(COLUMNS).filter(pa.array(mine))
     return chosen.append_column(SCHEMA.field("batch"), pa.array(np.full(chosen.num_rows, batch))).cast(SCHEMA)
 
 
-def _encoded(state):
+def _encoded(state: WatchedAnswers) -> Parts:
     lacking = pa.table({"query": state.lacking})
     return {HEAD: Tables([state.changes, state.snapshots, table_of_frame(state.measures), lacking])}
 
 
-def _decoded(parts):
+def _decoded(parts: Parts) -> WatchedAnswers:
     changes, snapshots, measures, lacking = parts[HEAD].tables()
     return WatchedAnswers(changes, snapshots, frame_of_table(measures), array_of(lacking["query"]))
 

@@ -38,6 +38,7 @@ from streaming.servers.region.reports import (
     place_order,
     report_order,
 )
+from streaming.spaces import Space
 
 # In a batch, a task looks at so many reports of windows that have ended, or each of its regions at `AHEAD` times as
 # many as came in the meantime if that is more: otherwise it would fall behind. A pair counts as much as `PAIR` reports.
@@ -114,7 +115,7 @@ class _Slice:
     driven: Picked
 
     @functools.cached_property
-    def _index(self):
+    def _index(self) -> tuple[np.ndarray, IndexedBoxes]:
         """The driven reports that may be reached, and an index over them."""
         space, bounds = self.driven.space, self.driven.column("bounds")
         chosen = np.arange(len(bounds))
@@ -204,30 +205,33 @@ class WindowSlices:
         rows = self.pairing.rows(picked, pairs, window.start_us)
         return rows, after, part.looked + len(part.driven) + PAIR * (len(picked) + rows.num_rows)
 
-    def _part(self, window, size):
+    def _part(self, window: EndedWindow, size: int) -> _Slice:
         """Return the next slice, of about so many driving reports."""
         space = self.pairing.space
         sides = [self._runs(window, stream) for stream in self._join.sides]
         until = _slice_end(sides[0], window.position, size)
-        parts = [tuple(np.searchsorted(run.run.key, (window.position, until)).tolist()) for run in sides[0]]
+        ends = (np.searchsorted(run.run.key, (window.position, until)).tolist() for run in sides[0])
+        parts = [(start, stop) for start, stop in ends]
         driving = self._picked(window, sides[0], [[part] for part in parts])
         reach = self._join.reach(driving.column("bounds"))
         strips = [_met_by(run, reach, space) if len(driving) else [(0, 0)] for run in sides[1]]
         driven = self._picked(window, sides[1], strips)
         return _Slice(until, sum(stop - start for start, stop in parts), driving, reach, driven)
 
-    def _runs(self, window, stream):
+    def _runs(self, window: EndedWindow, stream: int) -> list[ReportRun]:
         start_us, stop_us = window.start_us, window.start_us + self._join.size_us
         return [run for run in self.reports.of(stream) if run.first_us < stop_us and run.last_us >= start_us]
 
-    def _picked(self, window, runs, parts):
+    def _picked(
+        self, window: EndedWindow, runs: Sequence[ReportRun], parts: Sequence[Sequence[tuple[int, int]]]
+    ) -> Picked:
         """Return the reports in parts of runs that belong to a window."""
         rows = []
         for run, some in zip(runs, parts, strict=True):
             rows.append(np.concatenate([self._inside(window, run, *part) for part in some]))
         return self.reports.picked(runs, rows)
 
-    def _inside(self, window, run, start, stop):
+    def _inside(self, window: EndedWindow, run: ReportRun, start: int, stop: int) -> np.ndarray:
         """Return the rows of a run, from `start` on, that are in a window, came in time, and count for the query."""
         part = slice(start, stop)
         time_us, turn = run["time_us"][part], run["turn"][part]
@@ -235,7 +239,7 @@ class WindowSlices:
         inside &= self._join.in_time(ReportTimes(time_us, run["seen_us"][part]), window.start_us)
         return start + np.flatnonzero(inside & (turn >= self.since) & (turn <= window.turn))
 
-    def _joined(self, part):
+    def _joined(self, part: _Slice) -> tuple[Picked, Meetings]:
         """Return the pairs of a slice that this region tells, and the reports they refer to."""
         driving, driven = part.driving, part.driven
         at, other = part.meeting(part.reach)
@@ -330,7 +334,7 @@ def redivided(
     return tuple(left)
 
 
-def _slice_end(runs, position, size):
+def _slice_end(runs: Sequence[ReportRun], position: int, size: int) -> int:
     """Return the key at which a slice ends that begins at a position: about `size` reports later, or `END`."""
     starts = [int(np.searchsorted(run.run.key, position)) for run in runs]
     if sum(len(run) - start for run, start in zip(runs, starts, strict=True)) <= size:
@@ -342,7 +346,7 @@ def _slice_end(runs, position, size):
     return max(int(keys[min(size // step, len(keys)) - 1]), position + 1) if len(keys) else END
 
 
-def _met_by(run: ReportRun, reach: np.ndarray, space) -> list[tuple[int, int]]:
+def _met_by(run: ReportRun, reach: np.ndarray, space: Space) -> list[tuple[int, int]]:
     """Return the parts of a run, from row to row, whose reports may meet some boxes in the dimension of the order."""
     axis = ordered_by(space)
     low, high = reach[:, axis].min(), reach[:, space.n + axis].max()
@@ -361,6 +365,6 @@ def _met_by(run: ReportRun, reach: np.ndarray, space) -> list[tuple[int, int]]:
     return merged
 
 
-def _bins_of(runs):
+def _bins_of(runs: Sequence[ReportRun]) -> np.ndarray:
     """Return the first and the last microsecond of the bins of runs."""
     return np.array([(run.first_us, run.last_us) for run in runs], dtype=np.int64).reshape(-1, 2).T

@@ -9,6 +9,7 @@ import orjson
 import pytest
 from hypothesis import given, settings
 
+from streaming.engine import fragments
 from streaming.results import ENTERED, LEFT, STAYED
 from streaming.results.netting import net
 from tests.draws import rngs
@@ -142,3 +143,11 @@ def test_a_stream_that_is_not_sketched_has_no_answer(engine):
     fragments = engine.run([], [register(1), tick(1)])
     errors = {failure["error"] for fragment in fragments for failure in fragment.failures}
     assert errors == {"the stream ships is not sketched: switch its sketch on in the admin"}
+
+
+def test_what_an_answer_cost_is_told_of_each_region_and_of_the_assembler(engine, monkeypatch):
+    monkeypatch.setattr(fragments, "COST_REPORTED_S", 0.0)
+    elements = table_of(random_elements(random.Random(1), 30))
+    costs = [fragment.costs for fragment in engine.run([("ships", 0, elements)], [ON, register(1), tick(1)])]
+    assert len(costs) == engine.region_map.regions + 1
+    assert all([query for query, *_ in told.get("queries", ())] == [1] for told in costs), costs

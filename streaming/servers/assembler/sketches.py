@@ -120,7 +120,7 @@ def _answers(
             answers[query] = answered(plan, settings, by_need, control.now_us)
         except InvalidSketch as error:
             failed[query] = str(error)
-        costs.seconds[query] = perf_counter() - began
+        costs.charge(np.array([query]), np.array([perf_counter() - began]))
     if failed:
         raise QueriesFailed(failed)
     return answers

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from streaming.elements import stream_number
@@ -105,7 +106,7 @@ def step(sketchlet: Sketchlet, asked: Sequence[int], control: ControlStep) -> As
             found[query], looked[query] = asked_parts(plan, sketch, sketchlet.sets.get(number), control.now_us)
         except InvalidSketch as error:
             failed[query] = str(error)
-        costs.seconds[query] = perf_counter() - began
+        costs.charge(np.array([query]), np.array([perf_counter() - began]))
     if failed:
         raise QueriesFailed(failed)
     return AskedLeaves(found, looked=looked, seconds=costs.seconds)

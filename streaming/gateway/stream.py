@@ -6,6 +6,7 @@ import random
 from collections.abc import Callable
 from contextlib import aclosing
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -16,7 +17,6 @@ from streaming.gateway.backoff import backoff_s
 from streaming.gateway.clock import SECOND_US, Clock
 from streaming.gateway.config import GatewayConfig
 from streaming.gateway.definitions import StreamDefinition
-from streaming.gateway.elementqueue import ElementQueue
 from streaming.gateway.health import StreamHealth
 from streaming.gateway.pacing import ReplayProgress, next_lap, restamped, schedule
 from streaming.gateway.transports import make_transport
@@ -38,11 +38,18 @@ _TICK_S = 1.0
 _STEP_S = 0.02
 
 
+class ElementSink(Protocol):
+    """Takes the elements of one stream: an `ElementQueue`, or what a trial keeps them in."""
+
+    async def put(self, elements: pa.Table, heard_us: int, /) -> None:
+        """Take elements that arrived at a wall-clock time in microseconds."""
+
+
 @dataclass(frozen=True)
 class Outlet:
     """What a running stream writes to, and the clock, the constants and the space that it uses."""
 
-    queue: ElementQueue
+    queue: ElementSink
     health: StreamHealth
     clock: Clock
     config: GatewayConfig

@@ -67,7 +67,7 @@ async def tried(definition: StreamDefinition, space: Space, access: FeedAccess, 
     """
     check_definition(definition, {space.name: space}, access)
     gathered, health = TrialQueue(), StreamHealth(space.name)
-    outlet = Outlet(gathered, health, Clock(), GatewayConfig(access=access), space)  # type: ignore[arg-type]
+    outlet = Outlet(gathered, health, Clock(), GatewayConfig(access=access), space)
     running = asyncio.create_task(RunningStream(definition, outlet).run())
     until_s = time.monotonic() + seconds
     while gathered.rows < ELEMENTS_SHOWN and not running.done() and time.monotonic() < until_s:

@@ -258,4 +258,4 @@ class RemoteStore:
 
 def open_store(place: str | Path) -> StateStore:
     """Return the store at a place: a local folder, or a URI with ``://``."""
-    return RemoteStore(place) if "://" in str(place) else LocalStore(Path(place))  # type: ignore[arg-type]
+    return RemoteStore(str(place)) if "://" in str(place) else LocalStore(Path(place))

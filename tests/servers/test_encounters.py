@@ -360,7 +360,7 @@ def play(rng, batches=5):
 
 
 @pytest.mark.long
-@settings(max_examples=8)
+@settings(max_examples=16)
 @given(rngs())
 def test_encounters_equal_the_oracle_after_every_batch_and_restart(rng):
     play(rng)

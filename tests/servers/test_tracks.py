@@ -219,9 +219,9 @@ def expected(plans, reports, samples=SAMPLES):
 
 @pytest.mark.long
 @given(rngs())
-@settings(deadline=None, max_examples=10)
+@settings(deadline=None, max_examples=13)
 def test_what_is_told_is_what_brute_force_tells_however_reports_are_cut(rng):
-    plans, reports = plans_of(rng), history(rng, times(rng, 40))
+    plans, reports = plans_of(rng), history(rng, times(rng, 50))
     oracles = expected(plans, reports)
     assume(all(oracle.sure for oracle in oracles.values()))
     tellings = []

@@ -39,6 +39,16 @@ def read_hash(client: redis.Redis, key: str) -> dict[bytes, bytes]:
     return cast(dict[bytes, bytes], client.hgetall(key))
 
 
+def read_field(client: redis.Redis, key: str, field: str) -> bytes | None:
+    """Return the value of a field of a hash; None if it has no such field."""
+    return cast(bytes | None, client.hget(key, field))
+
+
+def read_set(client: redis.Redis, key: str) -> set[bytes]:
+    """Return the members of a set; none if there is no such key."""
+    return cast(set[bytes], client.smembers(key))
+
+
 def read_fields(client: redis.Redis, key: str, fields: Sequence[str]) -> list[bytes | None]:
     """Return the values of some fields of a hash; None for those it does not have."""
     return cast(list[bytes | None], client.hmget(key, list(fields)))

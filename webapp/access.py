@@ -19,9 +19,9 @@ A guest, who opened a share link, sees the queries of the link and changes nothi
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
 
 from django.contrib.auth import get_user_model
+from django.contrib.auth.models import AnonymousUser, User
 from django.db.models import Q, QuerySet
 from django.utils.translation import gettext
 
@@ -46,7 +46,7 @@ class Guest:
     """Somebody without a login who opened a share link; it takes the place of a user."""
 
     is_authenticated = is_staff = is_superuser = False
-    pk = None
+    pk: None = None
 
     def __init__(self, link: ShareLink) -> None:
         self.link, self.is_active = link, True
@@ -54,6 +54,10 @@ class Guest:
     def get_username(self) -> str:
         """Return the empty name of a guest."""
         return ""
+
+
+# Whoever may ask for something.
+Asker = User | AnonymousUser | Guest
 
 
 @dataclass(frozen=True)
@@ -189,19 +193,19 @@ class Rights:
         """Return whether the user may give something of theirs to a team, or to no team."""
         return team_id is None or self.staff or self.roles.get(team_id) in EDITORS
 
-    def _edits(self, owner_id, team_id):
+    def _edits(self, owner_id: int | None, team_id: int | None) -> bool:
         if not self.active or self.link is not None:
             return False
-        return self.staff or self._owns(owner_id) or self.roles.get(team_id) in EDITORS
+        return self.staff or self._owns(owner_id) or (team_id is not None and self.roles.get(team_id) in EDITORS)
 
-    def _owns(self, owner_id):
+    def _owns(self, owner_id: int | None) -> bool:
         return owner_id is not None and owner_id == self.user_id
 
 
 NOTHING = Rights(active=False)
 
 
-def rights_of(user: Any) -> Rights:
+def rights_of(user: Asker | None) -> Rights:
     """Return the present rights of a user or of a `Guest`; of anybody else, none."""
     if isinstance(user, Guest):
         link = ShareLink.objects.select_related("owner").filter(pk=user.link.pk).first()
@@ -241,7 +245,7 @@ def team_of(rights: Rights, number: int | None) -> Team | None:
     return team
 
 
-def people(query: Query) -> QuerySet:
+def people(query: Query) -> QuerySet[User]:
     """Select the active users who may act on the incidents of a query, ordered by name."""
     users = get_user_model().objects.filter(is_active=True).order_by(get_user_model().USERNAME_FIELD)
     if query.shared:

@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import sys
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ from streaming.kinds.base import Evaluation
 from streaming.kinds.registry import kind_of
 from streaming.plans import parse_plan
 from streaming.spaces import space_document
-from webapp.access import rights_of
+from webapp.access import Asker, rights_of
 from webapp.history import extent_in_words, parse_span
 from webapp.models import Layer, Query, Stream
 from webapp.queries import checked_plan
@@ -33,7 +33,7 @@ GRACE_S = 30.0
 _CHILDREN: set[asyncio.subprocess.Process] = set()
 
 
-def question(user, plan: Any, span: dict[str, Any]) -> dict[str, Any]:
+def question(user: Asker, plan: Any, span: dict[str, Any]) -> dict[str, Any]:
     """Return the question of a message as the process takes it (see `streaming.backtest`), checked.
 
     Raises
@@ -85,7 +85,7 @@ def question(user, plan: Any, span: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _check_stored(name, stream):
+def _check_stored(name: str, stream: Stream | None) -> None:
     if stream is None or not (stream.stored or extent_in_words(stream)):
         rule = gettext("the elements of %(name)s are not stored, so there is nothing to try this on") % {"name": name}
         raise Refused(
@@ -94,7 +94,7 @@ def _check_stored(name, stream):
         )
 
 
-def _span(document):
+def _span(document: dict[str, Any]) -> tuple[int, int]:
     try:
         start, stop = parse_span(document)
     except LookoutError as error:
@@ -113,7 +113,7 @@ def _span(document):
     return start, stop
 
 
-async def lines(asked: dict[str, Any]) -> AsyncIterator[dict[str, Any]]:
+async def lines(asked: dict[str, Any]) -> AsyncGenerator[dict[str, Any], None]:
     """Make a back-test; yield what the process tells. The process ends if this is closed.
 
     Raises
@@ -134,6 +134,7 @@ async def lines(asked: dict[str, Any]) -> AsyncIterator[dict[str, Any]]:
         limit=MOST_LINE_BYTES,
         start_new_session=True,
     )
+    assert child.stdin is not None and child.stdout is not None  # they are pipes
     _CHILDREN.add(child)
     try:
         child.stdin.write(orjson.dumps(asked))
@@ -163,10 +164,11 @@ async def lines(asked: dict[str, Any]) -> AsyncIterator[dict[str, Any]]:
             raise
 
 
-async def _end(child):
+async def _end(child: asyncio.subprocess.Process) -> None:
     """End a process, and read what it has written, so that nothing of it is left."""
     with contextlib.suppress(ProcessLookupError):
         child.kill()
+    assert child.stdout is not None  # it is a pipe
     await child.stdout.read()
     await child.wait()
     _CHILDREN.discard(child)

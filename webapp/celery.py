@@ -1,7 +1,9 @@
 """The Celery application: the tasks of `webapp.tasks`, `webapp.layers` and `webapp.delivery`, and their schedule."""
 
+import logging
 import os
 import sys
+from typing import Any
 
 from celery import Celery
 from celery.signals import after_setup_logger, after_setup_task_logger, worker_ready, worker_shutdown
@@ -19,7 +21,7 @@ app.autodiscover_tasks(["webapp", "webapp.delivery"])
 
 @after_setup_logger.connect
 @after_setup_task_logger.connect
-def write_json(logger, **_):
+def write_json(logger: logging.Logger, **_: object) -> None:
     """Give Celery's handlers, which it sets up by itself, the format of all other logs, if that is JSON."""
     if settings.LOG_FORMAT == "json":
         for handler in logger.handlers:
@@ -27,7 +29,7 @@ def write_json(logger, **_):
 
 
 @worker_ready.connect
-def settle_acknowledgements(**_):
+def settle_acknowledgements(**_: object) -> None:
     """Settle what the engines acknowledge, as long as the worker runs."""
     from webapp.settling import Settler  # imported late: the models are loaded after this module
 
@@ -37,6 +39,6 @@ def settle_acknowledgements(**_):
 
 
 @worker_ready.connect
-def reconcile_at_start(sender, **_):
+def reconcile_at_start(sender: Any, **_: object) -> None:
     """Start a reconciliation as soon as a worker is ready, so that all queries run that should."""
     sender.app.send_task("webapp.tasks.reconcile")

@@ -8,6 +8,7 @@ import redis
 
 from streaming.eventlog import Entry
 from streaming.logs import LogNames, control_entry
+from streaming.redis_client import read_field
 from webapp.models import DeletedQuery, Query
 from webapp.redis import event_log
 
@@ -24,7 +25,7 @@ class Acknowledgement:
 
 def entry_of(query: Query | DeletedQuery) -> dict[str, str]:
     """Return the control entry for a query: register with its plan if it should run, otherwise cancel."""
-    if query.should_run:
+    if isinstance(query, Query) and query.should_run:
         return control_entry("register", query=query.pk, revision=query.revision, plan=query.plan)
     return control_entry("cancel", query=query.pk, revision=query.revision)
 
@@ -47,4 +48,4 @@ def acknowledgements(entry: Entry) -> list[Acknowledgement]:
 
 def engine_epoch(client: redis.Redis, names: LogNames) -> str:
     """Return the epoch of the engine's state; empty before the engine's first report."""
-    return (client.hget(names.engine, "epoch") or b"").decode()
+    return (read_field(client, names.engine, "epoch") or b"").decode()

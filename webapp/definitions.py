@@ -1,12 +1,14 @@
 """Publish the spaces and streams of the database to the gateway, the supervisor, the engines and connections."""
 
 import json
+from collections.abc import Callable
 
 from django.db import transaction
 from django.db.models.signals import post_delete, post_save
 from django.dispatch import receiver
 
 from streaming.logs import PARTITIONERS_KEY, SPACES_KEY, STREAMS_CHANNEL, STREAMS_KEY
+from streaming.redis_client import read_hash
 from streaming.spaces import EARTH, space_text
 from webapp.models import DeletedQuery, EventCursor, Space, Stream
 from webapp.notify import announce_definitions
@@ -40,7 +42,7 @@ def publish(stream: Stream) -> None:
         client().hset(STREAMS_KEY, stream.name, document)
         client().publish(STREAMS_CHANNEL, stream.name)
     told = {"ttl_s": stream.ttl_s, "stored": stream.stored, "sketch": stream.sketch}
-    log(stream.space_id).send("stream", stream=stream.name, **told)
+    log(stream.space_name).send("stream", stream=stream.name, **told)
 
 
 def withdraw(name: str, space: str) -> None:
@@ -68,18 +70,18 @@ def republish() -> int:
     return len(streams)
 
 
-def _published():
-    return client().hgetall(STREAMS_KEY), client().hgetall(SPACES_KEY)
+def _published() -> tuple[dict[bytes, bytes], dict[bytes, bytes]]:
+    return read_hash(client(), STREAMS_KEY), read_hash(client(), SPACES_KEY)
 
 
 @receiver(post_save, sender=Space)
-def _space_saved(instance, raw=False, **_):
+def _space_saved(instance: Space, raw: bool = False, **_: object) -> None:
     if not raw:
         transaction.on_commit(lambda: _tell(f"the space {instance.name}", publish_space, instance))
 
 
 @receiver(post_delete, sender=Space)
-def _space_deleted(instance, **_):
+def _space_deleted(instance: Space, **_: object) -> None:
     name = instance.name  # Django clears the key once the row is gone
     EventCursor.objects.filter(space=name).delete()
     DeletedQuery.objects.filter(space=name).delete()  # its engine ends with it
@@ -87,16 +89,16 @@ def _space_deleted(instance, **_):
 
 
 @receiver(post_save, sender=Stream)
-def _saved(instance, raw=False, **_):
+def _saved(instance: Stream, raw: bool = False, **_: object) -> None:
     if not raw:
         transaction.on_commit(lambda: _tell(f"the stream {instance.name}", publish, instance))
 
 
 @receiver(post_delete, sender=Stream)
-def _deleted(instance, **_):
+def _deleted(instance: Stream, **_: object) -> None:
     transaction.on_commit(lambda: _tell(f"the stream {instance.name}", withdraw, instance.name, instance.space_id))
 
 
-def _tell(about, publish_or_withdraw, *arguments):
+def _tell(about: str, publish_or_withdraw: Callable[..., None], *arguments: object) -> None:
     tell(about, lambda: publish_or_withdraw(*arguments))
     announce_definitions()

@@ -19,20 +19,20 @@ from webapp.telling import tell
 
 
 @receiver(pre_delete, sender=Query)
-def _leaving(instance, **_):
+def _leaving(instance: Query, **options: object) -> None:
     """Load the owner now: the owner's row may be deleted before the query's row."""
     _ = instance.owner
 
 
 @receiver(post_delete, sender=Query)
-def _deleted(instance, **_):
+def _deleted(instance: Query, **_: object) -> None:
     ended = copy(instance)  # a copy, since Django clears the primary key of the instance
     ended.status, ended.error, ended.warning = Query.CANCELLED, "", ""
-    deleted = DeletedQuery(number=ended.pk, space=ended.space_id)
+    deleted = DeletedQuery(number=ended.pk, space=ended.space_name)
     deleted.save()
     transaction.on_commit(lambda: _tell(deleted, ended))
 
 
-def _tell(deleted, ended):
+def _tell(deleted: DeletedQuery, ended: Query) -> None:
     tell(f"the end of query {deleted.number}", lambda: tell_engine(client(), deleted.space, [deleted]))
     announce([ended], lists=True)

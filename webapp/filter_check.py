@@ -52,6 +52,6 @@ def check_filter_text(where: str, names: list[str], objects: list[dict[str, Any]
     }
 
 
-def _nearest(name, names):
+def _nearest(name: str, names: list[str]) -> str | None:
     folded = {known.lower(): known for known in names}
     return next((folded[like] for like in difflib.get_close_matches(name.lower(), folded, 1, LIKENESS)), None)

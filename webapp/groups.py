@@ -8,6 +8,7 @@ too slow; the connections then get `MISSED`, and read the present state of every
 import asyncio
 import logging
 import uuid
+from collections.abc import AsyncIterator
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -74,7 +75,7 @@ class RedisGroups:
         self._ear.drop(channel)
 
     @property
-    def _ear(self):
+    def _ear(self) -> "_Ear":
         loop = asyncio.get_running_loop()
         return self._ears.get(loop) or self._ears.setdefault(loop, _Ear())
 
@@ -83,7 +84,7 @@ class _Ear:
     """The channels of one event loop, and its subscription to Redis while it has channels."""
 
     def __init__(self) -> None:
-        self.queues: dict[str, asyncio.Queue] = {}
+        self.queues: dict[str, asyncio.Queue[dict[str, Any]]] = {}
         self.groups: dict[str, set[str]] = {}
         self._task: asyncio.Task | None = None
 
@@ -108,7 +109,7 @@ class _Ear:
             self._task.cancel()
             self._task = None
 
-    async def _listen(self):
+    async def _listen(self) -> None:
         """Pass on published messages, forever; after an interruption send `MISSED` to all channels."""
         whole = True
         while True:
@@ -129,18 +130,18 @@ class _Ear:
             self._tried.set()
             await asyncio.sleep(RETRY_S)
 
-    def _make_up_for(self, whole):
+    def _make_up_for(self, whole: bool) -> None:
         if not whole:
             logger.info("Redis answers; %d connections look at everything anew", len(self.queues))
             for queue in self.queues.values():
                 _put(queue, MISSED)
 
-    def _pass_on(self, group, message):
+    def _pass_on(self, group: str, message: dict[str, Any]) -> None:
         for channel in self.groups.get(group, ()):
             _put(self.queues[channel], message)
 
 
-async def _said(pubsub: PubSub):
+async def _said(pubsub: PubSub) -> AsyncIterator[bytes]:
     """Yield published messages, forever; ping Redis after each silence of `SILENCE_S`."""
     while True:
         message = await pubsub.get_message(timeout=SILENCE_S)
@@ -151,7 +152,7 @@ async def _said(pubsub: PubSub):
             yield message["data"]
 
 
-async def _next(pubsub, timeout_s):
+async def _next(pubsub: PubSub, timeout_s: float) -> dict[str, Any]:
     """Return the next message; raise `redis.TimeoutError` if none comes in time."""
     message = await pubsub.get_message(timeout=timeout_s)
     if message is None:
@@ -159,7 +160,7 @@ async def _next(pubsub, timeout_s):
     return message
 
 
-def _put(queue, message):
+def _put(queue: asyncio.Queue[dict[str, Any]], message: dict[str, Any]) -> None:
     """Add a message to a queue; if the queue is full, replace everything in it by `MISSED`."""
     if queue.full():
         while not queue.empty():

@@ -3,7 +3,7 @@
 import shutil
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 
@@ -53,7 +53,7 @@ class Health:
                 self._found = self.clock(), self._look()
             return self._found[1]
 
-    def _look(self):
+    def _look(self) -> dict[str, str]:
         reasons, spaces = {}, [EARTH.name]
         try:
             close_old_connections()
@@ -66,7 +66,7 @@ class Health:
             reasons["redis"] = gettext("does not answer")
         return reasons | _of_disks()
 
-    def _of_programs(self, client, spaces):
+    def _of_programs(self, client: redis.Redis, spaces: list[str]) -> dict[str, str]:
         """Return what is wrong with the gateway and the engines, by their own reports in Redis."""
         with client.pipeline(transaction=False) as pipeline:
             pipeline.hgetall(LogNames(EARTH.name).gateway)
@@ -84,7 +84,7 @@ class Health:
             )
         return {name: words for name, words in wrong.items() if words}
 
-    def _fullness(self, share):
+    def _fullness(self, share: float) -> str:
         """Return in words that Redis has been so full for a while that feeds have to wait; otherwise empty."""
         if share <= LIVE_SHARE or self._roomy_s is None:
             self._roomy_s = self.clock()
@@ -95,7 +95,7 @@ class Health:
             text = gettext("is %(share)s full, so feeds wait")
         return text % {"share": f"{share:.0%}"}
 
-    def _standstill(self, space, report, no_clock):
+    def _standstill(self, space: str, report: Mapping[bytes, bytes], no_clock: bool) -> str:
         """Return in words that an engine evaluates no batches although the gateway's clock runs; otherwise empty."""
         batch = report.get(b"batch")
         if batch is None:
@@ -112,7 +112,7 @@ class Health:
         )
 
 
-def _silence(report, now_us):
+def _silence(report: Mapping[bytes, bytes], now_us: int) -> str:
     """Return in words that a program has not reported lately; otherwise empty."""
     at_us = report.get(b"at_us")
     if at_us is None:
@@ -125,7 +125,7 @@ def _silence(report, now_us):
     )
 
 
-def _of_disks():
+def _of_disks() -> dict[str, str]:
     """Return in words that there is too little disk space for state, layers or history; otherwise empty."""
     free = {}
     for folder in (settings.HOME, settings.LAYERS_DIR, settings.HISTORY_DIR):
@@ -141,5 +141,5 @@ def _of_disks():
 
 
 @lru_cache(maxsize=4)
-def _client(url):
+def _client(url: str) -> redis.Redis:
     return redis.Redis.from_url(url, socket_connect_timeout=TIMEOUT_S, socket_timeout=TIMEOUT_S)

@@ -3,7 +3,7 @@
 import logging
 import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -11,9 +11,11 @@ from typing import Any
 
 import numpy as np
 import orjson
+import pyarrow as pa
 import pyarrow.compute as pc
 import shapely
 from django.conf import settings
+from django.db.models import QuerySet
 from django.utils.translation import gettext
 
 from streaming.elements import bounds_of
@@ -23,7 +25,7 @@ from streaming.kinds.join.plan import STORED_PREFIX
 from streaming.kinds.parts import parse_box
 from streaming.language import thousands
 from streaming.spaces import Space as ParsedSpace
-from webapp.access import rights_of
+from webapp.access import Asker, Rights, rights_of
 from webapp.models import Query, Space, Stream
 from webapp.models.spaces import spaces_by_name
 from webapp.redis import log
@@ -57,7 +59,7 @@ class HistoryQuestion:
     fields: dict[str, Any]
 
 
-def question(user, kind: str, fields: dict[str, Any]) -> HistoryQuestion:
+def question(user: Asker, kind: str, fields: dict[str, Any]) -> HistoryQuestion:
     """Return the checked question of a message of a user.
 
     Raises
@@ -104,7 +106,7 @@ def answer(asked: HistoryQuestion, ended: threading.Event) -> dict[str, Any]:
     """
     deadline = time.monotonic() + settings.TABLE_ANSWER_S
 
-    def turn(_):
+    def turn(_: object) -> None:
         if ended.is_set():
             raise InvalidQuestion("the connection has ended")
         if time.monotonic() > deadline:
@@ -115,9 +117,13 @@ def answer(asked: HistoryQuestion, ended: threading.Event) -> dict[str, Any]:
             )
 
     tables = StoredTables(settings.LAYERS_DIR, settings.HISTORY_DIR, asked.space, settings.TABLE_JOIN_ROWS, turn)
-    method = {"table.get": tables.get, "table.query": tables.query_by_box, "table.join": tables.join}[asked.kind]
+    methods: dict[str, Callable[..., FoundRows]] = {
+        "table.get": tables.get,
+        "table.query": tables.query_by_box,
+        "table.join": tables.join,
+    }
     try:
-        found = method(*asked.tables, **asked.fields)
+        found = methods[asked.kind](*asked.tables, **asked.fields)
     except InvalidQuestion as error:
         raise Refused("table", str(error)) from None
     return rows_message(found, asked.space, settings.TABLE_ANSWER_BYTES)
@@ -139,7 +145,7 @@ def rows_message(found: FoundRows, space: ParsedSpace, most_bytes: int) -> dict[
     return {"type": "table.rows", "rows": documents, "truncated": found.truncated or rows.num_rows < len(size)}
 
 
-def _documents(rows, prefix, space):
+def _documents(rows: pa.Table, prefix: str, space: ParsedSpace) -> list[dict[str, Any]]:
     """Return rows as dicts for `orjson`, which writes infinite bounds as null."""
     columns = {name: rows[prefix + name] for name in ("key", "time_us", "geometry", "properties")}
     bounds = bounds_of(rows[f"{prefix}bounds"]) if rows.num_rows else np.empty((0, 2 * space.n))
@@ -165,7 +171,7 @@ def _documents(rows, prefix, space):
     ]
 
 
-def _instants(times):
+def _instants(times: pa.ChunkedArray) -> list[str | None]:
     if times.null_count == len(times):
         return [None] * len(times)
     return np.datetime_as_string(times.to_numpy().astype("datetime64[us]")).tolist()
@@ -197,7 +203,7 @@ def parse_span(document: dict[str, Any]) -> tuple[int | None, int | None]:
     return start, stop
 
 
-def _instant(value):
+def _instant(value: Any) -> int | None:
     if value is None:
         return None
     try:
@@ -216,16 +222,18 @@ def _instant(value):
     return round((instant - datetime(1970, 1, 1, tzinfo=UTC)).total_seconds() * MICROSECONDS)
 
 
-def _table(document):
+def _table(document: Any) -> Table:
     try:
         return parse_table(document)
     except InvalidQuestion as error:
         raise Refused("fields", str(error)) from None
 
 
-def _space_of(table, rights):
+def _space_of(table: Table, rights: Rights) -> Space:
     """Return the space in which a table lies; raise Refused if there is no such table."""
-    there = rights.layers().filter(version__isnull=False) if table.source == "layer" else Stream.objects.all()
+    there: QuerySet[Any] = (
+        rights.layers().filter(version__isnull=False) if table.source == "layer" else Stream.objects.all()
+    )
     found = there.select_related("space").filter(name=table.name).first()
     if found is None or (table.source == "stored" and not found.stored and not extent_in_words(found)):
         names = [row.name for row in there if table.source == "layer" or row.stored]
@@ -247,7 +255,7 @@ def _space_of(table, rights):
 
 def folder_of(stream: Stream) -> Path:
     """Return the folder of a stream's history."""
-    return settings.HISTORY_DIR / stream.space_id / stream.name
+    return settings.HISTORY_DIR / stream.space_name / stream.name
 
 
 def extent_in_words(stream: Stream) -> str:
@@ -288,7 +296,7 @@ def maintain(time_s: float) -> None:
             logger.info("the history of the space %s is removed: there is no such space any more", folder.name)
 
 
-def _folders():
+def _folders() -> list[tuple[str, str, Path]]:
     """Return the space, the stream and the folder of every history."""
     return [
         (space.name, folder.name, folder)
@@ -298,7 +306,7 @@ def _folders():
     ]
 
 
-def _entries(folder):
+def _entries(folder: Path) -> list[Path]:
     return sorted(folder.iterdir()) if folder.is_dir() else []
 
 
@@ -323,12 +331,12 @@ def take_snapshots() -> int:
 def _stored_partners(queries: Iterable[Query]) -> set[tuple[str, str]]:
     """Return the (space, stream) pairs whose stored elements the running ones among the queries join with."""
     return {
-        (query.space_id, stream)
+        (query.space_name, stream)
         for query in queries
         if query.should_run and (stream := query.plan.get("join", {}).get("stored"))
     }
 
 
-def _send(space, op, stream, **entry):
+def _send(space: str, op: str, stream: str, **entry: Any) -> None:
     layer = f"{STORED_PREFIX}{stream}"
     tell(f"the snapshot of {stream}", lambda: log(space).send(op, layer=layer, **entry))

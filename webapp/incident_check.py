@@ -7,7 +7,7 @@ objects are in no answer, and opens those that are missing.
 
 import logging
 import time
-from collections.abc import Collection
+from collections.abc import Set
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -21,7 +21,7 @@ from streaming.logs import LogNames, read_fragment
 from streaming.results import ENTERED, json_rows
 from streaming.spaces import Space
 from webapp import recording
-from webapp.hub.assembly import Assembly
+from webapp.hub.assembly import Assembly, Batch
 from webapp.incident_recording import held, inside_of, leave, opening, place_of, save, tells, watched
 from webapp.incidents import RELATED
 from webapp.models import Event, EventCursor, Incident, IncidentChange, Query
@@ -89,16 +89,17 @@ def _compare(query: int, answer: _Answer, space: Space) -> bool:
     return True
 
 
-def _inside(query):
+def _inside(query: int) -> list[Incident]:
     """Return the incidents of a query whose objects have not left, held until the end of the transaction."""
     related = Incident.objects.select_for_update(of=("self",)).select_related(*RELATED)
     return list(related.filter(query=query, left=None))
 
 
-def _answers(client, space, queries: Collection[int]) -> dict[int, _Answer]:
+def _answers(client: redis.Redis, space: Space, queries: Set[int]) -> dict[int, _Answer]:
     """Ask the engine for the answers of queries, and return those that come in time."""
     logs, results = event_log(client), LogNames(space.name).results
-    position, answers, assembly = logs.newest(results), {}, Assembly()
+    position, assembly = logs.newest(results), Assembly()
+    answers: dict[int, _Answer] = {}
     for query in sorted(queries):
         log(space.name).send("snapshot", query=query)
     deadline_s = time.monotonic() + PATIENCE_S
@@ -106,12 +107,14 @@ def _answers(client, space, queries: Collection[int]) -> dict[int, _Answer]:
         for entry in logs.poll({results: position}, ENTRIES_PER_READ, left_s).get(results, ()):
             position = entry.position
             batch = assembly.add(read_fragment(entry.fields, space))
-            for query in queries & batch.snapshot_queries if batch else ():
+            if batch is None:
+                continue
+            for query in queries & batch.snapshot_queries:
                 answers[query] = _Answer(batch.epoch, batch.number, _members(query, batch, space))
     return answers
 
 
-def _members(query, batch, space):
+def _members(query: int, batch: Batch, space: Space) -> list[Event]:
     """Return the members of an answer as entries; of an aggregate, the thresholds that are crossed."""
     aggregates = any(query in fragment.aggregates for fragment in batch.fragments)
     rows = batch.snapshot(query)

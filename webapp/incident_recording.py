@@ -108,7 +108,7 @@ def save(opened: list[Incident], left: Iterable[Incident], changes: list[Inciden
     changed(changes)
 
 
-def _in_time(event):
+def _in_time(event: Event) -> tuple[int, datetime, bool]:
     """Order events of one batch by time, and exits before entries of the same time."""
     return event.batch, event.time, event.sign == "+"
 

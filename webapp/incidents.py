@@ -10,12 +10,13 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.contrib.auth import get_user_model
+from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import Count
 from django.utils import timezone
 from django.utils.translation import gettext
 
-from webapp.access import people, rights_of
+from webapp.access import Asker, Rights, people, rights_of
 from webapp.delivery.outbox import enqueue
 from webapp.models import Incident, IncidentChange, Query, Severity
 from webapp.notify import announce_incidents
@@ -69,7 +70,7 @@ def close_of(queries: Iterable[Query], why: str) -> None:
     changed([IncidentChange(incident=incident, what=IncidentChange.CLOSED, text=why) for incident in ended])
 
 
-def acknowledge(user, number: int) -> Incident:
+def acknowledge(user: User, number: int) -> Incident:
     """Record that a user has taken note of an open incident; a second time changes nothing."""
     with _acting(user, number) as act:
         if act.incident.acknowledged is None:
@@ -77,7 +78,7 @@ def acknowledge(user, number: int) -> Incident:
     return act.incident
 
 
-def assign(user, number: int, to: str | None) -> Incident:
+def assign(user: User, number: int, to: str | None) -> Incident:
     """Assign an open incident to a user, by name, or to nobody.
 
     Raises
@@ -92,14 +93,14 @@ def assign(user, number: int, to: str | None) -> Incident:
     return act.incident
 
 
-def comment(user, number: int, text: str) -> Incident:
+def comment(user: User, number: int, text: str) -> Incident:
     """Add a comment to an incident, also to a closed one."""
     with _acting(user, number, closed=True) as act:
         act.save(IncidentChange.COMMENTED, text)
     return act.incident
 
 
-def snooze(user, number: int, until: datetime) -> Incident:
+def snooze(user: User, number: int, until: datetime) -> Incident:
     """Let an open incident be silent until a time, which must be in the future."""
     with _acting(user, number) as act:
         if until <= timezone.now():
@@ -110,7 +111,7 @@ def snooze(user, number: int, until: datetime) -> Incident:
     return act.incident
 
 
-def wake(user, number: int) -> Incident:
+def wake(user: User, number: int) -> Incident:
     """End the snooze of an open incident."""
     with _acting(user, number) as act:
         if act.incident.snoozed_until is not None:
@@ -118,7 +119,7 @@ def wake(user, number: int) -> Incident:
     return act.incident
 
 
-def close(user, number: int) -> Incident:
+def close(user: User, number: int) -> Incident:
     """Close an incident by hand; a second time changes nothing.
 
     It stays closed until the object leaves and enters again.
@@ -133,7 +134,7 @@ def close(user, number: int) -> Incident:
 class _Act:
     """An action of a user on an incident that is held in a transaction."""
 
-    user: Any
+    user: User
     incident: Incident
 
     def save(self, what: str, text: str = "", **values: Any) -> None:
@@ -145,7 +146,7 @@ class _Act:
 
 
 @contextmanager
-def _acting(user, number: int, closed: bool = False) -> Iterator[_Act]:
+def _acting(user: User, number: int, closed: bool = False) -> Iterator[_Act]:
     """Hold an incident on which a user acts; unless `closed` is true, it must be open."""
     with transaction.atomic():
         held = Incident.objects.select_for_update(of=("self",)).select_related(*RELATED).filter(pk=number).first()
@@ -162,7 +163,7 @@ def _acting(user, number: int, closed: bool = False) -> Iterator[_Act]:
         yield _Act(user, incident)
 
 
-def detail(user, number: int) -> tuple[Incident, list[IncidentChange], list[str], bool]:
+def detail(user: Asker, number: int) -> tuple[Incident, list[IncidentChange], list[str], bool]:
     """Return an incident that a user may see, its changes in order, who may act on it, and whether the user may."""
     rights = rights_of(user)
     incident = _visible(rights, number, Incident.objects.select_related(*RELATED).filter(pk=number).first())
@@ -170,7 +171,7 @@ def detail(user, number: int) -> tuple[Incident, list[IncidentChange], list[str]
     return incident, list(incident.changes.select_related("user")), list(names[:PEOPLE]), rights.acts(incident.query)
 
 
-def _visible(rights, number, incident):
+def _visible(rights: Rights, number: int, incident: Incident | None) -> Incident:
     if incident is None or incident.query.ended or not rights.sees(incident.query):
         raise Refused(
             "incident",
@@ -180,7 +181,7 @@ def _visible(rights, number, incident):
     return incident
 
 
-def _person(query, name):
+def _person(query: Query, name: str) -> User:
     person = people(query).filter(**{get_user_model().USERNAME_FIELD: name}).first()
     if person is None:
         raise Refused(
@@ -228,7 +229,7 @@ class IncidentFilter:
     limit: int = PAGE_INCIDENTS
 
 
-def page_of(user, wanted: IncidentFilter) -> tuple[list[Incident], bool, dict[str, int]]:
+def page_of(user: User, wanted: IncidentFilter) -> tuple[list[Incident], bool, dict[str, int]]:
     """Return incidents that a user may see.
 
     Returns

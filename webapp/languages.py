@@ -8,15 +8,18 @@ from functools import lru_cache
 from pathlib import Path
 
 from django.conf import settings
+from django.contrib.auth.models import User
 from django.contrib.auth.signals import user_logged_in
 from django.dispatch import receiver
 from django.http import Http404, HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
 from django.urls import reverse
 from django.utils import formats, translation
 from django.views.decorators.gzip import gzip_page
 from django.views.i18n import JavaScriptCatalog, set_language
 
 from streaming import language
+from webapp.consumers.asgi import Application, Receive, Scope, Send
 from webapp.models.languages import keep_language
 
 DOMAIN = "djangojs"
@@ -34,7 +37,7 @@ def version(language: str) -> str | None:
 
 
 @gzip_page
-def catalogue(request: HttpRequest, language: str, hashed: str) -> HttpResponse:
+def catalogue(request: HttpRequest, language: str, hashed: str) -> HttpResponseBase:
     """Respond with the texts for the page's JavaScript. The address names their version, so they are kept for ever."""
     if hashed != version(language):
         raise Http404(f"the catalogue must be one of the present texts; got {language} {hashed}")
@@ -60,7 +63,7 @@ def choose(request: HttpRequest) -> HttpResponse:
 
 
 @receiver(user_logged_in)
-def _keep_cookie(request, user, **_) -> None:
+def _keep_cookie(request: HttpRequest | None, user: User, **_: object) -> None:
     """Keep the language that somebody chose before they logged in."""
     keep_language(user, request.COOKIES.get(settings.LANGUAGE_COOKIE_NAME, "") if request else "")
 
@@ -70,7 +73,7 @@ def speak() -> None:
     language.use(translation, _marks)
 
 
-def _marks():
+def _marks() -> tuple[str, ...]:
     """Return what stands between thousands and before decimals in the language of the request."""
     return tuple(formats.get_format(name) for name in ("THOUSAND_SEPARATOR", "DECIMAL_SEPARATOR"))
 
@@ -78,10 +81,10 @@ def _marks():
 class Language:
     """ASGI middleware that speaks the language of a connection's browser in all that the connection does."""
 
-    def __init__(self, app) -> None:
+    def __init__(self, app: Application) -> None:
         self.app = app
 
-    async def __call__(self, scope, receive, send):
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a connection on."""
         with translation.override(language_of(scope)):
             return await self.app(scope, receive, send)

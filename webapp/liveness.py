@@ -5,6 +5,7 @@ import uuid
 import redis
 
 from streaming.logs import WEBS_KEY, LogNames, alive_key, control_entry, views_key
+from streaming.redis_client import read_set
 from streaming.spaces import EARTH
 from webapp.models.queries import clock_revision
 from webapp.redis import event_log
@@ -22,14 +23,15 @@ def space_of(web: str) -> str:
 
 def retire_views(client: redis.Redis) -> int:
     """Cancel the views of hubs whose process died; return the number of views."""
-    dead = [web for web in map(bytes.decode, client.smembers(WEBS_KEY)) if not client.exists(alive_key(web))]
+    dead = [web for web in map(bytes.decode, read_set(client, WEBS_KEY)) if not client.exists(alive_key(web))]
     retired = 0
     for web in dead:
-        views, control = client.smembers(views_key(web)), LogNames(space_of(web)).control
+        views, control = read_set(client, views_key(web)), LogNames(space_of(web)).control
         ends = (control_entry("cancel", query=int(view), revision=clock_revision()) for view in views)
         event_log(client).append_all((control, end) for end in ends)
         with client.pipeline() as pipeline:
-            pipeline.delete(views_key(web)).srem(WEBS_KEY, web)
+            pipeline.delete(views_key(web))
+            pipeline.srem(WEBS_KEY, web)
             pipeline.execute()
         retired += len(views)
     return retired

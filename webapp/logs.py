@@ -92,11 +92,11 @@ def hide_secrets() -> None:
             record.exc_text = without_secrets(logging.Formatter().formatException(record.exc_info))
         return record
 
-    make.hides_secrets = True
+    make.hides_secrets = True  # type: ignore[attr-defined]  # the mark that the line above looks for
     logging.setLogRecordFactory(make)
 
 
-def _shown(value):
+def _shown(value: Any) -> Any:
     """Return an argument of a log line; if its text contains a secret, return the text with the secret hidden."""
     if isinstance(value, int | float | None):
         return value

@@ -1,8 +1,10 @@
 """Middleware: what pages may load, secure cookies, and the page for too many log-ins at once."""
 
 import secrets
+from collections.abc import Callable
 
 from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils.translation import gettext
 
@@ -25,6 +27,16 @@ POLICY = "; ".join(
 )
 
 
+GetResponse = Callable[[HttpRequest], HttpResponse]
+
+
+class PolicedRequest(HttpRequest):
+    """A request behind `ContentSecurityPolicy`. An annotation only: Django makes plain requests."""
+
+    csp_nonce: str
+    csp_images: list[str]
+
+
 class ContentSecurityPolicy:
     """Send a Content-Security-Policy.
 
@@ -32,10 +44,10 @@ class ContentSecurityPolicy:
     `csp_images`, a list to which a view may add sources of images.
     """
 
-    def __init__(self, get_response) -> None:
+    def __init__(self, get_response: GetResponse) -> None:
         self.get_response = get_response
 
-    def __call__(self, request):
+    def __call__(self, request: PolicedRequest) -> HttpResponse:
         """Answer a request."""
         request.csp_nonce, request.csp_images = secrets.token_urlsafe(16), []
         response = self.get_response(request)
@@ -51,28 +63,28 @@ class DeclaredAccess:
     The rule itself is kept by the view: it knows in which form to refuse.
     """
 
-    def __init__(self, get_response) -> None:
+    def __init__(self, get_response: GetResponse) -> None:
         self.get_response = get_response
 
-    def __call__(self, request):
+    def __call__(self, request: HttpRequest) -> HttpResponse:
         """Answer a request."""
         return self.get_response(request)
 
-    def process_view(self, request, *_):
+    def process_view(self, request: HttpRequest, *_: object) -> None:
         """Raise PermissionDenied where no rule is declared."""
-        if rule_of(request.resolver_match) is None:
-            raise PermissionDenied(
-                gettext("there is no rule who may open %(route)s") % {"route": request.resolver_match.route}
-            )
+        match = request.resolver_match
+        assert match is not None  # Django resolves the address before
+        if rule_of(match) is None:
+            raise PermissionDenied(gettext("there is no rule who may open %(route)s") % {"route": match.route})
 
 
 class SecureCookies:
     """Mark cookies that are set over TLS as secure, so that browsers send them over TLS only."""
 
-    def __init__(self, get_response) -> None:
+    def __init__(self, get_response: GetResponse) -> None:
         self.get_response = get_response
 
-    def __call__(self, request):
+    def __call__(self, request: HttpRequest) -> HttpResponse:
         """Answer a request."""
         response = self.get_response(request)
         if request.is_secure():
@@ -84,14 +96,14 @@ class SecureCookies:
 class BusyPage:
     """Answer with status 503 when too many users log in at once, instead of letting everybody wait for minutes."""
 
-    def __init__(self, get_response) -> None:
+    def __init__(self, get_response: GetResponse) -> None:
         self.get_response = get_response
 
-    def __call__(self, request):
+    def __call__(self, request: HttpRequest) -> HttpResponse:
         """Answer a request."""
         return self.get_response(request)
 
-    def process_exception(self, request, exception):
+    def process_exception(self, request: HttpRequest, exception: Exception) -> HttpResponse | None:
         """Return the busy page if a view could not check a password."""
         if isinstance(exception, TooManyAtOnce):
             return render(request, "registration/busy.html", status=503)

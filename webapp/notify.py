@@ -4,6 +4,8 @@ from collections import defaultdict
 from collections.abc import Iterable
 from typing import Any
 
+from django.contrib.auth.models import User
+
 from webapp.groups import send
 from webapp.models import Incident, Layer, Query
 from webapp.telling import tell
@@ -53,11 +55,11 @@ def announce(
     told = defaultdict(list)
     for query in queries:
         standing = query.standing()
-        if not query.example:
+        if query.owner_id is not None:
             told[user_group(query.owner_id)].append(standing)
         if query.shared or was_shared:
             told[SHARED_GROUP].append(standing)
-        for team in {query.team_id, was_team} - {None}:
+        for team in {team for team in (query.team_id, was_team) if team is not None}:
             told[team_group(team)].append(standing)
     for group, standings in told.items():
         for start in range(0, len(standings), QUERIES_PER_MESSAGE):
@@ -93,7 +95,7 @@ def announce_definitions() -> None:
     _say(DEFINITIONS_GROUP, {"type": "definitions.changed"}, "the spaces and streams")
 
 
-def announce_examples(user, shown: bool) -> None:
+def announce_examples(user: User, shown: bool) -> None:
     """Announce to a user's connections whether the user sees the examples."""
     _say(user_group(user.pk), {"type": "examples.changed", "shown": shown}, "whether the examples are shown")
 
@@ -125,5 +127,5 @@ def announce_link_ended(link: int) -> None:
     _say(link_group(link), {"type": "link.ended"}, f"the end of share link {link}")
 
 
-def _say(group, message, about):
+def _say(group: str, message: dict[str, Any], about: str) -> None:
     tell(f"to {group}: {about}", lambda: send(group, message))

@@ -17,7 +17,7 @@ class TooManyAtOnce(Exception):
     """Too many passwords already wait to be hashed."""
 
 
-def _yield_to_others():
+def _yield_to_others() -> None:
     """Lower this thread's priority below the threads that serve connections, if the system supports that."""
     with contextlib.suppress(OSError):
         os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICENESS)
@@ -30,7 +30,7 @@ _waiting = threading.BoundedSemaphore(MOST_WAITING)
 class PatientHasher(PBKDF2PasswordHasher):
     """Django's PBKDF2 hasher, run in one thread of low priority."""
 
-    def encode(self, password, salt, iterations=None):
+    def encode(self, password: str, salt: str, iterations: int | None = None) -> str:
         """Return the hash, as Django's hasher does.
 
         Raises

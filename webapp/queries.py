@@ -1,25 +1,29 @@
 """The actions on saved queries, one function each, for the websocket and the admin."""
 
 from collections.abc import Collection
-from typing import Any
+from typing import Any, cast
 
 from django.conf import settings
+from django.contrib.auth.models import User
 from django.db import transaction
+from django.db.models import Manager, QuerySet
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from streaming.errors import InvalidPlan, LookoutError
-from streaming.kinds.base import Evaluation, Plan
+from streaming.kinds.base import Evaluation, Plan, Source
 from streaming.kinds.registry import kind_of
+from streaming.kinds.sketch.plan import SketchPlan
 from streaming.kinds.sketch.reading import document_of
 from streaming.plans import parse_plan, plan_document
 from streaming.sketch.asking.answering import checked
 from streaming.sketch.stream import parse_stream_sketch
 from streaming.spaces import EARTH, Space
 from streaming.udf import check_filter
-from webapp.access import Rights, rights_of, team_of
+from webapp.access import Asker, Rights, rights_of, team_of
 from webapp.incidents import close_of
 from webapp.models import EnabledFilter, Layer, Query, RemovedExamples, Stream
+from webapp.models import Space as SavedSpace
 from webapp.notify import announce, announce_examples
 from webapp.refusals import Refused
 from webapp.rules import check_watched, warn_rules
@@ -93,7 +97,7 @@ def watch_plan(stream: Stream, keys: list[str]) -> dict:
     return _checked({"stream": stream.name, "compare": EVERYWHERE, "filters": [{"keys": keys}]}, stream)
 
 
-def _checked(document, stream, rights=None):
+def _checked(document: Any, stream: Stream | None, rights: Rights | None = None) -> dict:
     """Return the full form of a checked plan over a stream, which is None if no stream has that name."""
     space = stream.space.parsed if stream else EARTH
     try:
@@ -109,7 +113,7 @@ def _checked(document, stream, rights=None):
     return plan_document(plan, space)
 
 
-def _check_source(source, space, rights):
+def _check_source(source: Source, space: SavedSpace, rights: Rights | None) -> None:
     """Raise Refused if a layer or stream that a query needs is not in a space; a layer may exist nowhere yet.
 
     A layer that the user may not see is as good as in no space.
@@ -124,13 +128,13 @@ def _check_source(source, space, rights):
         raise Refused(source.type, _must_be_one_of(what, there, source.name))
 
 
-def _must_be_one_of(what, there, name):
+def _must_be_one_of(what: str, there: QuerySet | Manager, name: str) -> str:
     known = ", ".join(sorted(there.values_list("name", flat=True)))
     text = gettext("%(what)s must be one of %(known)s; got %(name)s")
     return text % {"what": what, "known": known or gettext("(none yet)"), "name": repr(name)}
 
 
-def _stream(name):
+def _stream(name: Any) -> Stream | None:
     """Return the stream of a name with its space; None if there is none."""
     return Stream.objects.select_related("space").filter(name=name).first() if isinstance(name, str) else None
 
@@ -164,7 +168,7 @@ def check_sketch(plan: Plan, stream: Stream) -> None:
             % {"name": stream.name},
         )
     try:
-        checked(plan, parse_stream_sketch(stream.sketch, stream.space.parsed))
+        checked(cast("SketchPlan", plan), parse_stream_sketch(stream.sketch, stream.space.parsed))
     except LookoutError as error:
         raise Refused("plan", error) from None
 
@@ -180,7 +184,7 @@ def question(plan: Any = None, text: str | None = None) -> tuple[str, dict[str, 
     if (plan is None) == (text is None):
         raise Refused("fields", _("sketch.ask needs either plan, an object, or text"))
     try:
-        document = document_of(text) if plan is None else plan
+        document = plan if text is None else document_of(text)
     except InvalidPlan as error:
         raise Refused("plan", error) from None
     if document.get("kind") != "sketch":
@@ -188,10 +192,14 @@ def question(plan: Any = None, text: str | None = None) -> tuple[str, dict[str, 
             "plan", gettext("kind must be sketch; got %(value)s") % {"value": f"{document.get('kind')!r:.80}"}
         )
     document = checked_plan(document)
-    return _stream(document["stream"]).space_id, document
+    stream = _stream(document["stream"])
+    assert stream is not None  # the plan was checked over it
+    return stream.space_name, document
 
 
-def register(owner, name: str, plan: Any, shared: bool = False, severity: str = "", team: int | None = None) -> Query:
+def register(
+    owner: User, name: str, plan: Any, shared: bool = False, severity: str = "", team: int | None = None
+) -> Query:
     """Save a query and have it registered in the engine.
 
     Raises
@@ -211,7 +219,14 @@ def register(owner, name: str, plan: Any, shared: bool = False, severity: str = 
             % {"max_queries_per_user": settings.MAX_QUERIES_PER_USER, "count": count},
         )
     stream = _stream(document["stream"])
-    about = {"stream": stream.name, "space": stream.space, "shared": shared, "severity": severity, "team": to}
+    assert stream is not None  # the plan was checked over it
+    about: dict[str, Any] = {
+        "stream": stream.name,
+        "space": stream.space,
+        "shared": shared,
+        "severity": severity,
+        "team": to,
+    }
     query = Query(owner=owner, name=name, plan=document, **about)
     _check_severity(query)
     stand(query)
@@ -220,7 +235,7 @@ def register(owner, name: str, plan: Any, shared: bool = False, severity: str = 
     return query
 
 
-def edit(user, number: int, **changes: Any) -> Query:
+def edit(user: User, number: int, **changes: Any) -> Query:
     """Change the name, plan, shared, team, paused or severity of a query, and have the engine told.
 
     Its open incidents close if its plan changes, or if it is paused or no longer opens incidents.
@@ -255,7 +270,7 @@ def edit(user, number: int, **changes: Any) -> Query:
     return query
 
 
-def cancel(user, number: int) -> Query:
+def cancel(user: User, number: int) -> Query:
     """End a query for good; ending it again changes nothing.
 
     Raises
@@ -275,13 +290,13 @@ def cancel(user, number: int) -> Query:
     return query
 
 
-def show_examples(user, shown: bool) -> None:
+def show_examples(user: User, shown: bool) -> None:
     """Show a user the examples of the demonstration, or remove them, on all connections of the user."""
     RemovedExamples.show(user, shown)
     transaction.on_commit(lambda: announce_examples(user, shown))
 
 
-def visible(user, number: int) -> Query:
+def visible(user: Asker, number: int) -> Query:
     """Return a query if the user may see its answer; otherwise raise Refused."""
     query = rights_of(user).queries().select_related("owner").filter(pk=number).first()
     if query is None:
@@ -292,12 +307,12 @@ def visible(user, number: int) -> Query:
     return query
 
 
-def visible_among(user, numbers: Collection[int]) -> list[Query]:
+def visible_among(user: Asker, numbers: Collection[int]) -> list[Query]:
     """Return those of some queries whose answers a user may see, ordered by number."""
     return list(rights_of(user).queries().select_related("owner").filter(pk__in=numbers).order_by("pk"))
 
 
-def _check_sharing(rights, query, changes):
+def _check_sharing(rights: Rights, query: Query, changes: dict[str, Any]) -> None:
     """Raise Refused unless the user may make these changes of who sees a query; look up its team."""
     if "team" in changes:
         changes["team"] = team_of(rights, changes["team"]) if changes["team"] != query.team_id else query.team
@@ -310,7 +325,7 @@ def _check_sharing(rights, query, changes):
         )
 
 
-def _editable(rights, number):
+def _editable(rights: Rights, number: int) -> Query:
     query = Query.objects.select_for_update(of=("self",)).select_related("owner", "team").filter(pk=number).first()
     if query is None or not rights.sees(query):
         raise Refused(
@@ -328,7 +343,7 @@ def _editable(rights, number):
     return query
 
 
-def _check_space(query, name):
+def _check_space(query: Query, name: str) -> None:
     """Raise Refused if a stream lies in another space than a query: a query stays with the engine of its space."""
     stream = _stream(name)
     if stream is not None and stream.space_id != query.space_id:
@@ -340,7 +355,7 @@ def _check_space(query, name):
         )
 
 
-def _check_severity(query):
+def _check_severity(query: Query) -> None:
     """Raise Refused if a query with a severity has no events that could open incidents."""
     if query.severity and query.plan.get("kind") == "sketch":
         raise Refused(
@@ -350,7 +365,7 @@ def _check_severity(query):
         )
 
 
-def _why_close(query, user, changes):
+def _why_close(query: Query, user: User, changes: dict[str, Any]) -> str:
     """Say why the open incidents of a query close with a change; empty if they stay open."""
     whys = {
         "plan": "changed what the query asks for" if changes.get("plan", query.plan) != query.plan else "",
@@ -361,12 +376,12 @@ def _why_close(query, user, changes):
     return done and f"{user.get_username()} {done}"
 
 
-def _revise(query):
+def _revise(query: Query) -> None:
     query.revision += 1
     query.save()
 
 
-def _send(query, was_shared=False, was_team=None):
+def _send(query: Query, was_shared: bool = False, was_team: int | None = None) -> None:
     """Announce a change to connections, and start a task that tells the engine."""
     if query.should_run and "stored" in query.plan.get("join", {}):
         transaction.on_commit(lambda: tell_task(take_snapshots))

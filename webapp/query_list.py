@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from django.db.models import Q
 
-from webapp.access import rights_of
+from webapp.access import Asker, rights_of
 from webapp.models import Query
 
 # Most queries of one page: their plans may be long, and all of a page is one message.
@@ -57,7 +57,7 @@ class QueryPage:
 
 
 def page_of(
-    user, search: str = "", spaces: list[str] | None = None, after: Position = START, limit: int = 100
+    user: Asker, search: str = "", spaces: list[str] | None = None, after: Position = START, limit: int = 100
 ) -> QueryPage:
     """Return a page of the list of a user.
 

@@ -60,5 +60,5 @@ def refuse(failures: Mapping[tuple[int, int], str]) -> None:
             transaction.on_commit(lambda: announce(ended))
 
 
-def _of(query, failures):
-    return failures.get((query.pk, query.revision)) or failures.get((query.pk, ANY_REVISION))
+def _of(query: Query, failures: Mapping[tuple[int, int], str]) -> str:
+    return failures.get((query.pk, query.revision)) or failures.get((query.pk, ANY_REVISION)) or ""

@@ -13,6 +13,7 @@ from django.db import transaction
 from django.utils import timezone
 from django.utils.translation import gettext_noop
 
+from streaming.eventlog import EventLog
 from streaming.isolation import faulty
 from streaming.logs import LogNames, read_fragment
 from streaming.results import STAYED, json_rows
@@ -123,7 +124,7 @@ def record_events(client: redis.Redis, space: Space) -> int:
     return told
 
 
-def _collect(event_log, log, cursor, space) -> _RecordedPart:
+def _collect(event_log: EventLog, log: str, cursor: EventCursor, space: Space) -> _RecordedPart:
     """Read some entries of the log after the cursor, and move the cursor in memory, behind whole batches only."""
     step = _RecordedPart(cursor.last_id, incident_recording.watched(space.name))
     assembly = Assembly(cursor.epoch, cursor.batch)
@@ -153,9 +154,9 @@ def _take(step: _RecordedPart, batch: Batch, cursor: EventCursor, told_ms: int) 
         cursor.check_at = incident_recording.when_to_check(step.watched)
     cursor.epoch, cursor.batch = batch.epoch, batch.number
     for failure in (failure for fragment in batch.fragments for failure in fragment.failures):
-        told, words = (step.refusals, "%(error)s") if failure.get("refused") else (step.failures, WARNING)
+        found, words = (step.refusals, "%(error)s") if failure.get("refused") else (step.failures, WARNING)
         for query, revision in failure["queries"]:
-            told.setdefault((query, revision), words % {"error": failure["error"]})
+            found.setdefault((query, revision), words % {"error": failure["error"]})
     step.strain.observe(batch)
     aggregates = frozenset(query for fragment in batch.fragments for query in fragment.aggregates)
     rows, left_out = _apart(step, batch.number, lambda: _queries(batch), lambda some: _rows(batch, some))
@@ -195,7 +196,7 @@ def _apart(
     return work([query for query in everyone if query not in found])
 
 
-def _error_of(work, batch, queries):
+def _error_of(work: Callable[[list[int] | None], object], batch: int, queries: list[int]) -> str | None:
     try:
         work(queries)
     except Exception as error:
@@ -234,7 +235,7 @@ def _events(step: _RecordedPart, told: _BatchEvents, space: Space) -> list[Event
     """Return the events of a batch; add warnings to its step for rows that could not be read."""
     heard, recorded = _time(told.heard_us) if told.heard_us else None, timezone.now()
 
-    def made(queries):
+    def made(queries: list[int] | None) -> tuple[list[Event], dict[int, str]]:
         rows = told.rows
         if queries is not None:
             rows = rows.filter(pc.is_in(rows["query"], value_set=pa.array(queries, pa.int64())))
@@ -252,7 +253,7 @@ def _events(step: _RecordedPart, told: _BatchEvents, space: Space) -> list[Event
     return events
 
 
-def _newest(rows):
+def _newest(rows: pa.Table) -> pa.Table:
     return rows.slice(max(0, rows.num_rows - EVENTS_PER_STEP))
 
 
@@ -303,7 +304,7 @@ def event_of(query: int, batch: int, row: dict, crossing: bool) -> Event:
     )
 
 
-def _time(time_us):
+def _time(time_us: float) -> datetime:
     return EPOCH + timedelta(microseconds=time_us)
 
 

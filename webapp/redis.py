@@ -1,6 +1,7 @@
 """Clients of the Redis server, and the errors that they raise while it is not available."""
 
 from functools import lru_cache
+from typing import Any
 
 import redis
 import redis.asyncio
@@ -22,7 +23,7 @@ NOT_NOW = (
 )
 
 
-def _options():
+def _options() -> dict[str, Any]:
     timeout_s = settings.REDIS_TIMEOUT_S
     return {"socket_connect_timeout": timeout_s, "socket_timeout": timeout_s, "health_check_interval": 30}
 

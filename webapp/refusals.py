@@ -1,5 +1,9 @@
 """The error that refuses a request."""
 
+from django.utils.functional import Promise
+
+from streaming.errors import LookoutError
+
 
 class Refused(Exception):
     """A request that is not carried out.
@@ -8,16 +12,16 @@ class Refused(Exception):
     ----------
     code : str
         One word for programs, such as ``plan``.
-    message : str or LookoutError
+    message : str, Promise or LookoutError
         The rule, then the value, for people.
     """
 
-    def __init__(self, code: str, message: str) -> None:
+    def __init__(self, code: str, message: str | Promise | LookoutError) -> None:
         english = getattr(message, "english", "")
-        message = str(message)  # in the language of whoever asks now, if it is a text to be translated
-        super().__init__(message)
-        self.code, self.message = code, message
-        self.english = "" if english == message else english
+        told = str(message)  # in the language of whoever asks now, if it is a text to be translated
+        super().__init__(told)
+        self.code, self.message = code, told
+        self.english = "" if english == told else english
 
     def document(self) -> dict[str, str]:
         """Return what a client is told; `english` is there if the message is in another language, and known in both."""

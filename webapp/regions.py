@@ -6,11 +6,12 @@ BBoxDB Streams (2022), section 5.4: pre-partitioning from a sample of stored dat
 """
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.compute as pc
 from django.conf import settings
 from django.utils.translation import gettext
@@ -189,7 +190,7 @@ def cut(space: Space, partitioner: str, regions: int, places: np.ndarray, who: s
     """
     known = regions_now(space)
 
-    def made():
+    def made() -> RegionMap:
         later = partitioned(space, partitioner, places, regions)
         if later.regions < regions:
             raise InvalidMap(
@@ -204,7 +205,7 @@ def cut(space: Space, partitioner: str, regions: int, places: np.ndarray, who: s
     return _sent(space, known, made, who, f"cut anew into {regions} regions")
 
 
-def _sent(space, known, change, who, what=""):
+def _sent(space: Space, known: Regions, change: Callable[[], RegionMap], who: str, what: str = "") -> RegionMap:
     """Make a map, and send it to the engine as the one that follows the known one."""
     try:
         later = change()
@@ -267,11 +268,11 @@ def places_in_area(space: Space, lo: list[float], hi: list[float]) -> np.ndarray
     return places
 
 
-def _stored_places(space, stream):
+def _stored_places(space: Space, stream: str) -> np.ndarray:
     """Return places of stored elements, as many as can be read in `SAMPLE_S`."""
     found, until_s = [], time.monotonic() + SAMPLE_S
 
-    def take(rows):
+    def take(rows: pa.Table) -> None:
         if rows.num_rows and time.monotonic() < until_s:
             step = max(1, rows.num_rows // 1_000)
             found.append(bounds_of(rows["bounds"])[::step, : space.n])

@@ -4,14 +4,16 @@ from typing import Any
 
 from django.utils.translation import gettext, gettext_noop
 
+from streaming.kinds.base import Plan
 from streaming.kinds.registry import kind_of
+from streaming.kinds.rule.conditions import RuleCondition
 from streaming.plans import parse_plan
-from webapp.access import rights_of
+from webapp.access import Asker, rights_of
 from webapp.models import Query
 from webapp.refusals import Refused
 
 
-def check_watched(user, document: dict[str, Any]) -> None:
+def check_watched(user: Asker, document: dict[str, Any]) -> None:
     """Check the queries that a plan watches, given the plan in its full form.
 
     Raises
@@ -42,7 +44,7 @@ def check_watched(user, document: dict[str, Any]) -> None:
                 _check_term(term, query, watched)
 
 
-def _check_term(term, query, watched):
+def _check_term(term: RuleCondition, query: Query, watched: Plan) -> None:
     """Check that a term of a rule and the plan of the query that it names fit each other."""
     number, aggregate = query.pk, getattr(watched, "aggregate", None)
     if term.operator != "value":
@@ -76,11 +78,11 @@ def warn_rules(ended: Query) -> list[Query]:
     return watching
 
 
-def _watched(document):
+def _watched(document: dict[str, Any]) -> set[int]:
     """Return the numbers of the queries that a plan watches."""
     return {term.query for term in _terms(document)}
 
 
-def _terms(document):
+def _terms(document: dict[str, Any]) -> tuple[RuleCondition, ...]:
     """Return the terms of the conditions of a plan, each about one query. No other kind than a rule has any."""
     return parse_plan(document).terms if document["kind"] == "rule" else ()

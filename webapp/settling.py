@@ -9,9 +9,10 @@ import logging
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import timedelta
 from operator import attrgetter
+from typing import Any
 
 import redis
 from django.conf import settings
@@ -67,7 +68,7 @@ class Settler:
         self._ended.set()
         self._thread.join(self.wait_s + RETRY_S)
 
-    def _run(self):
+    def _run(self) -> None:
         began_s = time.monotonic()
         while not self._ended.is_set():
             try:
@@ -143,11 +144,11 @@ def settle(answers: Mapping[int, Acknowledgement]) -> int:
     return len(settled)
 
 
-def _changed(queries, fields, before):
+def _changed(queries: list[Query], fields: Callable[[Query], Any], before: list[Any]) -> list[Query]:
     return [query for query, was in zip(queries, before, strict=True) if fields(query) != was]
 
 
-def _save(queries):
+def _save(queries: Iterable[Query]) -> None:
     """Save what acknowledgements changed, with one statement for all queries that get equal values."""
     same = defaultdict(list)
     for query in queries:
@@ -157,7 +158,7 @@ def _save(queries):
         Query.objects.filter(pk__in=alike).update(acknowledged=F("revision"), **fields)
 
 
-def _forget_deleted(answers):
+def _forget_deleted(answers: Mapping[int, Acknowledgement]) -> None:
     """Forget the deleted queries whose end is acknowledged."""
     deleted = DeletedQuery.objects.order_by("pk").filter(pk__in=answers)
     ended = [query.pk for query in deleted if answers[query.pk].revision >= query.revision]

@@ -6,6 +6,7 @@ and it is stored and compared as such. Where it is shown, it is found again amon
 
 import gettext as files
 import re
+from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -53,7 +54,7 @@ def retold_health(text: str, language: str) -> str:
     return orjson.dumps(message).decode()
 
 
-def _told_in(message):
+def _told_in(message: dict[str, Any]) -> dict[str, Any]:
     told = dict(message)
     for key, value in message.items():
         if key in _STORED and isinstance(value, str):
@@ -66,7 +67,7 @@ def _told_in(message):
 
 
 @lru_cache(maxsize=4096)
-def _retold(text, language):
+def _retold(text: str, language: str) -> str:
     told = translation.gettext(text)
     if told != text:
         return told
@@ -76,31 +77,31 @@ def _retold(text, language):
     return text
 
 
-def _filled(message, values):
+def _filled(message: str, values: Mapping[str, str]) -> str:
     """Return a text with its values; a value that is one word, such as a name, is no text to be translated."""
     told = {name: retold(value) if " " in value else _numeral(value) for name, value in values.items()}
     return _PLACEHOLDER.sub(lambda part: "%" if part[0] == "%%" else told.get(part[1], ""), message)
 
 
-def _numeral(text):
+def _numeral(text: str) -> str:
     return str(Numeral(text)) if _THOUSANDS.fullmatch(text) else text
 
 
 @lru_cache
-def _patterns(language):
+def _patterns(language: str) -> list[tuple[re.Pattern[str], str]]:
     """Return the texts with placeholders, as patterns with a group for each value, those with most letters first."""
     compiled = Path(settings.LOCALE_PATHS[0], translation.to_locale(language), "LC_MESSAGES", "django.mo")
     if not compiled.is_file():
         return []
     with compiled.open("rb") as file:
-        known = files.GNUTranslations(file)._catalog  # the only list of the texts that Python offers
+        known = files.GNUTranslations(file)._catalog  # type: ignore[attr-defined]  # Python offers no other list
     messages = [message for message in known if isinstance(message, str) and _PLACEHOLDER.search(message)]
     rated = [(sum(map(str.isalpha, _PLACEHOLDER.sub("", message))), message) for message in messages]
     ordered = sorted((one for one in rated if one[0] >= _LEAST_LETTERS), reverse=True)
     return [(_pattern(message), message) for _, message in ordered]
 
 
-def _pattern(message):
+def _pattern(message: str) -> re.Pattern[str]:
     """Return the pattern of the texts that a message with placeholders gives."""
     parts, end, named = [], 0, set()
     for part in _PLACEHOLDER.finditer(message):

@@ -1,6 +1,7 @@
 """Pause queries that take too much of the engine's time, so that no query can delay the others."""
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import redis
 from django.conf import settings
@@ -9,6 +10,7 @@ from django.utils.translation import gettext_noop
 
 from streaming.language import thousands
 from streaming.logs import LogNames
+from streaming.redis_client import read_hash
 from streaming.spaces import Space
 from webapp.hub.assembly import Batch
 from webapp.incidents import close_of
@@ -47,7 +49,7 @@ class Strain:
         if not batch.elements:
             return
         self.batches += 1
-        costs = {}
+        costs: dict[tuple[int, int], tuple[int, int]] = {}
         for told in (fragment.costs for fragment in batch.fragments if fragment.costs):
             for query, revision, cost_ms in told["queries"]:
                 if cost_ms >= settings.QUERY_COST_MS and cost_ms > settings.QUERY_SHARE * told["ms"]:
@@ -61,8 +63,9 @@ def pause_dear(client: redis.Redis, space: Space, strain: Strain) -> None:
     """Add observed batches to the counts in Redis; pause queries that were too expensive for too many batches."""
     if not strain.batches:
         return
-    key, running = LogNames(space.name).strain, {}
-    before = {name.decode(): int(count) for name, count in client.hgetall(key).items()}
+    key = LogNames(space.name).strain
+    running: dict[Any, int] = {}
+    before = {name.decode(): int(count) for name, count in read_hash(client, key).items()}
     for (query, revision), count in strain.dear.items():
         name = f"{query} {revision}"
         running[name] = count + (before.get(name, 0) if count == strain.batches else 0)
@@ -76,7 +79,7 @@ def pause_dear(client: redis.Redis, space: Space, strain: Strain) -> None:
         pipeline.execute()
 
 
-def _pause(number, revision, cost_ms, whole_ms):
+def _pause(number: int, revision: int, cost_ms: int, whole_ms: int) -> None:
     """Pause a query, unless its revision has changed or it is not a saved query."""
     with transaction.atomic():
         query = (

@@ -7,8 +7,10 @@ A task that sends something to an engine only appends it to the control log. The
 import logging
 from itertools import islice
 
+import redis
 from celery import shared_task
 from django.conf import settings
+from django.db.models import QuerySet
 
 from streaming.logs import LogNames
 from webapp import history, incident_check, incidents, layers, liveness, recording
@@ -43,7 +45,7 @@ def reconcile() -> int:
     return sum(map(_reconcile, list(Space.objects.values_list("name", flat=True))))
 
 
-def _reconcile(space):
+def _reconcile(space: str) -> int:
     """Send the unsettled queries of a space, and the ends of deleted ones, unless its engine has much to read."""
     client, names = waiting_client(), LogNames(space)
     if event_log(client).length(names.control) > CONTROL_ENTRIES_WAITING:
@@ -53,7 +55,7 @@ def _reconcile(space):
     return sent + _send(client, space, Query.objects.filter(space=space).unsettled(engine_epoch(client, names)))
 
 
-def _send(client, space, queries):
+def _send(client: redis.Redis, space: str, queries: QuerySet) -> int:
     """Send queries to the engine of a space, `CHUNK` at a time; return their number."""
     sent, unsent = 0, queries.order_by("pk").iterator(CHUNK)
     while chunk := list(islice(unsent, CHUNK)):

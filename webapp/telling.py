@@ -62,25 +62,25 @@ class Teller:
             words = "the process ends before Redis answered; the next reconciliation tells of: %s"
             logger.warning(words, "; ".join(self._waiting))
 
-    def _queued(self, about, word):
+    def _queued(self, about: str, word: Callable[[], Any]) -> bool:
         """Queue a message if others wait; return whether it was queued."""
         with self._lock:
             if self._waiting:
                 self._put(about, word)
             return bool(self._waiting)
 
-    def _queue(self, about, word):
+    def _queue(self, about: str, word: Callable[[], Any]) -> None:
         with self._lock:
             begins = not self._waiting
             self._put(about, word)
         if begins:
             threading.Thread(target=self._catch_up, name="teller", daemon=True).start()
 
-    def _put(self, about, word):
+    def _put(self, about: str, word: Callable[[], Any]) -> None:
         self._waiting.pop(about, None)
         self._waiting[about] = word
 
-    def _catch_up(self):
+    def _catch_up(self) -> None:
         """Send the waiting messages until none is left."""
         told = 0
         while True:

@@ -2,8 +2,8 @@
 
 import json
 import re
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import Any, NoReturn
 
 from django.db import models
 from django.utils.translation import gettext, gettext_noop
@@ -25,7 +25,7 @@ def unsound_text(value: Any) -> str | None:
     return next((text for text in _texts(value) if UNSOUND.search(text)), None)
 
 
-def _texts(value) -> Iterator[str]:
+def _texts(value: Any) -> Iterator[str]:
     """Yield all texts and keys of a JSON value at any depth."""
     waiting = [value]
     while waiting:
@@ -56,7 +56,7 @@ def read_json(text: str) -> Any:
 class SoundDecoder(json.JSONDecoder):
     """A decoder for JSON fields of forms that refuses unsound texts, as `read_json` does."""
 
-    def decode(self, text: str, *_) -> Any:
+    def decode(self, text: str, *_: Any) -> Any:
         """Return a JSON value; raise `json.JSONDecodeError` if a text in it is unsound."""
         value = super().decode(text)
         if (unsound := unsound_text(value)) is not None:
@@ -69,15 +69,15 @@ class SoundDecoder(json.JSONDecoder):
 class SoundJSONField(models.JSONField):
     """A `JSONField` whose forms accept sound texts only; in the database it is a plain `JSONField`."""
 
-    def formfield(self, **options):
+    def formfield(self, **options: Any) -> Any:  # type: ignore[override]  # Django calls it by names only
         """Return the form field with the strict decoder."""
         return super().formfield(**{"decoder": SoundDecoder, **options})
 
-    def deconstruct(self):
+    def deconstruct(self) -> tuple[str, str, Sequence[Any], dict[str, Any]]:
         """Describe the field to migrations as Django's own `JSONField`."""
         name, _, arguments, options = super().deconstruct()
         return name, "django.db.models.JSONField", arguments, options
 
 
-def _no_constant(name):
+def _no_constant(name: str) -> NoReturn:
     raise ValueError(gettext("got %(name)s") % {"name": name})

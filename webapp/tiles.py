@@ -77,7 +77,7 @@ def tile_of(folder: Path, name: str, z: int, x: int, y: int) -> bytes | None:
         return row[0] if row else None
 
 
-def _path(folder, name):
+def _path(folder: Path, name: str) -> Path:
     path = (folder / name).resolve()
     if path.suffix not in SUFFIXES or not path.is_relative_to(folder.resolve()):
         raise BrokenMap(
@@ -94,7 +94,7 @@ def _path(folder, name):
 
 
 @contextlib.contextmanager
-def _said(name):
+def _said(name: str) -> Iterator[None]:
     """Turn the errors of a file that cannot be read into `BrokenMap`."""
     try:
         yield
@@ -111,12 +111,12 @@ def _said(name):
 
 
 @contextlib.contextmanager
-def _tables(path) -> Iterator[sqlite3.Connection]:
+def _tables(path: Path) -> Iterator[sqlite3.Connection]:
     with contextlib.closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as tables:
         yield tables
 
 
 @contextlib.contextmanager
-def _archive(path) -> Iterator[Reader]:
+def _archive(path: Path) -> Iterator[Reader]:
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as text:
         yield Reader(lambda offset, length: text[offset : offset + length])

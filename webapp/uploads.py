@@ -1,12 +1,14 @@
 """Limit the size of requests: refuse a larger one before anything of it is stored."""
 
 import re
+from typing import Any
 
 import orjson
 from django.conf import settings
 from django.utils.translation import gettext
 
 from streaming.language import thousands
+from webapp.consumers.asgi import Application, Receive, Scope, Send
 
 # Paths to which layer files are uploaded. FORM_BYTES allows for the other fields of the form.
 UPLOADS = re.compile(r"/layers/?$|/admin/webapp/layer/(add|\d+/change)/$")
@@ -24,10 +26,10 @@ class BoundedBody:
         The application that gets the accepted requests.
     """
 
-    def __init__(self, application) -> None:
+    def __init__(self, application: Application) -> None:
         self.application = application
 
-    async def __call__(self, scope, receive, send):
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on, or refuse it with status 413."""
         most = most_bytes(scope["path"])
         told = dict(scope["headers"]).get(b"content-length", b"0")
@@ -48,10 +50,10 @@ def most_bytes(path: str) -> int:
 class _Counted:
     """Counts received bytes. Beyond the limit it reports a disconnect, so that Django deletes what it has stored."""
 
-    def __init__(self, receive, most):
+    def __init__(self, receive: Receive, most: int) -> None:
         self.receive, self.left = receive, most
 
-    async def __call__(self):
+    async def __call__(self) -> dict[str, Any]:
         message = await self.receive()
         self.left -= len(message.get("body", b""))
         if self.left < 0:
@@ -60,15 +62,15 @@ class _Counted:
 
 
 class _Unstarted:
-    def __init__(self, send):
+    def __init__(self, send: Send) -> None:
         self.send, self.started = send, False
 
-    async def __call__(self, message):
+    async def __call__(self, message: dict[str, Any]) -> None:
         self.started = True
         await self.send(message)
 
 
-async def _refuse(send, most, told):
+async def _refuse(send: Send, most: int, told: str) -> None:
     body = orjson.dumps(
         {
             "error": gettext("a request may have at most %(most)s bytes; got %(told)s")

@@ -12,6 +12,7 @@ from django.views.decorators.cache import never_cache
 from streaming.plans.schema import plan_schema
 from webapp.health import Health
 from webapp.maps import base_maps, image_sources
+from webapp.middleware import PolicedRequest
 from webapp.models import LoginLink, ShareLink
 from webapp.models.spaces import EARTH
 from webapp.sockets import SHARED_PATH, SOCKET_PATH
@@ -23,7 +24,7 @@ SHARED_MODULE = "js/shared/main.js"
 
 @never_cache
 @login_required
-def map_page(request: HttpRequest) -> HttpResponse:
+def map_page(request: PolicedRequest) -> HttpResponse:
     """Show the map to a user who has logged in."""
     request.csp_images = image_sources()
     page = {
@@ -42,7 +43,7 @@ def map_page(request: HttpRequest) -> HttpResponse:
 
 
 @never_cache
-def shared(request: HttpRequest, secret: str) -> HttpResponse:
+def shared(request: PolicedRequest, secret: str) -> HttpResponse:
     """Show the map of a share link to anybody who has it; status 410 if it does not work any more."""
     link = ShareLink.of(secret)
     if link is None:

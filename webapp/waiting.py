@@ -1,13 +1,13 @@
 """Joins whose layer does not exist: they wait with the status waiting, and start when the layer is imported."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import reduce
 from operator import or_
 
 from django.db import transaction
 from django.db.models import Q
 
-from webapp.access import NOTHING, rights_of_users
+from webapp.access import NOTHING, Rights, rights_of_users
 from webapp.incidents import close_of
 from webapp.models import Layer, Query
 from webapp.models.queries import LAYER_KEYS
@@ -30,16 +30,18 @@ def there(queries: Iterable[Query]) -> set[int | None]:
     known = Layer.objects.filter(version__isnull=False, name__in={query.layer for query in queries})
     layers = {(layer.space_id, layer.name): layer for layer in known}
     pairs = [(query, layers.get((query.space_id, query.layer))) for query in queries]
-    owners = {query.owner_id for query, layer in pairs if layer is not None and layer.team_id is not None} - {None}
+    named = {query.owner_id for query, layer in pairs if layer is not None and layer.team_id is not None}
+    owners = {owner for owner in named if owner is not None}
     rights = rights_of_users(owners) if owners else {}
     return {query.pk for query, layer in pairs if layer is not None and _may_join(query, layer, rights)}
 
 
-def _may_join(query, layer, rights):
+def _may_join(query: Query, layer: Layer, rights: Mapping[int, Rights]) -> bool:
     """Return whether a query belongs to the team of a layer, or to somebody who may see the layer."""
     if layer.team_id is None or layer.team_id == query.team_id:
         return True
-    return rights.get(query.owner_id, NOTHING).sees_layer(layer.owner_id, layer.team_id)
+    its = NOTHING if query.owner_id is None else rights.get(query.owner_id, NOTHING)
+    return its.sees_layer(layer.owner_id, layer.team_id)
 
 
 def follow_layers(name: str = "") -> list[Query]:
@@ -58,8 +60,8 @@ def follow_layers(name: str = "") -> list[Query]:
     with transaction.atomic():
         rule = {"": name} if name else {"__isnull": False}
         named = (Q(**{f"plan__{key}__layer{look}": value}) for key in LAYER_KEYS for look, value in rule.items())
-        joins = Query.objects.alive().filter(paused=False).filter(reduce(or_, named))
-        joins = list(joins.select_for_update(of=("self",)).select_related("owner").order_by("pk"))
+        found = Query.objects.alive().filter(paused=False).filter(reduce(or_, named))
+        joins = list(found.select_for_update(of=("self",)).select_related("owner").order_by("pk"))
         present = there(joins)
         changed = [query for query in joins if (query.pk in present) == (query.status == Query.WAITING)]
         for query in changed:

@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import IO, Any
@@ -23,7 +23,7 @@ TURN_S = 0.25
 STDERR = "stderr.txt"
 
 
-def import_in_child(job: Job) -> Iterator[float | Imported]:
+def import_in_child(job: Job) -> Generator[float | Imported, None, None]:
     """Import a file (see `importing.import_file`) in a child process.
 
     Closing the iterator ends the process at once; only the files that it wrote into the job's folder are left.

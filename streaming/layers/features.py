@@ -65,7 +65,7 @@ def feature_schema(space: Space) -> pa.Schema:
 def feature_table(
     layer: str,
     keys: Sequence[str],
-    geometries: Sequence,
+    geometries: Sequence[Any] | np.ndarray,
     properties: Sequence[Mapping | None],
     bounds: np.ndarray | None = None,
     space: Space = EARTH,

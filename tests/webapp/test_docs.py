@@ -16,7 +16,7 @@ from streaming.spaces import EARTH
 from tests.webapp.conftest import INSIDE, OUTSIDE, PLAN
 from webapp import groups, queries
 from webapp.consumers.messages import FIELDS, read_document, read_fields
-from webapp.consumers.monitor import view_plans
+from webapp.consumers.viewports import view_plans
 from webapp.layers import announce
 from webapp.models import Incident, Layer, Membership, Stream, Team
 from webapp.notify import LAYERS_GROUP

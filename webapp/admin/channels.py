@@ -3,16 +3,18 @@
 import re
 import threading
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django import forms
 from django.contrib import admin
 from django.core.exceptions import PermissionDenied, ValidationError
+from django.db import models
 from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed, JsonResponse
-from django.urls import path
+from django.urls import URLPattern, path
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
+from streaming.decoders.options import OptionDescription
 from streaming.errors import InvalidOptions
 from webapp.admin.options import field_of, help_of
 from webapp.delivery.channels import channel_class, channel_kinds, secrets_of
@@ -21,6 +23,9 @@ from webapp.delivery.messages import message_of, trial_document
 from webapp.models import Channel, Delivery
 from webapp.models.delivery import new_key
 from webapp.summaries import first_line
+
+if TYPE_CHECKING:
+    from django.contrib.admin.options import _FieldsetSpec
 
 _KEPT = _("Saved, and never shown. Leave it empty to keep it.")
 # Where a channel sends to: whoever changes that must know the secrets, since they would be sent there.
@@ -37,14 +42,14 @@ class ChannelKindSelect(forms.Select):
     def __init__(self) -> None:
         super().__init__(attrs={"data-options-of": "channel"})
 
-    def optgroups(self, name, value, attrs=None):
+    def optgroups(self, name: str, value: list[str], attrs: dict[str, Any] | None = None) -> list[Any]:
         """Return the choices: the available kinds and the chosen one."""
         kinds = dict.fromkeys([*channel_kinds(), *filter(None, value)])
         self.choices = [("", "---------"), *((kind, _title(kind)) for kind in kinds)]
         return super().optgroups(name, value, attrs)
 
 
-def _title(kind):
+def _title(kind: str) -> str:
     try:
         return f"{kind} – {gettext(first_line(channel_class(kind)))}"
     except InvalidOptions:
@@ -66,14 +71,14 @@ def option_fields() -> dict[str, forms.Field]:
     }
 
 
-def _field(option):
+def _field(option: OptionDescription) -> forms.Field:
     field = field_of(option, gaps=False)  # no option of a channel is a list with gaps
     if isinstance(field.widget, forms.TextInput) and not isinstance(field, forms.IntegerField):
         field.widget.attrs["size"] = _WIDTH
     return field
 
 
-def _secret_field(option):
+def _secret_field(option: OptionDescription) -> forms.CharField:
     widget = forms.PasswordInput(attrs={"autocomplete": "new-password", "size": _WIDTH})
     return forms.CharField(label=option.name, required=False, help_text=help_of(option, ""), widget=widget)
 
@@ -103,9 +108,10 @@ class ChannelForm(forms.ModelForm):
             for name in option_fields():
                 self.fields[name].disabled = not name.startswith(f"channel__{chosen}__")
 
-    def clean(self):
+    def clean(self) -> dict[str, Any]:
         """Collect options and secrets of the chosen kind into the fields of the model."""
-        cleaned = super().clean()
+        super().clean()
+        cleaned = self.cleaned_data
         kind = cleaned.get("kind")
         if kind not in channel_kinds():
             return cleaned
@@ -122,7 +128,7 @@ class ChannelForm(forms.ModelForm):
         self.instance.options, self.instance.secrets = options, kept | entered
         return cleaned
 
-    def _given(self, kind):
+    def _given(self, kind: str) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return the options and the secrets that differ from the defaults."""
         found: dict[str, Any] = {}
         for option in channel_class(kind).options_class.describe():
@@ -135,7 +141,7 @@ class ChannelForm(forms.ModelForm):
             {name: value for name, value in found.items() if name in secrets},
         )
 
-    def add_error(self, field, error) -> None:
+    def add_error(self, field: str | None, error: Any) -> None:
         """Show an error of the options at the field of the option that it names."""
         told = getattr(error, "error_dict", {})
         if "options" not in told:
@@ -145,7 +151,7 @@ class ChannelForm(forms.ModelForm):
             placed.setdefault(self._place(wrong), []).append(wrong)
         return super().add_error(None, ValidationError(placed))
 
-    def _place(self, error):
+    def _place(self, error: ValidationError) -> str:
         kind = self.data.get(self.add_prefix("kind"), "")
         words = (*re.findall(r"\w+", error.message.split(";")[0]), *_TARGETS)
         names = [field_name(kind, word) for word in words]
@@ -169,7 +175,7 @@ class ChannelAdmin(admin.ModelAdmin):
     autocomplete_fields = ("owner",)
     change_form_template = "admin/webapp/channel/change_form.html"
 
-    def get_fieldsets(self, request, obj=None):
+    def get_fieldsets(self, request: HttpRequest, obj: Channel | None = None) -> "_FieldsetSpec":
         """Return the parts of the form. It has the options of all kinds; a script hides those of kinds not chosen."""
         saved = ("forget",) if obj and obj.secrets else ()
         source = ("kind", *option_fields(), *saved)
@@ -179,35 +185,37 @@ class ChannelAdmin(admin.ModelAdmin):
             (gettext("Who may use it"), {"fields": ("owner", "team")}),
         )
 
-    def get_form(self, request, obj=None, change=False, **kwargs):
+    def get_form(
+        self, request: HttpRequest, obj: Channel | None = None, change: bool = False, **kwargs: Any
+    ) -> type[forms.ModelForm]:
         """Return the form with a field for every option."""
         return super().get_form(request, obj, change, form=channel_form(), **kwargs)
 
-    def formfield_for_dbfield(self, db_field, request, **kwargs):
+    def formfield_for_dbfield(self, db_field: models.Field, request: HttpRequest, **kwargs: Any) -> forms.Field | None:
         """Offer the available kinds."""
         field = super().formfield_for_dbfield(db_field, request, **kwargs)
-        if db_field.name == "kind":
+        if field is not None and db_field.name == "kind":
             field.widget = ChannelKindSelect()
         return field
 
-    def get_urls(self):
+    def get_urls(self) -> list[URLPattern]:
         """Add the URL of the button *Send a test*."""
         test = self.admin_site.admin_view(lambda request: answer_trial(self, request))
         return [path("test/", test, name="webapp_channel_test"), *super().get_urls()]
 
     @admin.display(description=_("where to"))
-    def where(self, channel):
+    def where(self, channel: Channel) -> str:
         """The options of the channel, without its secrets."""
         told = ", ".join(map(str, channel.options.get("to", []))) or channel.options.get("url")
         return told or channel.options.get("host") or "(secret)"
 
     @admin.display(description=_("waiting"))
-    def waiting(self, channel):
+    def waiting(self, channel: Channel) -> int:
         """How many deliveries are not over."""
         return channel.deliveries.filter(state__in=Delivery.OPEN).count()
 
     @admin.display(description=_("dead"))
-    def dead(self, channel):
+    def dead(self, channel: Channel) -> int:
         """How many deliveries have failed for good."""
         return channel.deliveries.filter(state=Delivery.DEAD).count()
 

@@ -1,6 +1,7 @@
 """Events in the admin, read-only."""
 
 from django.contrib import admin
+from django.http import HttpRequest
 
 from webapp.models import Event
 
@@ -23,10 +24,10 @@ class EventAdmin(admin.ModelAdmin):
     date_hierarchy = "time"
     show_full_result_count = False
 
-    def has_add_permission(self, request):
+    def has_add_permission(self, request: HttpRequest) -> bool:
         """Nobody adds events: they are only recorded."""
         return False
 
-    def has_change_permission(self, request, obj=None):
+    def has_change_permission(self, request: HttpRequest, obj: object = None) -> bool:
         """Events do not change."""
         return False

@@ -1,6 +1,9 @@
 """User-defined filters in the admin: which installed filters queries may use."""
 
+from typing import Any
+
 from django.contrib import admin
+from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
@@ -17,20 +20,20 @@ class EnabledFilterAdmin(admin.ModelAdmin):
     readonly_fields = ("name", "place")
     fields = ("name", "place", "enabled")
 
-    def changelist_view(self, request, extra_context=None):
+    def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
         """List all filters that are installed now."""
         EnabledFilter.list_installed()
         return super().changelist_view(request, extra_context)
 
-    def has_add_permission(self, request):
+    def has_add_permission(self, request: HttpRequest) -> bool:
         """Nobody adds filters here: packages bring them."""
         return False
 
-    def has_delete_permission(self, request, obj=None):
+    def has_delete_permission(self, request: HttpRequest, obj: object = None) -> bool:
         """Nobody deletes filters here: they go with their packages."""
         return False
 
     @admin.display(description=_("class"))
-    def place(self, switch):
+    def place(self, switch: EnabledFilter) -> str:
         """The class from which the filter is loaded."""
         return filter_places().get(switch.name, gettext("not installed"))

@@ -1,12 +1,18 @@
 """Incidents in the admin: their list, the actions, and the audit log, which nobody can change."""
 
+from collections.abc import Callable
+
 from django.contrib import admin, messages
+from django.contrib.auth.models import User
+from django.db.models import QuerySet
+from django.http import HttpRequest
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from webapp import incidents
 from webapp.models import Incident, IncidentChange
 from webapp.refusals import Refused
+from webapp.signed_in import SignedInRequest
 
 
 class StateFilter(admin.SimpleListFilter):
@@ -14,11 +20,11 @@ class StateFilter(admin.SimpleListFilter):
 
     title, parameter_name = "state", "state"
 
-    def lookups(self, request, model_admin):
+    def lookups(self, request: HttpRequest, model_admin: admin.ModelAdmin) -> list[tuple[str, str]]:
         """Offer the states."""
         return [(state, state) for state in incidents.STATES]
 
-    def queryset(self, request, queryset):
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Incident]) -> QuerySet[Incident]:
         """Select the incidents of a state."""
         state = self.value()
         return queryset if state is None else queryset.filter(closed__isnull=state == incidents.OPEN)
@@ -27,16 +33,17 @@ class StateFilter(admin.SimpleListFilter):
 class ReadOnly:
     """Nobody adds, changes or deletes rows by hand."""
 
-    def has_add_permission(self, request, obj=None):
+    def has_add_permission(self, request: HttpRequest, obj: object = None) -> bool:
         """Rows are only recorded."""
         return False
 
-    def has_change_permission(self, request, obj=None):
+    def has_change_permission(self, request: HttpRequest, obj: object = None) -> bool:
         """Rows do not change by hand."""
         return False
 
-    def has_delete_permission(self, request, obj=None):
+    def has_delete_permission(self, request: HttpRequest, obj: object = None) -> bool:
         """Rows go with their query only, whose page asks for this permission, too."""
+        assert request.resolver_match is not None  # Django resolves the address before
         return not (request.resolver_match.url_name or "").startswith("webapp_incident")
 
 
@@ -72,16 +79,18 @@ class IncidentAdmin(ReadOnly, admin.ModelAdmin):
     actions = ("acknowledge", "close")
 
     @admin.action(description=_("Acknowledge selected incidents"))
-    def acknowledge(self, request, queryset):
+    def acknowledge(self, request: SignedInRequest, queryset: QuerySet[Incident]) -> None:
         """Acknowledge incidents."""
         self._each(request, queryset, incidents.acknowledge, gettext("%(count)s incidents acknowledged"))
 
     @admin.action(description=_("Close selected incidents"))
-    def close(self, request, queryset):
+    def close(self, request: SignedInRequest, queryset: QuerySet[Incident]) -> None:
         """Close incidents by hand."""
         self._each(request, queryset, incidents.close, gettext("%(count)s incidents closed"))
 
-    def _each(self, request, queryset, action, done):
+    def _each(
+        self, request: SignedInRequest, queryset: QuerySet[Incident], action: Callable[[User, int], object], done: str
+    ) -> None:
         count = 0
         for incident in queryset:
             try:

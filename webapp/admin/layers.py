@@ -1,7 +1,13 @@
 """Layers in the admin: imports, their state, and the stored versions."""
 
+from collections.abc import Mapping
+from typing import Any
+
 from django import forms
 from django.contrib import admin, messages
+from django.contrib.admin.models import LogEntry
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse
 from django.utils.html import format_html_join
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
@@ -13,6 +19,7 @@ from webapp.layers.versions import layer_store, share_layer
 from webapp.models import Layer, RefusedImport, Space
 from webapp.models.spaces import EARTH
 from webapp.refusals import Refused
+from webapp.signed_in import SignedInRequest, signed_in
 from webapp.stored_words import retold
 
 WHERE_TOLD = _("its page says why, or for a new layer the list of refused imports")
@@ -38,9 +45,10 @@ class LayerForm(forms.ModelForm):
         model = Layer
         fields = ("name", "title", "space", "team")
 
-    def clean(self):
+    def clean(self) -> dict[str, Any]:
         """Require a file for a new layer, and check its name, title and space."""
-        cleaned = super().clean()
+        super().clean()
+        cleaned = self.cleaned_data
         if self.instance.pk is not None:
             return cleaned
         if not cleaned.get("file"):
@@ -49,19 +57,19 @@ class LayerForm(forms.ModelForm):
             self._check(label_of(cleaned))
         return cleaned
 
-    def _check(self, label):
+    def _check(self, label: Label) -> None:
         try:
             check_label(label)
         except Refused as refused:
             self.add_error(refused.code if refused.code in self.fields else None, refused.message)
 
 
-def label_of(cleaned) -> Label:
+def label_of(cleaned: Mapping[str, Any]) -> Label:
     """Return the name, title and space from a new layer's form."""
     return Label(cleaned["name"], cleaned["title"], cleaned["space"].pk if cleaned.get("space") else "", _team(cleaned))
 
 
-def _team(cleaned):
+def _team(cleaned: Mapping[str, Any]) -> int | None:
     return cleaned["team"].pk if cleaned.get("team") else None
 
 
@@ -106,22 +114,22 @@ class LayerAdmin(admin.ModelAdmin):
         (_("State"), {"fields": readonly_fields}),
     )
 
-    def get_readonly_fields(self, request, obj=None):
+    def get_readonly_fields(self, request: HttpRequest, obj: Layer | None = None) -> tuple[str, ...]:
         """Make name and space read-only once they are saved."""
         return (*self.readonly_fields, "name", "space") if obj else self.readonly_fields
 
-    def save_model(self, request, obj, form, change):
+    def save_model(self, request: HttpRequest, obj: Layer, form: Any, change: bool) -> None:
         """Begin the import of a file; without a file, save the title."""
         upload = form.cleaned_data.get("file")
         if change and "team" in form.changed_data:
-            share_layer(request.user, obj.name, _team(form.cleaned_data))
+            share_layer(signed_in(request), obj.name, _team(form.cleaned_data))
         if not upload:
             obj.save(update_fields=["title"])
             return
         wanted = ImportOptions(*(form.cleaned_data[field].strip() for field in ("crs", "key", "table")))
         try:
             label = Label(obj.name, obj.title) if change else label_of(form.cleaned_data)
-            made = begin_upload(request.user, upload, label, wanted)
+            made = begin_upload(signed_in(request), upload, label, wanted)
         except Refused as refused:
             self.message_user(request, refused.message, messages.ERROR)
         else:
@@ -132,18 +140,18 @@ class LayerAdmin(admin.ModelAdmin):
                 % {"name": made.name, "where_told": WHERE_TOLD},
             )
 
-    def log_addition(self, request, obj, message):
+    def log_addition(self, request: HttpRequest, obj: Layer, message: Any) -> LogEntry | None:  # type: ignore[override]  # nobody reads what it returns
         """Log the addition, unless the import was refused and nothing was added."""
         return super().log_addition(request, obj, message) if obj.pk else None
 
-    def response_add(self, request, obj, post_url_continue=None):
+    def response_add(self, request: HttpRequest, obj: Layer, post_url_continue: str | None = None) -> HttpResponse:
         """Continue to the layer, or to the list if no layer was added."""
         if obj.pk is None:
             return self.response_post_save_add(request, obj)
         return super().response_add(request, obj, post_url_continue)
 
     @admin.action(description=_("Cancel the imports of selected layers"))
-    def cancel(self, request, queryset):
+    def cancel(self, request: SignedInRequest, queryset: QuerySet[Layer]) -> None:
         """Cancel the imports of the selected layers."""
         for layer in queryset:
             cancel_import(request.user, layer.name)
@@ -152,12 +160,12 @@ class LayerAdmin(admin.ModelAdmin):
         )
 
     @admin.display(description=_("progress"))
-    def percent(self, layer):
+    def percent(self, layer: Layer) -> str:
         """The progress of the import in percent."""
         return f"{layer.progress:.0%}"
 
     @admin.display(description=_("stored versions"))
-    def versions(self, layer):
+    def versions(self, layer: Layer) -> str:
         """The stored versions, with their features and parts."""
         store = layer_store()
         manifests = [store.manifest(layer.name, number) for number in reversed(store.versions(layer.name))]
@@ -166,7 +174,7 @@ class LayerAdmin(admin.ModelAdmin):
         return format_html_join("", "<p>{}: {}</p>", rows) or gettext("none")
 
     @admin.display(description=_("problems"))
-    def problem_list(self, layer):
+    def problem_list(self, layer: Layer) -> str:
         """The first features that were left out, repaired or cut, with the reasons."""
         rows = [(problem["row"], retold(problem["reason"])) for problem in layer.problems]
         if (more := layer.problem_count - len(rows)) > 0:
@@ -184,6 +192,6 @@ class RefusedImportAdmin(admin.ModelAdmin):
     search_fields = ("name", "title", "reason")
     readonly_fields = ("name", "title", "space", "owner", "reason", "refused")
 
-    def has_add_permission(self, request):
+    def has_add_permission(self, request: HttpRequest) -> bool:
         """Nobody adds refusals here: imports record them."""
         return False

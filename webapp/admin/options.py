@@ -1,19 +1,19 @@
 """Form fields for the options of transports and decoders, made from the options' declarations."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import orjson
 from django import forms
 from django.core.exceptions import ValidationError
-from django.utils.functional import lazy
+from django.utils.functional import Promise, lazy
 from django.utils.text import capfirst
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from streaming.decoders.options import OptionDescription
 
-_NUMBERS: dict[str, type[forms.IntegerField]] = {"int": forms.IntegerField, "float": forms.FloatField}
+_NUMBERS: dict[str, Callable[..., forms.Field]] = {"int": forms.IntegerField, "float": forms.FloatField}
 _HINTS = {
     "texts": _("One a line: name = text."),
     "targets": _("One a line: name = property, or name = property [knots], or of another unit."),
@@ -66,10 +66,10 @@ class PlainText(forms.CharField):
 
     def to_python(self, value: Any) -> Any:
         """Return the text that is meant, with tabs."""
-        return super().to_python(value).replace("\\t", "\t")
+        return (super().to_python(value) or "").replace("\\t", "\t")
 
 
-def _help(option: OptionDescription, hint: str) -> str:
+def _help(option: OptionDescription, hint: str | Promise) -> str:
     required = gettext("Required.") if option.required else ""
     return " ".join(filter(None, [f"{capfirst(gettext(option.doc))}.", str(hint), required]))
 
@@ -149,29 +149,29 @@ def parsed(text: str, shape: str) -> Any:
     return {name: read(value) for name, value in map(_pair, filter(str.strip, text.splitlines()))}
 
 
-def _pair(line):
+def _pair(line: str) -> tuple[str, str]:
     name, equals, value = line.partition("=")
     if not equals or not name.strip() or not value.strip():
         raise ValueError(gettext("each line must be name = value; got %(line)s") % {"line": repr(line.strip())})
     return name.strip(), value.strip()
 
 
-def _target(text):
+def _target(text: str) -> str | dict[str, str]:
     name, bracket, unit = text.partition("[")
     if not bracket:
         return text
     return {"name": name.strip(), "unit": unit.strip().removesuffix("]")}
 
 
-def _target_text(target):
+def _target_text(target: str | Mapping[str, str]) -> str:
     return target if isinstance(target, str) else f"{target['name']} [{target['unit']}]"
 
 
-def _texts(text):
+def _texts(text: str) -> list[str]:
     return [item.strip() for item in text.split(",")]
 
 
-def _value(text):
+def _value(text: str) -> int | float | str:
     try:
         value = orjson.loads(text)
     except orjson.JSONDecodeError:
@@ -179,7 +179,7 @@ def _value(text):
     return value if isinstance(value, int | float | str) and not isinstance(value, bool) else text
 
 
-def _value_text(value):
+def _value_text(value: Any) -> str:
     if not isinstance(value, str):
         return orjson.dumps(value).decode()
     return value if _value(value) == value else orjson.dumps(value).decode()

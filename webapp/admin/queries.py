@@ -1,13 +1,19 @@
 """Queries in the admin: their status, and the actions pause, resume and cancel."""
 
+from collections.abc import Callable
+from typing import Any
+
 from django import forms
 from django.contrib import admin, messages
+from django.db.models import QuerySet
+from django.http import HttpRequest
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from webapp import queries
 from webapp.incidents import close_of
 from webapp.models import Query
+from webapp.signed_in import SignedInRequest, signed_in
 from webapp.words import plan_in_words
 
 
@@ -18,9 +24,10 @@ class QueryForm(forms.ModelForm):
         model = Query
         fields = ("name", "plan", "shared", "team", "paused", "severity")
 
-    def clean(self):
+    def clean(self) -> dict[str, Any]:
         """Refuse a severity where there are no events."""
-        values = super().clean()
+        super().clean()
+        values = self.cleaned_data
         if values.get("severity") and (values.get("plan") or {}).get("kind") == "sketch":
             self.add_error(
                 "severity",
@@ -28,7 +35,7 @@ class QueryForm(forms.ModelForm):
             )
         return values
 
-    def clean_plan(self):
+    def clean_plan(self) -> dict[str, Any]:
         """Check the plan as the websocket does."""
         try:
             return queries.checked_plan(self.cleaned_data["plan"])
@@ -67,46 +74,48 @@ class QueryAdmin(admin.ModelAdmin):
     fields = ("name", "plan", "shared", "team", "paused", "severity", *readonly_fields)
 
     @admin.display(description=_("asks for"))
-    def asks(self, query):
+    def asks(self, query: Query) -> str:
         """Say in words what a query asks for."""
         return plan_in_words(query.plan, " m" if query.space.parsed.geographic else "") if query.plan else ""
 
-    def save_model(self, request, obj, form, change):
+    def save_model(self, request: HttpRequest, obj: Query, form: Any, change: bool) -> None:
         """Register a new query, or edit one by its changed fields."""
         values = {field: form.cleaned_data[field] for field in form.changed_data}
         if "team" in values:
             values["team"] = values["team"] and values["team"].pk
         if change:
-            queries.edit(request.user, obj.pk, **values)
+            queries.edit(signed_in(request), obj.pk, **values)
             return
         paused = values.pop("paused", False)
-        made = queries.register(request.user, **values)
+        made = queries.register(signed_in(request), **values)
         obj.__dict__.update(made.__dict__)
         if paused:
-            queries.edit(request.user, obj.pk, paused=True)
+            queries.edit(signed_in(request), obj.pk, paused=True)
 
-    def delete_model(self, request, obj):
+    def delete_model(self, request: HttpRequest, obj: Query) -> None:
         """Close the incidents of a query, and delete it with them."""
         close_of([obj], f"{request.user.get_username()} deleted the query")
         super().delete_model(request, obj)
 
-    def delete_queryset(self, request, queryset):
+    def delete_queryset(self, request: HttpRequest, queryset: QuerySet[Query]) -> None:
         """Close the incidents of queries, and delete them with these."""
         close_of(queryset, f"{request.user.get_username()} deleted the query")
         super().delete_queryset(request, queryset)
 
-    def get_readonly_fields(self, request, obj=None):
+    def get_readonly_fields(self, request: HttpRequest, obj: Query | None = None) -> tuple[str, ...]:
         """Make all fields of a cancelled query read-only."""
         ended = obj is not None and obj.status == Query.CANCELLED
         return self.fields if ended else self.readonly_fields
 
-    def get_form(self, request, obj=None, **kwargs):
+    def get_form(
+        self, request: HttpRequest, obj: Query | None = None, change: bool = False, **kwargs: Any
+    ) -> type[forms.ModelForm]:
         """Return the query's form; a plain form for a cancelled query, which has no fields to edit."""
         ended = obj is not None and obj.status == Query.CANCELLED
-        return super().get_form(request, obj, **kwargs | ({"form": forms.ModelForm} if ended else {}))
+        return super().get_form(request, obj, change, **kwargs | ({"form": forms.ModelForm} if ended else {}))
 
     @admin.action(description=_("Pause selected queries"))
-    def pause(self, request, queryset):
+    def pause(self, request: SignedInRequest, queryset: QuerySet[Query]) -> None:
         """Stop evaluating queries, but keep them."""
         self._each(
             request,
@@ -116,7 +125,7 @@ class QueryAdmin(admin.ModelAdmin):
         )
 
     @admin.action(description=_("Resume selected queries"))
-    def resume(self, request, queryset):
+    def resume(self, request: SignedInRequest, queryset: QuerySet[Query]) -> None:
         """Evaluate paused queries again."""
         self._each(
             request,
@@ -126,7 +135,7 @@ class QueryAdmin(admin.ModelAdmin):
         )
 
     @admin.action(description=_("End selected queries for good"))
-    def cancel(self, request, queryset):
+    def cancel(self, request: SignedInRequest, queryset: QuerySet[Query]) -> None:
         """End queries for good."""
         self._each(
             request,
@@ -135,7 +144,9 @@ class QueryAdmin(admin.ModelAdmin):
             gettext("%(count)s queries cancelled"),
         )
 
-    def _each(self, request, queryset, action, done):
+    def _each(
+        self, request: HttpRequest, queryset: QuerySet[Query], action: Callable[[Query], object], done: str
+    ) -> None:
         count = 0
         for query in queryset:
             try:

@@ -1,11 +1,11 @@
 """The regions of a space in the admin: how they are, and to split, merge, move and cut them by hand."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, cast
 
 from django import forms
-from django.contrib import messages
+from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
@@ -13,7 +13,8 @@ from django.template.response import TemplateResponse
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from streaming.operators.region_map import MOST_REGIONS
+from streaming import spaces
+from streaming.operators.region_map import MOST_REGIONS, RegionMap
 from webapp import regions
 from webapp.models import Space
 from webapp.models.spaces import PARTITIONERS
@@ -29,7 +30,27 @@ PLAN_WIDTH = 720.0
 WAIT_S = 3.0
 
 
-class SplitForm(forms.Form):
+class RegionForm(forms.Form):
+    """A form that changes the regions of a space."""
+
+    def __init__(self, known: Regions, data: Any = None, **options: Any) -> None:
+        super().__init__(data, **options)
+        self.offer(known)
+
+    def offer(self, known: Regions) -> None:
+        """Fill in what can be chosen now."""
+        raise NotImplementedError
+
+    def choose(self, field: str, choices: Sequence[tuple[Any, str]]) -> None:
+        """Set the choices of a field."""
+        cast("forms.ChoiceField", self.fields[field]).choices = choices
+
+    def run(self, space: spaces.Space, who: str) -> RegionMap:
+        """Send the change to the engine; return the map that is to follow."""
+        raise NotImplementedError
+
+
+class SplitForm(RegionForm):
     """Split a region."""
 
     title = verb = _("Split")
@@ -37,35 +58,35 @@ class SplitForm(forms.Form):
     region = forms.TypedChoiceField(coerce=int)
     partitioner = forms.ChoiceField(choices=SPLITTING)
 
-    def __init__(self, known: Regions, data: Any = None, **options: Any) -> None:
-        super().__init__(data, **options)
-        self.fields["region"].choices = _numbered(known.region_map.regions)
+    def offer(self, known: Regions) -> None:
+        """Fill in what can be chosen now."""
+        self.choose("region", _numbered(known.region_map.regions))
 
-    def run(self, space, who):
+    def run(self, space: spaces.Space, who: str) -> RegionMap:
         """Send the change to the engine; return the map that is to follow."""
         return regions.split(space, self.cleaned_data["region"], self.cleaned_data["partitioner"], who)
 
 
-class MergeForm(forms.Form):
+class MergeForm(RegionForm):
     """Merge two regions that were one before."""
 
     title = verb = _("Merge")
     words = _("Make one region of two that one cut has made.")
     pair = forms.ChoiceField(label=_("Two sides of one cut"))
 
-    def __init__(self, known: Regions, data: Any = None, **options: Any) -> None:
-        super().__init__(data, **options)
+    def offer(self, known: Regions) -> None:
+        """Fill in what can be chosen now."""
         pairs = known.region_map.siblings
-        self.fields["pair"].choices = [
-            (f"{low} {high}", gettext("%(low)s and %(high)s") % {"low": low, "high": high}) for low, high in pairs
-        ]
+        words = gettext("%(low)s and %(high)s")
+        self.choose("pair", [(f"{low} {high}", words % {"low": low, "high": high}) for low, high in pairs])
 
-    def run(self, space, who):
+    def run(self, space: spaces.Space, who: str) -> RegionMap:
         """Send the change to the engine; return the map that is to follow."""
-        return regions.merge(space, *map(int, self.cleaned_data["pair"].split()), who)
+        low, high = self.cleaned_data["pair"].split()
+        return regions.merge(space, int(low), int(high), who)
 
 
-class MoveForm(forms.Form):
+class MoveForm(RegionForm):
     """Give a region to another task."""
 
     title = verb = _("Move")
@@ -73,17 +94,17 @@ class MoveForm(forms.Form):
     region = forms.TypedChoiceField(coerce=int)
     task = forms.TypedChoiceField(coerce=int)
 
-    def __init__(self, known: Regions, data: Any = None, **options: Any) -> None:
-        super().__init__(data, **options)
-        self.fields["region"].choices = _numbered(known.region_map.regions)
-        self.fields["task"].choices = _numbered(known.tasks)
+    def offer(self, known: Regions) -> None:
+        """Fill in what can be chosen now."""
+        self.choose("region", _numbered(known.region_map.regions))
+        self.choose("task", _numbered(known.tasks))
 
-    def run(self, space, who):
+    def run(self, space: spaces.Space, who: str) -> RegionMap:
         """Send the change to the engine; return the map that is to follow."""
         return regions.move(space, self.cleaned_data["region"], self.cleaned_data["task"], who)
 
 
-class CutForm(forms.Form):
+class CutForm(RegionForm):
     """Cut the whole space anew, so that the places of a source are shared evenly."""
 
     title, verb = _("Cut anew"), _("Cut")
@@ -95,12 +116,12 @@ class CutForm(forms.Form):
         required=False, help_text=_("For an area: draw it on the plan, or give its corners: lo, lo, hi, hi.")
     )
 
-    def __init__(self, known: Regions, data: Any = None, **options: Any) -> None:
-        super().__init__(data, **options)
+    def offer(self, known: Regions) -> None:
+        """Fill in what can be chosen now."""
         self.fields["regions"].initial = known.region_map.regions
-        self.fields["source"].choices = _sources(known.region_map.space.name)
+        self.choose("source", _sources(known.region_map.space.name))
 
-    def clean_area(self):
+    def clean_area(self) -> tuple[list[float], list[float]] | None:
         """Return the lower and the upper corner of the area; None without one."""
         try:
             numbers = [float(part) for part in self.cleaned_data["area"].split(",") if part.strip()]
@@ -115,7 +136,7 @@ class CutForm(forms.Form):
             )
         return (numbers[: len(numbers) // 2], numbers[len(numbers) // 2 :]) if numbers else None
 
-    def run(self, space, who):
+    def run(self, space: spaces.Space, who: str) -> RegionMap:
         """Send the change to the engine; return the map that is to follow."""
         given = self.cleaned_data
         if given["source"] == AREA and not given["area"]:
@@ -128,11 +149,11 @@ class CutForm(forms.Form):
 FORMS = {"split": SplitForm, "merge": MergeForm, "move": MoveForm, "cut": CutForm}
 
 
-def _numbered(count):
+def _numbered(count: int) -> list[tuple[int, str]]:
     return [(number, str(number)) for number in range(count)]
 
 
-def _sources(name):
+def _sources(name: str) -> list[tuple[str, str]]:
     """Return what a space can be cut by: elements that came lately, an area, its layers, and its stored streams."""
     space = Space.objects.get(pk=name)
     layers = space.layers.filter(version__isnull=False).values_list("name", "title")
@@ -148,7 +169,7 @@ def _sources(name):
     ]
 
 
-def answer_regions(model_admin, request: HttpRequest, name: str) -> HttpResponse:
+def answer_regions(model_admin: admin.ModelAdmin, request: HttpRequest, name: str) -> HttpResponse:
     """Respond with the page of a space's regions, or carry out one of its forms."""
     space = get_object_or_404(Space, pk=name)
     if not model_admin.has_change_permission(request, space):
@@ -180,11 +201,11 @@ def answer_regions(model_admin, request: HttpRequest, name: str) -> HttpResponse
     return _page(request, context)
 
 
-def _page(request, context):
+def _page(request: HttpRequest, context: dict[str, Any]) -> TemplateResponse:
     return TemplateResponse(request, "admin/webapp/space/regions.html", context)
 
 
-def _ran(form, request, space):
+def _ran(form: RegionForm, request: HttpRequest, space: Space) -> bool:
     """Carry out a valid form, and tell the user; return whether it was carried out."""
     try:
         later = form.run(space.parsed, request.user.get_username())
@@ -206,7 +227,7 @@ def _ran(form, request, space):
     return True
 
 
-def _with_times(changes):
+def _with_times(changes: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     return [{**change, "at": datetime.fromtimestamp(change["at_us"] / 1e6, UTC)} for change in changes]
 
 

@@ -1,6 +1,7 @@
 """The fields of a stream's form that say how its elements are sketched, and what that will cost."""
 
 import re
+from collections.abc import Mapping
 from typing import Any
 
 from django import forms
@@ -50,12 +51,12 @@ class Planes(Names):
         return [_plane(entry) for entry in super().to_python(self.prepare_value(value))]
 
 
-def _told(plane):
+def _told(plane: Mapping[str, Any]) -> str:
     bins = f" {plane['bins']}" if "bins" in plane else ""
     return plane["feature"] + bins + (f" {100 * plane['error']:.10g}%" if "error" in plane else "")
 
 
-def _plane(entry):
+def _plane(entry: str) -> dict[str, Any]:
     found = _PLANE.fullmatch(entry)
     if found is None or (found["feature"] == entry and " " in entry):
         raise ValidationError(
@@ -86,7 +87,7 @@ class Seconds(forms.FloatField):
         return None if seconds is None else round(seconds * MICROSECONDS)
 
 
-def _planes_in_words():
+def _planes_in_words() -> str:
     """Return what planes are, in the language of whoever asks now."""
     return gettext(
         "Features by whose values the sketch tells elements apart, each with its number of bins: "

@@ -1,13 +1,16 @@
 """Spaces in the admin: their dimensions, and the state of their engines."""
 
 import time
+from typing import Any
 
 from django.contrib import admin
-from django.urls import path
+from django.http import HttpRequest
+from django.urls import URLPattern, path
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from streaming.logs import LogNames
+from streaming.redis_client import read_hash
 from streaming.redis_memory import LIVE_SHARE, share_of
 from webapp.admin.regions import answer_regions
 from webapp.hub.reports import engine_status, lives
@@ -22,7 +25,7 @@ UNKNOWN = "—"
 def engine_of(space: str) -> dict:
     """Return the status of a space's engine, and whether a second engine stands by; empty without Redis."""
     try:
-        report = client().hgetall(LogNames(space).engine)
+        report = read_hash(client(), LogNames(space).engine)
     except NOT_NOW:
         return {}
     now_us = time.time_ns() // 1000
@@ -54,60 +57,60 @@ class SpaceAdmin(admin.ModelAdmin):
 
     change_form_template = "admin/webapp/space/change_form.html"
 
-    def get_urls(self):
+    def get_urls(self) -> list[URLPattern]:
         """Add the page of a space's regions."""
         page = self.admin_site.admin_view(lambda request, name: answer_regions(self, request, name))
         return [path("<str:name>/regions/", page, name="webapp_space_regions"), *super().get_urls()]
 
-    def get_readonly_fields(self, request, obj=None):
+    def get_readonly_fields(self, request: HttpRequest, obj: Space | None = None) -> tuple[str, ...]:
         """Make the name read-only once it is saved, and the definition of the built-in space, too."""
         fixed = ("name", "definition") if obj and obj.name == EARTH else ("name",) if obj else ()
         return (*self.readonly_fields, *fixed)
 
-    def has_delete_permission(self, request, obj=None):
+    def has_delete_permission(self, request: HttpRequest, obj: Space | None = None) -> bool:
         """Forbid to delete the built-in space."""
         return super().has_delete_permission(request, obj) and (obj is None or obj.name != EARTH)
 
     @admin.display(description=_("dimensions"))
-    def dimensions(self, space):
+    def dimensions(self, space: Space) -> str:
         """The names and units of the dimensions."""
         return ", ".join(f"{d.name} [{d.unit}]" if d.unit else d.name for d in space.parsed.dimensions)
 
     @admin.display(description=_("in use by"))
-    def in_use(self, space):
+    def in_use(self, space: Space) -> str:
         """What uses the space, so that its definition cannot change."""
         return space.users() or "nothing"
 
     @admin.display(description=_("engine"), boolean=True)
-    def engine(self, space):
+    def engine(self, space: Space) -> bool | None:
         """Whether the engine has reported lately."""
         return engine_of(space.name).get("alive")
 
     @admin.display(description=_("second engine"), boolean=True)
-    def standby(self, space):
+    def standby(self, space: Space) -> bool | None:
         """Whether another engine can take over at once."""
         return engine_of(space.name).get("standby")
 
     @admin.display(description=_("batches"))
-    def batch(self, space):
+    def batch(self, space: Space) -> Any:
         """The number of the newest micro-batch."""
         return _or_unknown(engine_of(space.name).get("batch"))
 
     @admin.display(description=_("blocks not yet committed"))
-    def backlog(self, space):
+    def backlog(self, space: Space) -> Any:
         """How many blocks the engine has not committed yet."""
         return _or_unknown(engine_of(space.name).get("backlog"))
 
     @admin.display(description=_("Redis is full to"))
-    def memory(self, space):
+    def memory(self, space: Space) -> str:
         """How full Redis is, which all spaces share."""
         return redis_share()
 
     @admin.display(description=_("problems of the state"))
-    def state(self, space):
+    def state(self, space: Space) -> str:
         """What was broken when the engine started last, or why it refuses to start."""
         return retold(engine_of(space.name).get("state") or gettext("none"))
 
 
-def _or_unknown(value):
+def _or_unknown(value: Any) -> Any:
     return UNKNOWN if value is None else value

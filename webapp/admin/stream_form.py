@@ -1,6 +1,7 @@
 """The form of a stream, with a field for each option of its transport and decoder."""
 
 import re
+from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
@@ -26,14 +27,14 @@ class KindSelect(forms.Select):
         super().__init__(attrs={"data-options-of": part})
         self.part = part
 
-    def optgroups(self, name, value, attrs=None):
+    def optgroups(self, name: str, value: list[str], attrs: dict[str, Any] | None = None) -> list[Any]:
         """Return the choices: the available kinds and the chosen one."""
         kinds = dict.fromkeys([*kinds_of(self.part), *filter(None, value)])
         self.choices = [("", "---------"), *((kind, _title(self.part, kind)) for kind in kinds)]
         return super().optgroups(name, value, attrs)
 
 
-def _title(part, kind):
+def _title(part: str, kind: str) -> str:
     summary = summary_of(part, kind) if kind in kinds_of(part) else gettext("not installed any more")
     return f"{kind} – {gettext(summary)}" if summary else kind
 
@@ -66,7 +67,7 @@ class StreamForm(forms.ModelForm):
             self._show(part)
         self.initial.update(initial_values(self.instance.sketch))
 
-    def _show(self, part):
+    def _show(self, part: str) -> None:
         """Fill in the saved options, and disable the fields of kinds that are not chosen."""
         saved = dict(getattr(self.instance, f"{part}_options") or {})
         kind = getattr(self.instance, part)
@@ -80,18 +81,19 @@ class StreamForm(forms.ModelForm):
             for name in option_fields(part):
                 self.fields[name].disabled = not name.startswith(f"{part}__{chosen}__")
 
-    def clean(self):
+    def clean(self) -> dict[str, Any]:
         """Collect the options of the chosen kinds, and the settings of the sketch, into the fields of the model."""
-        cleaned = super().clean()
+        super().clean()
+        cleaned = self.cleaned_data
         for part in PARTS:
             others = cleaned.get(f"{part}_options")
             others = {} if others is None and f"{part}_options" not in self.errors else others
             if isinstance(others, dict):
-                cleaned[f"{part}_options"] = others | self._given(part, cleaned.get(part))
+                cleaned[f"{part}_options"] = others | self._given(part, cleaned.get(part) or "")
         self.instance.sketch = given_sketch(cleaned, self.instance.sketch)
         return cleaned
 
-    def _given(self, part, kind):
+    def _given(self, part: str, kind: str) -> dict[str, Any]:
         """Return the options of a kind whose values differ from the defaults."""
         declared = options_of(part, kind) or () if kind in kinds_of(part) else ()
         values = [(option, self.cleaned_data.get(field_name(part, kind, option.name))) for option in declared]
@@ -101,21 +103,21 @@ class StreamForm(forms.ModelForm):
             if value not in (None, "", option.default) or (value is False and option.default)
         }
 
-    def add_error(self, field, error) -> None:
+    def add_error(self, field: str | None, error: Any) -> None:
         """Show an error of the options at the field of the option that it names."""
         told = getattr(error, "error_dict", None)
         if told is None:
             return super().add_error(field, error)
         return super().add_error(None, ValidationError(self._placed(told)))
 
-    def _placed(self, told):
+    def _placed(self, told: Mapping[str, list[ValidationError]]) -> dict[str, list[ValidationError]]:
         placed: dict[str, list] = {}
         for field, errors in told.items():
             for error in errors:
                 placed.setdefault(self._place(field, error), []).append(error)
         return placed
 
-    def _place(self, field, error):
+    def _place(self, field: str, error: ValidationError) -> str:
         if field == "sketch":
             return self._sketch_field(error)
         part = field.removesuffix("_options")
@@ -127,7 +129,7 @@ class StreamForm(forms.ModelForm):
                 return name
         return field
 
-    def _sketch_field(self, error):
+    def _sketch_field(self, error: ValidationError) -> str:
         """Return the field of the sketch that an error names, else the first one."""
         named = [field_name for field_name in sketch_fields() if field_name.removeprefix("sketch__") in error.message]
         return (named or list(sketch_fields()))[0]

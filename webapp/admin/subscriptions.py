@@ -1,16 +1,19 @@
 """Subscriptions in the admin: who gets which alarms, by which channel, and when."""
 
+from typing import Any
 from zoneinfo import available_timezones
 
 from django import forms
 from django.contrib import admin
+from django.contrib.auth.models import User
+from django.http import HttpRequest
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from streaming.language import thousands
 from webapp.access import rights_of
 from webapp.delivery.schedule import DAYS
-from webapp.models import IncidentChange, Subscription
+from webapp.models import IncidentChange, Query, Subscription, Team
 
 
 class SubscriptionForm(forms.ModelForm):
@@ -36,9 +39,10 @@ class SubscriptionForm(forms.ModelForm):
         model = Subscription
         fields = "__all__"
 
-    def clean(self):
+    def clean(self) -> dict[str, Any]:
         """Refuse queries that the receiver does not see, since nothing of them would be sent."""
-        cleaned = super().clean()
+        super().clean()
+        cleaned = self.cleaned_data
         user, team = cleaned.get("user"), cleaned.get("team")
         if bool(user) != bool(team):
             unseen = [query for query in cleaned.get("queries") or () if not self._sees(user, team, query)]
@@ -51,7 +55,7 @@ class SubscriptionForm(forms.ModelForm):
         return cleaned
 
     @staticmethod
-    def _sees(user, team, query):
+    def _sees(user: User | None, team: Team | None, query: Query) -> bool:
         return (query.shared or query.team == team) if user is None else rights_of(user).sees(query)
 
 
@@ -73,28 +77,28 @@ class SubscriptionAdmin(admin.ModelAdmin):
         (_("Limit"), {"fields": ("limit", "window_s")}),
     )
 
-    def get_changeform_initial_data(self, request):
+    def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
         """Suggest the present user, and what a subscription has without being asked."""
         usual = Subscription()
         return {"user": request.user.pk} | {name: getattr(usual, name) for name in ("changes", "weekdays", "time_zone")}
 
     @admin.display(description=_("receiver"), ordering="user")
-    def receiver(self, subscription):
+    def receiver(self, subscription: Subscription) -> User | str:
         """The user or the team."""
         return subscription.user or f"{subscription.team} (team)"
 
     @admin.display(description=_("changes"))
-    def what(self, subscription):
+    def what(self, subscription: Subscription) -> str:
         """The changes that are sent."""
         return ", ".join(subscription.changes)
 
     @admin.display(description=_("when"))
-    def when(self, subscription):
+    def when(self, subscription: Subscription) -> str:
         """The schedule in words."""
         return subscription.schedule
 
     @admin.display(description=_("limit"))
-    def most(self, subscription):
+    def most(self, subscription: Subscription) -> str:
         """The limit in words."""
         return (
             gettext("%(limit)s in %(window_s)s s")

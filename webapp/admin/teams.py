@@ -1,12 +1,15 @@
 """Teams, saved views and share links in the admin."""
 
 from django.contrib import admin, messages
+from django.db.models import QuerySet
+from django.http import HttpRequest
 from django.utils import timezone
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from webapp.models import Membership, SavedView, ShareLink, Team
 from webapp.refusals import Refused
+from webapp.signed_in import SignedInRequest
 from webapp.teams import links
 
 
@@ -28,12 +31,12 @@ class TeamAdmin(admin.ModelAdmin):
     inlines = (Members,)
 
     @admin.display(description=_("members"))
-    def count(self, team):
+    def count(self, team: Team) -> int:
         """The number of members."""
         return team.memberships.count()
 
     @admin.display(description=_("admins"))
-    def admins(self, team):
+    def admins(self, team: Team) -> str:
         """The names of the admins."""
         return ", ".join(str(one.user) for one in team.memberships.filter(role="admin").select_related("user"))
 
@@ -48,7 +51,7 @@ class SavedViewAdmin(admin.ModelAdmin):
     search_fields = ("name", "owner__username")
     readonly_fields = ("owner", "created", "updated")
 
-    def has_add_permission(self, request):
+    def has_add_permission(self, request: HttpRequest) -> bool:
         """The page makes views."""
         return False
 
@@ -64,19 +67,19 @@ class ShareLinkAdmin(admin.ModelAdmin):
     fields = readonly_fields = ("name", "owner", "team", "queries", "expires", "revoked", "created")
     actions = ("revoke",)
 
-    def has_add_permission(self, request):
+    def has_add_permission(self, request: HttpRequest) -> bool:
         """The page makes links."""
         return False
 
     @admin.display(description=_("state"))
-    def state(self, link):
+    def state(self, link: ShareLink) -> str:
         """Whether the link works."""
         if link.revoked:
             return "revoked"
         return "expired" if link.expires <= timezone.now() else "works"
 
     @admin.action(description=_("Revoke selected share links"))
-    def revoke(self, request, queryset):
+    def revoke(self, request: SignedInRequest, queryset: QuerySet[ShareLink]) -> None:
         """End links and their connections."""
         for link in queryset:
             try:

@@ -1,6 +1,9 @@
 """API tokens in the admin; a token is shown only once, when it is made."""
 
+from typing import Any
+
 from django.contrib import admin, messages
+from django.http import HttpRequest
 from django.utils.html import format_html
 from django.utils.translation import gettext
 
@@ -18,11 +21,11 @@ class ApiTokenAdmin(admin.ModelAdmin):
     readonly_fields = ("created", "last_used")
     autocomplete_fields = ("user",)
 
-    def get_changeform_initial_data(self, request):
+    def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
         """Suggest the present user."""
         return {"user": request.user.pk}
 
-    def save_model(self, request, obj, form, change):
+    def save_model(self, request: HttpRequest, obj: ApiToken, form: Any, change: bool) -> None:
         """Save a token; make and show the secret of a new one."""
         secret = None if change else obj.draw()
         super().save_model(request, obj, form, change)

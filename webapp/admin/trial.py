@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from django.conf import settings
+from django.contrib import admin
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed, JsonResponse
 from django.utils.translation import gettext
@@ -24,7 +25,7 @@ _TRIALS = threading.BoundedSemaphore(2)
 _UNCHECKED = {"name", "title", "icon", "enabled", "ttl_s", "stored", "retention_s", "space"}
 
 
-def answer_trial(model_admin, request: HttpRequest) -> HttpResponse:
+def answer_trial(model_admin: admin.ModelAdmin, request: HttpRequest) -> HttpResponse:
     """Respond with the first elements from a form's transport and decoder, or with the form's errors; save nothing."""
     if request.method != "POST":
         return HttpResponseNotAllowed(["POST"])

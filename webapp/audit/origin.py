@@ -3,12 +3,14 @@
 import getpass
 import ipaddress
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Any
 
+from django.http import HttpRequest, HttpResponse
+
+from webapp.access import Asker
 from webapp.logs import program_of
 from webapp.models import AuditEntry
 
@@ -29,7 +31,7 @@ class Origin:
     """
 
     way: str
-    user: Any = None
+    user: Asker | None = None
     address: str | None = None
 
     @property
@@ -44,7 +46,7 @@ _NOW: ContextVar[Origin | None] = ContextVar("origin", default=None)
 
 
 @contextmanager
-def acting(user, way: str, address: str | None = None) -> Iterator[None]:
+def acting(user: Asker | None, way: str, address: str | None = None) -> Iterator[None]:
     """Say who acts in a block, also in the threads that it calls by `sync_to_async`."""
     token = _NOW.set(Origin(way, user, _ip(address)))
     try:
@@ -65,24 +67,24 @@ def origin() -> Origin:
 class AuditOrigin:
     """Middleware that says who acts in a request."""
 
-    def __init__(self, get_response) -> None:
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
 
-    def __call__(self, request):
+    def __call__(self, request: HttpRequest) -> HttpResponse:
         """Answer a request. Its user is looked up only if something is recorded."""
         way = AuditEntry.ADMIN if request.path.startswith("/admin/") else AuditEntry.HTTP
         with acting(request.user, way, request.META.get("REMOTE_ADDR")):
             return self.get_response(request)
 
 
-def _ip(address):
+def _ip(address: str | None) -> str | None:
     try:
         return str(ipaddress.ip_address(address or ""))
     except ValueError:  # a socket of this machine has no address
         return None
 
 
-def _server_user():
+def _server_user() -> str:
     try:
         return getpass.getuser()
     except (KeyError, OSError):  # a container may run under a number without a name

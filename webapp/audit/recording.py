@@ -1,8 +1,8 @@
 """Record changes of the watched models in the audit log, in the transaction of each change."""
 
 import re
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Callable, Collection, Iterable
+from typing import Any, cast
 
 from django.db import models, transaction
 from django.db.models.signals import m2m_changed, post_delete, post_save, pre_delete, pre_save
@@ -21,13 +21,13 @@ def watch() -> None:
     """Record the changes of all watched models from now on."""
     for model, watched in WATCHED.items():
         # The row and its entry are written together also where the caller has no transaction.
-        model.save = _together(model.save)
+        model.save = _together(model.save)  # type: ignore[method-assign]
         pre_save.connect(_saving, sender=model, dispatch_uid=f"audit {watched.kind} saving")
         post_save.connect(_saved, sender=model, dispatch_uid=f"audit {watched.kind} saved")
         pre_delete.connect(_deleting, sender=model, dispatch_uid=f"audit {watched.kind} deleting")
         post_delete.connect(_deleted, sender=model, dispatch_uid=f"audit {watched.kind} deleted")
         for name in watched.many:
-            through = model._meta.get_field(name).remote_field.through
+            through = cast("models.ManyToManyField[Any, Any]", model._meta.get_field(name)).remote_field.through
             m2m_changed.connect(_related(model, name), sender=through, weak=False, dispatch_uid=f"audit {model} {name}")
 
 
@@ -35,8 +35,8 @@ def _together(save: Callable[..., None]) -> Callable[..., None]:
     return save if hasattr(save, "audited") else _marked(transaction.atomic(savepoint=False)(save))
 
 
-def _marked(save):
-    save.audited = True
+def _marked(save: Callable[..., None]) -> Callable[..., None]:
+    save.audited = True  # type: ignore[attr-defined]  # the mark that `_together` looks for
     return save
 
 
@@ -64,7 +64,9 @@ def record_created(made: Iterable[models.Model]) -> None:
     AuditEntry.objects.bulk_create([_created(instance) for instance in made])
 
 
-def _saving(sender, instance, update_fields=None, **_):
+def _saving(
+    sender: type[models.Model], instance: models.Model, update_fields: Collection[str] | None = None, **_: object
+) -> None:
     """Keep the row as it is before it is saved."""
     recorded = WATCHED[sender].recorded
     saved = None if update_fields is None else {*update_fields} | ({"ended"} if "status" in update_fields else set())
@@ -75,7 +77,7 @@ def _saving(sender, instance, update_fields=None, **_):
     instance.__dict__[_BEFORE] = row, fields
 
 
-def _saved(sender, instance, created, **_):
+def _saved(sender: type[models.Model], instance: models.Model, created: bool, **_: object) -> None:
     before, fields = instance.__dict__.pop(_BEFORE)
     if created:
         _created(instance).save()
@@ -83,30 +85,34 @@ def _saved(sender, instance, created, **_):
         entry.save()
 
 
-def _deleting(sender, instance, **_):
+def _deleting(sender: type[models.Model], instance: models.Model, **_: object) -> None:
     """Record a deletion. What loses its reference to the object by it is recorded by `AuditedQuerySet.update`."""
     watched = WATCHED[sender]
     values = {name: [_shown(watched, instance, name), None] for name in watched.fields}
     _entry(AuditEntry.DELETED, instance, {name: pair for name, pair in values.items() if pair[0] is not None}).save()
 
 
-def _deleted(sender, instance, **_):
+def _deleted(sender: type[models.Model], instance: models.Model, **_: object) -> None:
     instance.__dict__.pop(_BEFORE, None)
 
 
 def _related(model: type[models.Model], name: str) -> Callable[..., None]:
     """Return the receiver of changes of a relation to many objects."""
 
-    def receive(instance, action, reverse, pk_set, model=None, **_):
+    def receive(
+        instance: models.Model, action: str, reverse: bool, pk_set: set[Any] | None, model: object = None, **_: object
+    ) -> None:
         if action not in ("post_add", "post_remove", "pre_clear"):
             return
-        owners, others = ([instance], pk_set) if not reverse else (pk_set, {instance.pk})
+        owners: Iterable[models.Model] = [instance]
+        others = pk_set
         if reverse:
             known = watched_model._base_manager
             owners = known.filter(pk__in=pk_set) if pk_set is not None else known.filter(**{name: instance})
+            others = {instance.pk}
         for owner in owners:
             named = others if others is not None else set(getattr(owner, name).values_list("pk", flat=True))
-            words = _names(watched_model._meta.get_field(name).related_model, named)
+            words = _names(cast("type[models.Model]", watched_model._meta.get_field(name).related_model), named)
             if words:
                 pair = [None, words] if action == "post_add" else [words, None]
                 _entry(AuditEntry.CHANGED, owner, {name: pair}).save()
@@ -115,22 +121,22 @@ def _related(model: type[models.Model], name: str) -> Callable[..., None]:
     return receive
 
 
-def _names(model, keys):
+def _names(model: type[models.Model], keys: Collection[Any]) -> list[str]:
     return [str(row) for row in model._base_manager.filter(pk__in=keys).order_by("pk")]
 
 
-def _created(instance):
+def _created(instance: models.Model) -> AuditEntry:
     watched = WATCHED[type(instance)]
     values = {name: [None, _shown(watched, instance, name)] for name in (*watched.fields, *watched.secrets)}
     return _entry(AuditEntry.CREATED, instance, {name: pair for name, pair in values.items() if pair[1] is not None})
 
 
-def _changed(before, now, fields):
+def _changed(before: Any, now: Any, fields: Collection[str]) -> AuditEntry | None:
     """Return the entry of a change; None if no field differs."""
     watched = WATCHED[type(now)]
     if watched.ended in fields and getattr(now, watched.ended) and not getattr(before, watched.ended):
         return _entry(AuditEntry.DELETED, now, {})
-    attributes = {name: now._meta.get_field(name).attname for name in fields if name != watched.ended}
+    attributes = {name: _field(now, name).attname for name in fields if name != watched.ended}
     differ = [name for name, key in attributes.items() if getattr(before, key) != _clean(now, name, key)]
     changes = {name: [_shown(watched, before, name), _shown(watched, now, name)] for name in differ}
     if not changes:
@@ -139,19 +145,25 @@ def _changed(before, now, fields):
     return _entry(AuditEntry.CHANGED, now, changes, former)
 
 
-def _clean(instance, name, key):
+def _field(instance: models.Model, name: str) -> "models.Field[Any, Any]":
+    """Return a field of a model that has a column."""
+    return cast("models.Field[Any, Any]", instance._meta.get_field(name))
+
+
+def _clean(instance: models.Model, name: str, key: str) -> Any:
     """Return a value as the database would give it back; what a form or a caller set may have another type."""
-    field, value = instance._meta.get_field(name), getattr(instance, key)
-    target = field.target_field if field.is_relation else field
+    field, value = _field(instance, name), getattr(instance, key)
+    target = field.target_field if isinstance(field, models.ForeignKey) else field
     return target.to_python(value) if value is not None else None
 
 
 def _entry(action: str, instance: Any, changes: dict[str, list], former: Team | None = None) -> AuditEntry:
     now, kind = origin(), WATCHED[type(instance)].kind
-    team = instance if isinstance(instance, Team) else getattr(instance, "team", None)
+    team: Team | None = instance if isinstance(instance, Team) else getattr(instance, "team", None)
     user = now.user if now.user is not None and now.user.pk is not None else None
+    named = team or former
     return AuditEntry(
-        user_number=user and user.pk,
+        user_number=None if user is None else user.pk,
         user_name=now.name,
         way=now.way,
         address=now.address,
@@ -159,14 +171,14 @@ def _entry(action: str, instance: Any, changes: dict[str, list], former: Team | 
         kind=kind,
         key=str(instance.pk)[:64],
         name=_name(instance)[:200],
-        team=team and team.pk,
-        team_name=(team or former).name if team or former else "",
-        former_team=former and former.pk,
+        team=None if team is None else team.pk,
+        team_name="" if named is None else named.name,
+        former_team=None if former is None else former.pk,
         changes=changes,
     )
 
 
-def _name(instance):
+def _name(instance: models.Model) -> str:
     return instance.name if isinstance(instance, Query) else without_secrets(str(instance))
 
 
@@ -202,7 +214,7 @@ def without_secret_options(value: Any) -> Any:
     return without_secrets(value) if isinstance(value, str) else value
 
 
-def _hidden(value):
+def _hidden(value: Any) -> Any:
     if isinstance(value, dict):
         return dict.fromkeys(value, HIDDEN)
     return value if value in (None, "", True, False) else HIDDEN

@@ -1,6 +1,7 @@
 """Who may open the websocket: browsers of this site with a login, and programs with a token."""
 
 import time
+from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from channels.db import database_sync_to_async
@@ -10,6 +11,7 @@ from django.contrib.auth.models import AnonymousUser
 from django.http.request import split_domain_port, validate_host
 from django.utils.translation import gettext_lazy as _
 
+from webapp.consumers.asgi import Application, Receive, Scope, Send
 from webapp.consumers.guesses import Guesses
 from webapp.models import ApiToken
 
@@ -26,10 +28,10 @@ class Access:
     ``scope["refusal"]`` has the close code and the reason.
     """
 
-    def __init__(self, app) -> None:
+    def __init__(self, app: Application) -> None:
         self.app, self.denied, self.guesses = app, WebsocketDenier.as_asgi(), Guesses()
 
-    async def __call__(self, scope, receive, send):
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a connection on with its user, or deny it if it comes from another site."""
         headers = dict(scope["headers"])
         if b"origin" in headers and not same_site(scope.get("scheme", "ws"), headers, settings.ALLOWED_HOSTS):
@@ -42,7 +44,7 @@ class Access:
             scope = {**scope, "user": AnonymousUser()}
         return await self.app(scope, receive, send)
 
-    async def _judged(self, address, secret, now):
+    async def _judged(self, address: str, secret: str, now: float) -> dict[str, Any]:
         """Return the user of a token, and the refusal if it was not looked up, as items of the scope."""
         if self.guesses.known_wrong(address, secret, now):
             return {"user": AnonymousUser()}

@@ -7,6 +7,7 @@ from django.utils.translation import gettext
 
 from streaming.kinds.sketch.writing import text_of
 from webapp.consumers.hubs import Hubs
+from webapp.consumers.messages import Reference
 from webapp.hub import Hub
 from webapp.refusals import Refused
 
@@ -28,7 +29,7 @@ class OpenQuestions:
         self.hubs, self.say = hubs, say
         self._open: dict[int, Hub] = {}
 
-    async def ask(self, reference: str | int | None, space: str, plan: dict[str, Any], form: str) -> None:
+    async def ask(self, reference: Reference, space: str, plan: dict[str, Any], form: str) -> None:
         """Ask the question of a plan. The client gets its number, its plan and text, then a snapshot, then changes.
 
         Raises

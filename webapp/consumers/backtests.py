@@ -4,20 +4,23 @@ import asyncio
 import contextlib
 import logging
 from contextlib import aclosing
+from typing import Any
 
 from channels.db import database_sync_to_async
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from webapp import backtests
+from webapp.consumers.connection import ClientConnection
 from webapp.consumers.limits import FLOODED
+from webapp.consumers.messages import Reference
 from webapp.consumers.outbox import Unread
 from webapp.refusals import Refused
 
 logger = logging.getLogger(__name__)
 
 
-class Backtests:
+class Backtests(ClientConnection):
     """The part of a connection that tries plans on what is stored; it ends with the connection.
 
     Attributes
@@ -28,14 +31,14 @@ class Backtests:
 
     backtest: asyncio.Task | None = None
 
-    async def on_backtest_start(self, reference, plan, span):
+    async def on_backtest_start(self, reference: Reference, plan: dict[str, Any], span: dict[str, Any]) -> None:
         """Try a plan on what is stored: send how it goes, then what it would have told."""
         if self.backtest is not None and not self.backtest.done():
             raise Refused("limit", _("a connection may have one back-test at once; got one more"))
         asked = await database_sync_to_async(backtests.question)(self.user, plan, span)
         self.backtest = asyncio.create_task(self._try(reference, asked))
 
-    async def on_backtest_cancel(self, reference):
+    async def on_backtest_cancel(self, reference: Reference) -> None:
         """End the back-test; nothing happens if there is none."""
         await self.end_backtest()
         self.say({"type": "backtest.cancelled", "id": reference})
@@ -48,7 +51,7 @@ class Backtests:
                 await self.backtest
             self.backtest = None
 
-    async def _try(self, reference, asked):
+    async def _try(self, reference: Reference, asked: dict[str, Any]) -> None:
         about = {"id": reference, "from_us": asked["span"][0], "to_us": asked["span"][1]}
         try:
             async with aclosing(backtests.lines(asked)) as lines:
@@ -63,6 +66,6 @@ class Backtests:
             logger.exception("a back-test failed")
             self._say_error(reference, "history", gettext("the back-test could not be made; see the log"))
 
-    def _say_error(self, reference, code, message):
+    def _say_error(self, reference: Reference, code: str, message: str) -> None:
         with contextlib.suppress(Unread):
             self.say({"type": "error", "id": reference, "code": code, "message": message})

@@ -1,6 +1,7 @@
 """Limit how many wrong tokens an address may try."""
 
 from collections import OrderedDict
+from typing import TypeVar
 
 from webapp.consumers.limits import TokenBucket
 from webapp.models.tokens import hashed
@@ -10,6 +11,9 @@ BURST, RATE = 20, 0.1
 # A wrong token counts as wrong for this time without a look-up, so a program that keeps sending it costs nothing.
 WRONG_FOR_S = 60.0
 MOST_REMEMBERED = 10_000
+
+Key = TypeVar("Key")
+Value = TypeVar("Value")
 
 
 class Guesses:
@@ -53,7 +57,7 @@ class Guesses:
         _remember(self._buckets, address, bucket)
 
 
-def _remember(known, key, value):
+def _remember(known: OrderedDict[Key, Value], key: Key, value: Value) -> None:
     """Store an entry as the newest one; drop the oldest beyond `MOST_REMEMBERED`."""
     known[key] = value
     known.move_to_end(key)

@@ -1,13 +1,16 @@
 """Which queries a connection is told of."""
 
 from collections.abc import Iterable
+from typing import Any
 from urllib.parse import parse_qs
 
+import orjson
 from django.utils.translation import gettext
 
 from webapp.models import Query
 from webapp.query_list import END, START, Position, QueryPage
 from webapp.refusals import Refused
+from webapp.stored_words import retold_in
 
 ALL, ASKED = "all", "asked"
 
@@ -87,3 +90,24 @@ def listing_of(query_string: bytes) -> Listing:
             % {"all": ALL, "asked": ASKED, "value": f"{value!r:.80}"},
         )
     return Listing(every=value == ALL)
+
+
+def status_frame(document: dict[str, Any], mine: bool, seen: bool, examples: bool = True) -> str:
+    """Return the frame ``query.status`` for one connection, given the query's document.
+
+    It says no more than cancelled to a user who may not see the query (`seen`), and cancelled of an example to a user
+    who does not see the `examples`.
+    """
+    if not seen:
+        hidden: dict[str, Any] = {
+            "name": "",
+            "plan": {},
+            "error": gettext("no longer shared"),
+            "warning": None,
+            "owner": None,
+            "team": None,
+        }
+        document = document | hidden | {"status": Query.CANCELLED}
+    elif document["example"] and not examples:
+        document = document | {"status": Query.CANCELLED, "error": gettext("the examples were removed")}
+    return orjson.dumps(retold_in({"type": "query.status", **document, "mine": mine})).decode()

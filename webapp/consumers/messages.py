@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from django.utils.functional import lazy
+from django.utils.functional import Promise, lazy
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
@@ -31,46 +31,50 @@ MAX_COMMENT_CHARACTERS = 2_000
 MOST_HOURS = 366 * 24
 
 
+# What a client may call a message, so that the replies repeat it.
+Reference = str | int | None
+
+
 @dataclass(frozen=True)
 class Field:
     """One field of a message: its rule in words, the check of a value, whether it is required, and its default."""
 
-    rule: str
+    rule: str | Promise
     accepts: Callable[[Any], bool]
     required: bool = True
     default: Any = None
 
 
-def rule_of(text: str, **values: Any) -> str:
+def rule_of(text: str, **values: Any) -> str | Promise:
     """Return a rule with values, which is translated where it is shown."""
     return lazy(lambda: gettext(text) % values, str)()
 
 
-def _is_name(value):
+def _is_name(value: Any) -> bool:
     return isinstance(value, str) and 0 < len(value.strip()) <= MAX_NAME_CHARACTERS
 
 
-def _is_number(value):
+def _is_number(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and 0 < value <= MAX_NUMBER
 
 
-def _is_numbers(value):
+def _is_numbers(value: Any) -> bool:
     return isinstance(value, list) and len(value) <= MAX_QUERIES and all(_is_number(number) for number in value)
 
 
-def _is_flag(value):
+def _is_flag(value: Any) -> bool:
     return isinstance(value, bool)
 
 
-def _is_object(value):
+def _is_object(value: Any) -> bool:
     return isinstance(value, dict)
 
 
-def _is_format(value):
+def _is_format(value: Any) -> bool:
     return value in FORMATS
 
 
-def _is_held(value):
+def _is_held(value: Any) -> bool:
     if not isinstance(value, dict) or set(value) != {"epoch", "batch"}:
         return False
     epoch, batch = value["epoch"], value["batch"]
@@ -78,119 +82,119 @@ def _is_held(value):
     return number and isinstance(epoch, str) and len(epoch) <= MAX_NAME_CHARACTERS
 
 
-def _is_search(value):
+def _is_search(value: Any) -> bool:
     return isinstance(value, str) and len(value) <= MAX_NAME_CHARACTERS
 
 
-def _is_position(value):
+def _is_position(value: Any) -> bool:
     if not isinstance(value, dict) or set(value) != {"mine", "query"}:
         return False
     return isinstance(value["mine"], bool) and _is_number(value["query"])
 
 
-def _is_page_size(value):
+def _is_page_size(value: Any) -> bool:
     return _is_number(value) and value <= PAGE_QUERIES
 
 
-def _is_watched(value):
+def _is_watched(value: Any) -> bool:
     return (
         isinstance(value, dict) and len(value) <= MAX_STREAMS and all(isinstance(keys, list) for keys in value.values())
     )
 
 
-def _is_names(value):
+def _is_names(value: Any) -> bool:
     return isinstance(value, list) and len(value) <= MAX_STREAMS and all(isinstance(name, str) for name in value)
 
 
-def _is_key(value):
+def _is_key(value: Any) -> bool:
     return isinstance(value, str) and 0 < len(value) <= MAX_KEY_CHARACTERS
 
 
-def _is_text(value):
+def _is_text(value: Any) -> bool:
     return isinstance(value, str) and len(value) <= MAX_KEY_CHARACTERS
 
 
-def _is_sign(value):
+def _is_sign(value: Any) -> bool:
     return value in ("+", "-")
 
 
-def _is_time(value):
+def _is_time(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and abs(value) <= MAX_NUMBER
 
 
-def _is_rows(value):
+def _is_rows(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and 0 < value <= MAX_ROWS
 
 
-def _is_where(value):
+def _is_where(value: Any) -> bool:
     return isinstance(value, str) and 0 < len(value.strip()) <= MAX_WHERE_CHARACTERS
 
 
-def _is_properties(value):
+def _is_properties(value: Any) -> bool:
     return isinstance(value, list) and len(value) <= MAX_SAMPLE and all(isinstance(one, str) for one in value)
 
 
-def _is_objects(value):
+def _is_objects(value: Any) -> bool:
     return isinstance(value, list) and len(value) <= MAX_SAMPLE and all(isinstance(one, dict) for one in value)
 
 
-def _is_question(value):
+def _is_question(value: Any) -> bool:
     return isinstance(value, str) and len(value) <= MAX_QUESTION_CHARACTERS
 
 
-def _is_predicate(value):
+def _is_predicate(value: Any) -> bool:
     return value in PREDICATES
 
 
-def _is_amount(value):
+def _is_amount(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and value >= 0
 
 
-def _is_severity(value):
+def _is_severity(value: Any) -> bool:
     return value == "" or value in Severity.values
 
 
-def _is_some_severity(value):
+def _is_some_severity(value: Any) -> bool:
     return value in Severity.values
 
 
-def _is_state(value):
+def _is_state(value: Any) -> bool:
     return value in STATES
 
 
-def _is_incidents(value):
+def _is_incidents(value: Any) -> bool:
     return _is_number(value) and value <= PAGE_INCIDENTS
 
 
-def _is_comment(value):
+def _is_comment(value: Any) -> bool:
     return isinstance(value, str) and 0 < len(value.strip()) <= MAX_COMMENT_CHARACTERS
 
 
-def _is_person(value):
+def _is_person(value: Any) -> bool:
     return value is None or (isinstance(value, str) and 0 < len(value) <= MAX_NAME_CHARACTERS)
 
 
-def _is_team(value):
+def _is_team(value: Any) -> bool:
     return value is None or _is_number(value)
 
 
-def _is_address(value):
+def _is_address(value: Any) -> bool:
     return isinstance(value, str) and len(value) <= MAX_ADDRESS_CHARACTERS
 
 
-def _is_layers(value):
+def _is_layers(value: Any) -> bool:
     return isinstance(value, list) and len(value) <= MAX_QUERIES and all(_is_key(name) for name in value)
 
 
-def _is_hours(value):
+def _is_hours(value: Any) -> bool:
     return _is_number(value) and value <= MOST_HOURS
 
 
-def _is_shown(value):
+def _is_shown(value: Any) -> bool:
     return _is_numbers(value) and 0 < len(value) <= MOST_SHOWN
 
 
-def _is_instant(value):
+def _is_instant(value: Any) -> bool:
     try:
         return isinstance(value, str) and datetime.fromisoformat(value).tzinfo is not None
     except ValueError:
@@ -411,7 +415,7 @@ def read_document(text: str) -> dict[str, Any]:
     return document
 
 
-def reference_of(document: dict[str, Any]) -> str | int | None:
+def reference_of(document: dict[str, Any]) -> Reference:
     """Return the id that replies to a message repeat; None unless it is a short text or an integer."""
     reference = document.get("id")
     short = isinstance(reference, str) and len(reference) <= MAX_NAME_CHARACTERS

@@ -6,34 +6,36 @@ import logging
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack
-from typing import Any
+from typing import Any, cast
 
 import orjson
 from asgiref.sync import sync_to_async
 from channels.db import database_sync_to_async
-from channels.generic.websocket import AsyncWebsocketConsumer
 from django.conf import settings
+from django.contrib.auth.models import User
+from django.db.models import QuerySet
 from django.utils import translation
 from django.utils.translation import gettext
 
 from streaming.spaces import EARTH, space_document
 from webapp import history, queries
-from webapp.access import Rights, rights_of
+from webapp.access import Guest, Rights, rights_of
 from webapp.audit.origin import acting
+from webapp.consumers.asgi import Receive, Scope, Send
 from webapp.consumers.asking import OpenQuestions
 from webapp.consumers.backtests import Backtests
 from webapp.consumers.hubs import Hubs
 from webapp.consumers.incidents import Incidents
 from webapp.consumers.limits import FLOODED, TokenBucket
-from webapp.consumers.listing import Listing, listing_of
-from webapp.consumers.messages import read_document, read_fields, reference_of
+from webapp.consumers.listing import Listing, listing_of, status_frame
+from webapp.consumers.messages import Reference, read_document, read_fields, reference_of
 from webapp.consumers.outbox import Outbox, Unread
 from webapp.consumers.permissions import check_allowed
 from webapp.consumers.sharing import Sharing
-from webapp.consumers.viewports import Viewport
+from webapp.consumers.viewports import Viewport, view_plans, watch_plans
 from webapp.consumers.why import Why
 from webapp.filter_check import check_filter_text
 from webapp.hub import AnswerSubscription, ResumePoint
@@ -53,7 +55,7 @@ REFUSALS_BURST = 100
 ANSWERING = ThreadPoolExecutor(2, "tables")
 
 
-class Monitor(Backtests, Incidents, Why, Sharing, AsyncWebsocketConsumer):
+class Monitor(Backtests, Incidents, Why, Sharing):
     """One websocket connection.
 
     Attributes
@@ -63,10 +65,11 @@ class Monitor(Backtests, Incidents, Why, Sharing, AsyncWebsocketConsumer):
         Of the user, as they were at the last ``rights.changed``; subscriptions read them anew.
     """
 
-    async def __call__(self, scope, receive, send):
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve the connection; release everything that it holds, however it ends."""
         self.joined, self.channel_name = False, ""
-        self.questions, self.explaining, self.ended = set(), set(), threading.Event()
+        self.questions: set[asyncio.Task[None]] = set()
+        self.explaining, self.ended = set(), threading.Event()
         try:
             await super().__call__(scope, receive, send)
         finally:
@@ -75,11 +78,12 @@ class Monitor(Backtests, Incidents, Why, Sharing, AsyncWebsocketConsumer):
             if self.joined:
                 await self._leave()
 
-    async def connect(self):
+    async def connect(self) -> None:
         """Accept a known user, and send ``hello`` and the statuses of the queries to list; refuse others."""
-        self.user = await self.admitted()
-        if self.user is None:
+        user = await self.admitted()
+        if user is None:
             return
+        self.user = user
         self.language = translation.get_language() or settings.LANGUAGE_CODE
         now = time.monotonic()
         self.bucket = TokenBucket(settings.MESSAGES_PER_SECOND, settings.MESSAGES_BURST, now)
@@ -102,7 +106,7 @@ class Monitor(Backtests, Incidents, Why, Sharing, AsyncWebsocketConsumer):
         await self._greet()
         await self.hubs.follow()
 
-    async def admitted(self):
+    async def admitted(self) -> User | Guest | None:
         """Return the user of the connection; refuse it and return None if nobody is logged in."""
         user = self.scope["user"]
         if user.is_authenticated:
@@ -113,13 +117,15 @@ class Monitor(Backtests, Incidents, Why, Sharing, AsyncWebsocketConsumer):
 
     def groups_of_user(self) -> list[str]:
         """Return the groups of a user, without those that depend on the user's rights."""
+        assert self.user.pk is not None  # a guest has other groups
         return [user_group(self.user.pk), SHARED_GROUP, DEFINITIONS_GROUP, LAYERS_GROUP]
 
-    async def receive(self, text_data=None, bytes_data=None):
+    async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:
         """Carry out a message, or reply with an error."""
         if not self.joined:
             return
-        if len(bytes_data if text_data is None else text_data.encode()) > settings.MAX_MESSAGE_BYTES:
+        content = bytes_data or b"" if text_data is None else text_data.encode()
+        if len(content) > settings.MAX_MESSAGE_BYTES:
             await self.close(
                 TOO_BIG,
                 gettext("a message may have %(max_message_bytes)s bytes")
@@ -133,7 +139,7 @@ class Monitor(Backtests, Incidents, Why, Sharing, AsyncWebsocketConsumer):
             if text_data is None:
                 raise Refused(
                     "json",
-                    gettext("a message must be a JSON text frame; got %(count)s bytes") % {"count": len(bytes_data)},
+                    gettext("a message must be a JSON text frame; got %(count)s bytes") % {"count": len(content)},
                 )
             document = read_document(text_data)
             reference = reference_of(document)
@@ -156,10 +162,6 @@ class Monitor(Backtests, Incidents, Why, Sharing, AsyncWebsocketConsumer):
     def deliver_joined(self, subscriptions: Sequence[AnswerSubscription], frame: str | bytes) -> None:
         """Queue the changes of several answers."""
         self.outbox.changes(subscriptions, frame)
-
-    def broadcast(self, slot: str, text: str) -> None:
-        """Queue a message that replaces an unsent one of the same slot."""
-        self.outbox.broadcast(slot, text)
 
     def report(self, slot: str, text: str) -> None:
         """Queue a regular report, which may wait for another message."""
@@ -206,14 +208,14 @@ class Monitor(Backtests, Incidents, Why, Sharing, AsyncWebsocketConsumer):
         self.listing.learn(numbers)
         self.outbox.statuses(numbers)
 
-    async def definitions_changed(self, _) -> None:
+    async def definitions_changed(self, _: object) -> None:
         """Attach to the hubs of the present spaces, and send the lists of spaces and streams."""
         self.viewed = {}
         await self.hubs.follow()
         message = {"type": "stream.list", **await database_sync_to_async(self.definitions)()}
         self.broadcast("stream.list", orjson.dumps(message).decode())
 
-    async def messages_missed(self, _) -> None:
+    async def messages_missed(self, _: object) -> None:
         """Send the present state of queries, spaces and streams again, because changes may have been missed."""
         await self.rights_changed(None)
         shown, standings = await database_sync_to_async(self._all_standings)()
@@ -232,32 +234,41 @@ class Monitor(Backtests, Incidents, Why, Sharing, AsyncWebsocketConsumer):
 
     # One method for each type of message.
 
-    async def on_filter_check(self, reference, where, names, objects):
+    async def on_filter_check(
+        self, reference: Reference, where: str, names: list[str], objects: list[dict[str, Any]]
+    ) -> None:
         """Reply what is wrong with a filter, and how many of the given objects it matches."""
         told = await sync_to_async(check_filter_text, thread_sensitive=False)(where, names, objects)
         self.say({"type": "filter.checked", "id": reference, **told})
 
-    async def on_query_register(self, reference, name, plan, **options):
+    async def on_query_register(self, reference: Reference, name: str, plan: dict[str, Any], **options: Any) -> None:
         """Save and register a query."""
         query = await database_sync_to_async(queries.register)(self.user, name.strip(), plan, **options)
         self._say_status(reference, query)
 
-    async def on_query_edit(self, reference, query, **changes):
+    async def on_query_edit(self, reference: Reference, query: int, **changes: Any) -> None:
         """Change a query."""
         if "name" in changes:
             changes["name"] = changes["name"].strip()
         self._say_status(reference, await database_sync_to_async(queries.edit)(self.user, query, **changes))
 
-    async def on_query_cancel(self, reference, query):
+    async def on_query_cancel(self, reference: Reference, query: int) -> None:
         """End a query."""
         self._say_status(reference, await database_sync_to_async(queries.cancel)(self.user, query))
 
-    async def on_examples_show(self, reference, shown):
+    async def on_examples_show(self, reference: Reference, shown: bool) -> None:
         """Show the user the examples of the demonstration, or remove them."""
         await database_sync_to_async(queries.show_examples)(self.user, shown)
         self.say({"type": "examples.shown", "id": reference, "shown": shown})
 
-    async def on_query_list(self, reference, search, limit, spaces=None, after=None):
+    async def on_query_list(
+        self,
+        reference: Reference,
+        search: str,
+        limit: int,
+        spaces: list[str] | None = None,
+        after: dict[str, Any] | None = None,
+    ) -> None:
         """Reply with a page of the list of queries; from now on the client gets changes of the queries on it."""
         begin = Position.of(**after) if after else START
         page = await database_sync_to_async(page_of)(self.user, search, spaces, begin, limit)
@@ -266,7 +277,15 @@ class Monitor(Backtests, Incidents, Why, Sharing, AsyncWebsocketConsumer):
         following = None if page.end == END else page.end.document()
         self.say({"type": "query.listed", "id": reference, "queries": found, "total": page.total, "next": following})
 
-    async def on_query_subscribe(self, reference, format, joined, query=None, queries=None, held=None):
+    async def on_query_subscribe(
+        self,
+        reference: Reference,
+        format: str,
+        joined: bool,
+        query: int | None = None,
+        queries: list[int] | None = None,
+        held: dict[str, Any] | None = None,
+    ) -> None:
         """Start to send the answer of a query, or of several queries, leaving out those that the user may not see."""
         _one_or_several("query.subscribe", query, queries)
         if queries is None:
@@ -280,13 +299,14 @@ class Monitor(Backtests, Incidents, Why, Sharing, AsyncWebsocketConsumer):
         for space, numbers in of_space.items():
             await self.hubs.subscribe(numbers, format, await self.hubs.of(space), since, joined)
 
-    async def on_query_unsubscribe(self, reference, query=None, queries=None):
+    async def on_query_unsubscribe(
+        self, reference: Reference, query: int | None = None, queries: list[int] | None = None
+    ) -> None:
         """Stop sending the answer of a query, or of several queries."""
-        _one_or_several("query.unsubscribe", query, queries)
-        for number in [query] if queries is None else queries:
+        for number in _one_or_several("query.unsubscribe", query, queries):
             self.hubs.unsubscribe(number)
 
-    async def on_query_snapshot(self, reference, query):
+    async def on_query_snapshot(self, reference: Reference, query: int) -> None:
         """Ask for a snapshot of a subscribed query."""
         if query not in self.hubs.subscriptions:
             raise Refused(
@@ -295,7 +315,7 @@ class Monitor(Backtests, Incidents, Why, Sharing, AsyncWebsocketConsumer):
             )
         self.hubs.ask([self.hubs.subscriptions[query]])
 
-    async def on_roles_subscribe(self, reference, query):
+    async def on_roles_subscribe(self, reference: Reference, query: int) -> None:
         """Start to send the roles of the servers that answer a query."""
         if query not in self.hubs.subscriptions:
             raise Refused(
@@ -305,11 +325,11 @@ class Monitor(Backtests, Incidents, Why, Sharing, AsyncWebsocketConsumer):
         found = await database_sync_to_async(visible)(self.user, query)
         self.hubs.follow_roles(query, found.plan)
 
-    async def on_roles_unsubscribe(self, reference, query):
+    async def on_roles_unsubscribe(self, reference: Reference, query: int) -> None:
         """Stop sending the roles of the servers that answer a query."""
         self.hubs.leave_roles(query)
 
-    async def on_regions_subscribe(self, reference, space=EARTH.name):
+    async def on_regions_subscribe(self, reference: Reference, space: str = EARTH.name) -> None:
         """Start to send the regions of a space, with their loads, and how they changed."""
         if not await database_sync_to_async(Space.objects.filter(pk=space).exists)():
             raise Refused(
@@ -317,11 +337,20 @@ class Monitor(Backtests, Incidents, Why, Sharing, AsyncWebsocketConsumer):
             )
         await self.hubs.follow_regions(space)
 
-    async def on_regions_unsubscribe(self, reference, space=EARTH.name):
+    async def on_regions_unsubscribe(self, reference: Reference, space: str = EARTH.name) -> None:
         """Stop sending the regions of a space."""
         self.hubs.leave_regions(space)
 
-    async def on_view_subscribe(self, reference, streams, area, format, joined, whole, watched):
+    async def on_view_subscribe(
+        self,
+        reference: Reference,
+        streams: list[str],
+        area: dict[str, Any],
+        format: str,
+        joined: bool,
+        whole: list[str],
+        watched: dict[str, list[str]],
+    ) -> None:
         """Open the viewport, or move it."""
         # A map that is panned asks for the same streams again and again.
         if not self.viewed.keys() >= (asked := {*streams, *watched}):
@@ -329,40 +358,36 @@ class Monitor(Backtests, Incidents, Why, Sharing, AsyncWebsocketConsumer):
         plans = view_plans(self.viewed, streams, area, whole)
         await self.viewport.show(reference, plans, watch_plans(self.viewed, watched), format, joined)
 
-    async def on_view_unsubscribe(self, reference):
+    async def on_view_unsubscribe(self, reference: Reference) -> None:
         """Close the viewport."""
         await self.viewport.show(reference, {}, {}, "json")
 
-    async def on_sketch_ask(self, reference, format, plan=None, text=None):
+    async def on_sketch_ask(
+        self, reference: Reference, format: str, plan: dict[str, Any] | None = None, text: str | None = None
+    ) -> None:
         """Ask a sketch a question, given as a plan or as a text."""
         space, plan = await database_sync_to_async(queries.question)(plan, text)
         await self.asked.ask(reference, space, plan, format)
 
-    async def on_sketch_end(self, reference, query):
+    async def on_sketch_end(self, reference: Reference, query: int) -> None:
         """End a question to a sketch."""
         self.asked.end(query)
 
-    async def on_table_get(self, reference, **fields):
+    async def on_table_get(self, reference: Reference, **fields: Any) -> None:
         """Reply with the rows that a table stores under a key."""
         await self._ask(reference, "table.get", fields)
 
-    async def on_table_query(self, reference, **fields):
+    async def on_table_query(self, reference: Reference, **fields: Any) -> None:
         """Reply with the rows of a table in a box."""
         await self._ask(reference, "table.query", fields)
 
-    async def on_table_join(self, reference, **fields):
+    async def on_table_join(self, reference: Reference, **fields: Any) -> None:
         """Reply with the pairs of rows of two tables that a join finds."""
         await self._ask(reference, "table.join", fields)
 
     # Parts of the methods above.
 
-    def say(self, message: dict[str, Any]) -> None:
-        """Queue a reply; leave out its id if that is None."""
-        if message.get("id", "") is None:
-            message = {key: value for key, value in message.items() if key != "id"}
-        self.outbox.reply(orjson.dumps(retold_in(message)).decode())
-
-    async def _ask(self, reference, kind, fields):
+    async def _ask(self, reference: Reference, kind: str, fields: dict[str, Any]) -> None:
         """Start to answer a question to tables in a thread; the connection continues meanwhile."""
         if len(self.questions) >= settings.TABLE_QUESTIONS_AT_ONCE:
             rule = gettext("a connection may ask %(table_questions_at_once)s questions to tables at once") % {
@@ -374,7 +399,7 @@ class Monitor(Backtests, Incidents, Why, Sharing, AsyncWebsocketConsumer):
         self.questions.add(task)
         task.add_done_callback(self.questions.discard)
 
-    async def _answer(self, reference, asked):
+    async def _answer(self, reference: Reference, asked: history.HistoryQuestion) -> None:
         try:
             answer = sync_to_async(history.answer, thread_sensitive=False, executor=ANSWERING)
             said = await answer(asked, self.ended)
@@ -390,11 +415,11 @@ class Monitor(Backtests, Incidents, Why, Sharing, AsyncWebsocketConsumer):
         with contextlib.suppress(Unread):
             self.say({"id": reference, **said})
 
-    def _say_status(self, reference, query):
+    def _say_status(self, reference: Reference, query: Query) -> None:
         mine = query.owner_id == self.user.pk
         self.say({"type": "query.status", "id": reference, **query.document(), "mine": mine})
 
-    async def _within_rate(self):
+    async def _within_rate(self) -> bool:
         """Return whether the client keeps to the rate. If not, refuse the message once; if it continues, close."""
         now = time.monotonic()
         if self.bucket.take(now):
@@ -410,7 +435,7 @@ class Monitor(Backtests, Incidents, Why, Sharing, AsyncWebsocketConsumer):
             raise Refused("rate", rate)
         return False
 
-    async def _greet(self):
+    async def _greet(self) -> None:
         """Send ``hello``, and the statuses of all visible queries unless the client asks for the list itself."""
         refused = None
         try:
@@ -424,38 +449,38 @@ class Monitor(Backtests, Incidents, Why, Sharing, AsyncWebsocketConsumer):
         if refused:
             self.say({"type": "error", **refused.document()})
 
-    def _greeting(self):
-        hello = {"type": "hello", "user": self.user.get_username(), "space": EARTH.name}
+    def _greeting(self) -> tuple[dict[str, Any], list[int]]:
+        hello: dict[str, Any] = {"type": "hello", "user": self.user.get_username(), "space": EARTH.name}
         hello |= {"dimensions": space_document(EARTH)["dimensions"], **self.definitions()}
         hello |= {"teams": self.teams_of_user()}
         hello |= {"server_time_us": time.time_ns() // 1000}
         self.examples = self.shows_examples()
         return hello, list(self._listed().order_by("pk").values_list("pk", flat=True)) if self.listing.every else []
 
-    def _listed(self):
+    def _listed(self) -> QuerySet[Query]:
         """Select the queries of whose changes the client hears although it does not know them yet."""
         listed = self.rights.listed()
         return listed if self.listing.every else listed.filter(owner=self.user.pk)
 
-    def _all_standings(self):
+    def _all_standings(self) -> tuple[bool, list[dict[str, Any]]]:
         """Return whether the user sees the examples, and the state of all queries that the client knows or lists."""
         known = Query.objects.filter(pk__in=self.listing.told) | self._listed()
         standings = [query.standing() for query in known.select_related("owner").order_by("pk")]
         return self.shows_examples(), standings
 
-    async def _look_up(self, numbers):
+    async def _look_up(self, numbers: list[int]) -> list[str]:
         return await database_sync_to_async(self._standings)(numbers)
 
-    def _standings(self, numbers):
+    def _standings(self, numbers: list[int]) -> list[str]:
         """Return the status frames of queries, ordered by number."""
         found = Query.objects.filter(pk__in=numbers).select_related("owner").order_by("pk")
         return [self._status(query.standing()) for query in found]
 
-    def _status(self, standing):
+    def _status(self, standing: dict[str, Any]) -> str:
         document, mine = self.shown(standing["document"]), standing["owner_id"] == self.user.pk
         return status_frame(document, mine, self._sees(standing), self.examples)
 
-    def _sees(self, standing):
+    def _sees(self, standing: dict[str, Any]) -> bool:
         """Return whether the user lists a query of which a standing is known."""
         document = standing["document"]
         of = (document["query"], standing["owner_id"], document["shared"], document["team"])
@@ -467,27 +492,27 @@ class Monitor(Backtests, Incidents, Why, Sharing, AsyncWebsocketConsumer):
 
     def shows_examples(self) -> bool:
         """Return whether the user sees the examples of the demonstration."""
-        return RemovedExamples.shown_to(self.user)
+        return RemovedExamples.shown_to(cast("User", self.user))
 
     def definitions(self) -> dict[str, Any]:
         """Return the spaces and streams that the user may see: all."""
         return definitions()
 
-    async def _transmit(self, frame):
+    async def _transmit(self, frame: str | bytes) -> None:
         content = "text" if isinstance(frame, str) else "bytes"
         await self.scope["send"]({"type": "websocket.send", content: frame})
 
-    async def _recover(self, lost):
+    async def _recover(self, lost: list[AnswerSubscription]) -> None:
         self.hubs.ask(lost, resync=True)
 
-    def _sender_ended(self, sender):
+    def _sender_ended(self, sender: asyncio.Task[None]) -> None:
         """Close the connection if its sender failed, so that the client opens a new one."""
         error = None if sender.cancelled() else sender.exception()
         if error is not None and not isinstance(error, OSError):  # OSError: the client has gone
             logger.error("a connection's sender failed: %s", error, exc_info=error)
             asyncio.get_running_loop().create_task(self.close(BROKEN))
 
-    async def _leave(self):
+    async def _leave(self) -> None:
         """Release everything, even if parts of it fail."""
         self.joined = False
         self.ended.set()  # ends questions that are being answered
@@ -502,36 +527,18 @@ class Monitor(Backtests, Incidents, Why, Sharing, AsyncWebsocketConsumer):
             await asyncio.wait([self.sender])
 
 
-def status_frame(document: dict[str, Any], mine: bool, seen: bool, examples: bool = True) -> str:
-    """Return the frame ``query.status`` for one connection, given the query's document.
-
-    It says no more than cancelled to a user who may not see the query (`seen`), and cancelled of an example to a user
-    who does not see the `examples`.
-    """
-    if not seen:
-        hidden = {
-            "name": "",
-            "plan": {},
-            "error": gettext("no longer shared"),
-            "warning": None,
-            "owner": None,
-            "team": None,
-        }
-        document = document | hidden | {"status": Query.CANCELLED}
-    elif document["example"] and not examples:
-        document = document | {"status": Query.CANCELLED, "error": gettext("the examples were removed")}
-    return orjson.dumps(retold_in({"type": "query.status", **document, "mine": mine})).decode()
+def _one_or_several(kind: str, query: int | None, queries: list[int] | None) -> list[int]:
+    """Return the numbers that a message has; raise Refused unless it has either that of a query, or a list."""
+    if query is not None and queries is None:
+        return [query]
+    if query is None and queries is not None:
+        return queries
+    raise Refused(
+        "fields", gettext("%(kind)s needs either query, a number, or queries, a list of numbers") % {"kind": kind}
+    )
 
 
-def _one_or_several(kind, query, queries):
-    """Raise Refused unless a message has either the number of a query, or a list of numbers."""
-    if (query is None) == (queries is None):
-        raise Refused(
-            "fields", gettext("%(kind)s needs either query, a number, or queries, a list of numbers") % {"kind": kind}
-        )
-
-
-def _examples():
+def _examples() -> list[int]:
     return list(Query.objects.alive().examples().order_by("pk").values_list("pk", flat=True))
 
 
@@ -539,22 +546,3 @@ def definitions() -> dict[str, Any]:
     """Return the lists of spaces and streams, as ``hello`` and ``stream.list`` have them."""
     spaces = [{"title": str(space), **space_document(space.parsed)} for space in Space.objects.all()]
     return {"spaces": spaces, "streams": [stream.summary() for stream in Stream.objects.all()]}
-
-
-def view_plans(
-    known: Mapping[str, Stream], streams: list[str], area: dict, whole: Sequence[str] = ()
-) -> dict[str, tuple[str, dict]]:
-    """Return the space and the plan of a view for each stream: of an area, or of all of the space for those in `whole`.
-
-    Raises
-    ------
-    Refused
-        Where the area is wrong.
-    """
-    seen = {name: queries.EVERYWHERE if name in whole else area for name in streams}
-    return {name: (known[name].space_id, queries.view_plan(known[name], seen[name])) for name in streams}
-
-
-def watch_plans(known: Mapping[str, Stream], watched: Mapping[str, list[str]]) -> dict[str, tuple[str, dict]]:
-    """Return the space and the plan of a view of some objects, wherever they are, given their keys by stream."""
-    return {name: (known[name].space_id, queries.watch_plan(known[name], keys)) for name, keys in watched.items()}

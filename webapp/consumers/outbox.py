@@ -86,7 +86,8 @@ class Outbox:
     def waits_s(self) -> float:
         """Return for how many seconds the oldest frame waits that the client has not taken; 0 if none waits."""
         oldest = next(iter(self._items.values()), None)
-        since_s = self._sends_since_s if self._sends_since_s is not None else oldest and oldest.since_s
+        oldest_s = None if oldest is None else oldest.since_s
+        since_s = oldest_s if self._sends_since_s is None else self._sends_since_s
         return 0.0 if since_s is None else time.monotonic() - since_s
 
     def reply(self, frame: str) -> None:
@@ -173,14 +174,14 @@ class Outbox:
             self._filled.clear()
             await self._ask_again()
 
-    def _add_reports(self):
+    def _add_reports(self) -> None:
         """Queue the reports that wait for a frame, now that the last one is sent."""
         for slot, frame in self._reports.items():
             if frame is not None:
                 self._reports[slot] = None
                 self._append(Item(frame), slot)
 
-    async def _ask_again(self):
+    async def _ask_again(self) -> None:
         """Ask for snapshots of some lost answers, once all snapshots that were asked for have come."""
         self._asked = {subscription for subscription in self._asked if not subscription.closed}
         if not self._lost or self._asked:
@@ -191,13 +192,13 @@ class Outbox:
         self._asked, self._at_once = set(some), 2 * self._at_once
         await self._recover(some)
 
-    async def _send_next(self):
+    async def _send_next(self) -> None:
         name, item = self._items.popitem(last=False)
         self._sends_since_s = item.since_s
         await self._send_item(name, item)
         self._sends_since_s = None
 
-    async def _send_item(self, name, item):
+    async def _send_item(self, name: Hashable, item: Item) -> None:
         if name == STATUS:
             await self._send_due()
         elif not item.subscriptions:
@@ -211,7 +212,7 @@ class Outbox:
                 for tell in item.then:
                     tell()
 
-    async def _send_due(self):
+    async def _send_due(self) -> None:
         """Look up and send the statuses of queries of which only the number was kept, `LOOKED_UP_AT_ONCE` at a time."""
         while self._due:
             some = list(islice(self._due, LOOKED_UP_AT_ONCE))
@@ -221,11 +222,11 @@ class Outbox:
             for frame in await self._look_up(some):
                 await self._send(frame)
 
-    def _append(self, item, name=None):
+    def _append(self, item: Item, name: Hashable = None) -> None:
         self._items[name or item] = item
         self._filled.set()
 
-    def _overflow(self, subscriptions):
+    def _overflow(self, subscriptions: Sequence[AnswerSubscription]) -> None:
         waiting = [subscription for item in self._items.values() for subscription in item.subscriptions]
         lost = dict.fromkeys([*waiting, *subscriptions])
         for subscription in lost:
@@ -239,7 +240,7 @@ class Outbox:
         self._filled.set()
 
 
-def _open_part(item):
+def _open_part(item: Item) -> str | bytes | None:
     """Return the frame of an answer or of joined answers, without those that have ended; None if all have."""
     closed = {subscription.query for subscription in item.subscriptions if subscription.closed}
     if not closed:

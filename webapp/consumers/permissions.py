@@ -1,10 +1,8 @@
 """Who may send which message. What has no rule here is refused."""
 
-from typing import Any
-
 from django.utils.translation import gettext
 
-from webapp.access import Guest
+from webapp.access import Asker, Guest
 from webapp.refusals import Refused
 
 # Which objects a message touches, in the words of `webapp.access`, where the decision is made. "own" stands for what
@@ -55,7 +53,7 @@ RULES: dict[str, str] = {
 OF_GUESTS = frozenset({"query.list", "query.subscribe", "query.unsubscribe", "query.snapshot"})
 
 
-def check_allowed(kind: str, user: Any) -> None:
+def check_allowed(kind: str, user: Asker) -> None:
     """Raise Refused unless somebody may send messages of a type."""
     if kind not in RULES or (isinstance(user, Guest) and kind not in OF_GUESTS):
         may = ", ".join(sorted(OF_GUESTS))

@@ -9,6 +9,7 @@ import redis
 from channels.db import database_sync_to_async
 from django.conf import settings
 from django.utils import timezone
+from django.utils.functional import Promise
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
@@ -40,13 +41,14 @@ class SharedMonitor(Monitor):
     and `webapp.access` which queries the link shows. The connection ends with its link.
     """
 
+    user: Guest
     GONE = ENDED, _("this link has expired or was revoked")
 
-    async def admitted(self):
+    async def admitted(self) -> Guest | None:
         """Return the guest; refuse the connection and return None if the link does not work or is full."""
         secret = self.scope["url_route"]["kwargs"]["secret"]
         link = await database_sync_to_async(ShareLink.of)(secret)
-        refusal = self.GONE if link is None else None
+        refusal: tuple[int, str | Promise] | None = self.GONE if link is None else None
         if link is not None and not await database_sync_to_async(self._count)(link.pk):
             refusal = (
                 FULL,
@@ -71,7 +73,7 @@ class SharedMonitor(Monitor):
         if message["type"].startswith("websocket.") or message["type"] in HEARD:
             await super().dispatch(message)
 
-    async def link_ended(self, _) -> None:
+    async def link_ended(self, _: object) -> None:
         """Look whether the link still works; close the connection if it does not."""
         await self.rights_changed(None)
 
@@ -123,7 +125,7 @@ class SharedMonitor(Monitor):
         """The spaces of the queries that the link shows."""
         return self.__dict__.get("_spaces", set())
 
-    def _of_link(self, slot, text):
+    def _of_link(self, slot: str, text: str) -> str | None:
         """Return what a guest gets of a message; None if nothing."""
         kind, _, space = slot.partition(" ")
         if kind == "engine.status" and space in self.spaces:
@@ -131,18 +133,18 @@ class SharedMonitor(Monitor):
             return orjson.dumps({name: told.get(name) for name in ENGINE_SHOWN}).decode()
         return text if slot in SLOTS else None
 
-    def _sources(self):
+    def _sources(self) -> tuple[set[str], set[str]]:
         """Return the names of the spaces and streams of the queries that the link shows."""
         streams = set()
         spaces = set()
         for query in self.rights.queries().select_related("space"):
             plan = parse_plan(query.plan, query.space.parsed)
-            spaces.add(query.space_id)
+            spaces.add(query.space_name)
             streams |= {query.stream} | {one.name for one in kind_of(plan).sources(plan) if one.type == "stream"}
         self._spaces = spaces
         return spaces, streams
 
-    async def _keep(self, link):
+    async def _keep(self, link: ShareLink) -> None:
         """Count the connection while it is open; close it when the link expires."""
         ends_s = time.monotonic() + (link.expires - timezone.now()).total_seconds()
         while (rest_s := ends_s - time.monotonic()) > 0:
@@ -150,7 +152,7 @@ class SharedMonitor(Monitor):
             await database_sync_to_async(self._count)(link.pk, again=True)
         await self.close(ENDED, gettext("this link has expired"))
 
-    def _count(self, link, again=False):
+    def _count(self, link: int, again: bool = False) -> bool:
         """Count this connection; return whether it is among the first `SHARE_CONNECTIONS` of the link."""
         now, key = time.time(), SHARE_KEY.format(link=link)
         try:
@@ -167,13 +169,13 @@ class SharedMonitor(Monitor):
             return True
         return False
 
-    async def _leave(self):
+    async def _leave(self) -> None:
         self._upkeep.cancel()
         link = self.user.link.pk
         await database_sync_to_async(self._uncount)(link)
         await super()._leave()
 
-    def _uncount(self, link):
+    def _uncount(self, link: int) -> None:
         try:
             client().zrem(SHARE_KEY.format(link=link), self.channel_name)
         except redis.RedisError:

@@ -3,12 +3,15 @@
 For a stream with watched objects there is one query more, which has these objects wherever they are.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from webapp import queries
 from webapp.consumers.hubs import Hubs
+from webapp.consumers.messages import Reference
 from webapp.hub import Hub
+from webapp.models import Stream
 
 
 @dataclass
@@ -37,7 +40,7 @@ class Viewport:
 
     async def show(
         self,
-        reference,
+        reference: Reference,
         plans: Mapping[str, tuple[str, dict]],
         watched: Mapping[str, tuple[str, dict]],
         form: str,
@@ -81,12 +84,31 @@ class Viewport:
         for name in list(self.views):
             self._end(name)
 
-    def _numbers(self, what):
+    def _numbers(self, what: str) -> dict[str, dict[str, int]]:
         """Return the numbers of the views by stream; of watched objects only if there are any."""
         numbers = {stream: view.number for (of, stream), view in self.views.items() if of == what}
         return {what: numbers} if numbers or what == "views" else {}
 
-    def _end(self, name):
+    def _end(self, name: tuple[str, str]) -> None:
         view = self.views.pop(name)
         self.hubs.unsubscribe(view.number)
         view.hub.views.cancel(view.number)
+
+
+def view_plans(
+    known: Mapping[str, Stream], streams: list[str], area: dict, whole: Sequence[str] = ()
+) -> dict[str, tuple[str, dict]]:
+    """Return the space and the plan of a view for each stream: of an area, or of all of the space for those in `whole`.
+
+    Raises
+    ------
+    Refused
+        Where the area is wrong.
+    """
+    seen = {name: queries.EVERYWHERE if name in whole else area for name in streams}
+    return {name: (known[name].space_name, queries.view_plan(known[name], seen[name])) for name in streams}
+
+
+def watch_plans(known: Mapping[str, Stream], watched: Mapping[str, list[str]]) -> dict[str, tuple[str, dict]]:
+    """Return the space and the plan of a view of some objects, wherever they are, given their keys by stream."""
+    return {name: (known[name].space_name, queries.watch_plan(known[name], keys)) for name, keys in watched.items()}

@@ -4,9 +4,10 @@ import random
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 
 from django.db import transaction
-from django.db.models import F
+from django.db.models import F, QuerySet
 
 from webapp.delivery.limits import locked
 from webapp.delivery.pace import DeliveryPace
@@ -78,11 +79,11 @@ def claim(
     return rows
 
 
-def _oldest(due, most):
+def _oldest(due: QuerySet[Delivery], most: int) -> QuerySet[Delivery]:
     return locked(due.select_related("channel", "subscription").order_by("next_attempt", "pk"))[: max(0, most)]
 
 
-def _note_interruptions(rows, now):
+def _note_interruptions(rows: Collection[Delivery], now: datetime) -> None:
     """Log the attempts whose worker has not saved an outcome."""
     interrupted = DeliveryAttempt.INTERRUPTED
     DeliveryAttempt.objects.bulk_create(
@@ -105,7 +106,7 @@ def settle(outcomes: Sequence[Outcome], token: str, now: datetime, pace: Deliver
         DeliveryAttempt.objects.bulk_create(map(_attempt, outcomes))
 
 
-def _after_failure(outcome, now, pace, jitter):
+def _after_failure(outcome: Outcome, now: datetime, pace: DeliveryPace, jitter: random.Random) -> dict[str, Any]:
     attempts = outcome.delivery.attempts
     if outcome.final or attempts >= pace.attempts:
         return {"state": Delivery.DEAD, "settled": now}
@@ -114,7 +115,7 @@ def _after_failure(outcome, now, pace, jitter):
     return {"state": Delivery.FAILED, "next_attempt": now + timedelta(seconds=wait_s)}
 
 
-def _attempt(outcome):
+def _attempt(outcome: Outcome) -> DeliveryAttempt:
     return DeliveryAttempt(
         delivery=outcome.delivery,
         at=outcome.at,

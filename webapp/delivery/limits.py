@@ -1,14 +1,19 @@
 """The limit of a subscription: so many messages in a window; what is more waits, and comes as one digest."""
 
 from datetime import datetime, timedelta
+from typing import TypeVar
 
 from django.db import connection, transaction
+from django.db.models import QuerySet
 
 from webapp.delivery.messages import digest_of
 from webapp.models import Delivery, Subscription
+from webapp.models.delivery import Deliveries
+
+Rows = TypeVar("Rows", bound=QuerySet)
 
 
-def locked(rows):
+def locked(rows: Rows) -> Rows:
     """Return a selection whose rows this transaction locks; rows that others have locked are skipped.
 
     SQLite has no locks of rows: there, a transaction that writes is alone (see `transaction_mode` in the settings).
@@ -56,7 +61,7 @@ def _release(subscription: Subscription, now: datetime) -> None:
         deliveries.unreleased(now).update(held=True, next_attempt=frees)
 
 
-def _digest(held, now):
+def _digest(held: Deliveries, now: datetime) -> None:
     """Put the content of all held deliveries into the first one, and release that one."""
     numbers = list(held.values_list("pk", flat=True))
     first, others = Delivery.objects.get(pk=numbers[0]), held.exclude(pk=numbers[0])

@@ -1,11 +1,12 @@
 """What messages say: a JSON document for programs, and words for people, which are made from the document."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
 from django.conf import settings
+from django.contrib.auth.models import User
 from django.utils import translation
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
@@ -13,6 +14,8 @@ from django.utils.translation import gettext_lazy as _
 from webapp.delivery.channels.base import Message
 from webapp.models import IncidentChange, Severity
 from webapp.templatetags.words import in_words
+
+Document = Mapping[str, Any]
 
 SEVERITIES = list(map(str, Severity.values))
 # A digest describes its first incidents, and counts all.
@@ -66,7 +69,10 @@ def document_of(change: IncidentChange) -> dict[str, Any]:
 
 def digest_of(documents: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     """Return one document for several changes, in their order; it describes the first `LISTED` of them."""
-    listed, changes, queries, severities = [], Counter(), {}, set()
+    listed: list[Document] = []
+    changes: Counter[str] = Counter()
+    queries: dict[int, dict[str, Any]] = {}
+    severities: set[str] = set()
     since = until = None
     for count, document in enumerate(documents, 1):
         change, incident, query = document["change"], document["incident"], document["query"]
@@ -104,7 +110,7 @@ def message_of(key: str, document: Mapping[str, Any], language: str = "") -> Mes
     return Message(key, document, subject, text, urgent=severity == Severity.CRITICAL)
 
 
-def _incident_words(document):
+def _incident_words(document: Document) -> tuple[str, str]:
     change, incident, query = document["change"], document["incident"], document["query"]
     subject = f"[{in_words(incident['severity'])}] {query['name']}: {_object(incident)} {_what(change)}"
     place = None if incident["lon"] is None else f"{incident['lat']:.5f}, {incident['lon']:.5f}"
@@ -126,7 +132,7 @@ def _incident_words(document):
     return subject, "\n".join([*told, "", where])
 
 
-def _digest_words(document):
+def _digest_words(document: Document) -> tuple[str, str]:
     opened_only = set(document["changes"]) == {IncidentChange.OPENED}
     queries = document["queries"]
     where = queries[0]["name"]
@@ -156,29 +162,33 @@ def _digest_words(document):
     return subject, "\n".join([*lines, *left_out, "", document["url"]])
 
 
-def _line(told):
+def _line(told: Document) -> str:
     change, incident, query = told["change"], told["incident"], told["query"]["name"]
     severity = in_words(incident["severity"])
     return f"{_time(change['at'])}  [{severity}] {query}: {_object(incident)} {_what(change)}"
 
 
-def _trial_words(document):
+def _trial_words(document: Document) -> tuple[str, str]:
     channel = {"channel": document["channel"]}
     text = gettext("This is a test of the channel %(channel)s. No incident has happened.") % channel
     subject = gettext("[test] Lookout reaches you by %(channel)s") % channel
     return subject, f"{text}\n\n{document['url']}"
 
 
-_WRITERS = {"incident": _incident_words, "digest": _digest_words, "test": _trial_words}
+_WRITERS: dict[str, Callable[[Document], tuple[str, str]]] = {
+    "incident": _incident_words,
+    "digest": _digest_words,
+    "test": _trial_words,
+}
 
 
-def _object(incident):
+def _object(incident: Document) -> str:
     if not incident["partner"]:
         return incident["key"]
     return gettext("%(object)s with %(partner)s") % {"object": incident["key"], "partner": incident["partner"]}
 
 
-def _what(change):
+def _what(change: Document) -> str:
     what, text = change["what"], change["text"]
     if not text or what not in _WORDS:
         return str(in_words(what))
@@ -188,18 +198,18 @@ def _what(change):
     return str(_WORDS[what]) % {"text": gettext("nobody") if nobody else told}
 
 
-def _url(lon, lat):
+def _url(lon: float | None, lat: float | None) -> str:
     """Return the address of the page, at a place if there is one (see static/js/url-state.js)."""
     return f"{settings.PUBLIC_URL}/" + ("" if lon is None or lat is None else f"#{_ZOOM}/{lat:.4f}/{lon:.4f}")
 
 
-def _iso(at):
+def _iso(at: datetime | None) -> str | None:
     return None if at is None else at.astimezone(UTC).isoformat(timespec="milliseconds")
 
 
-def _time(text):
+def _time(text: str | None) -> str | None:
     return text and f"{datetime.fromisoformat(text):%Y-%m-%d %H:%M:%S} UTC"
 
 
-def _name(user):
+def _name(user: User | None) -> str | None:
     return None if user is None else user.get_username()

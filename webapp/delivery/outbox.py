@@ -5,8 +5,9 @@ References
 C. Richardson, "Microservices Patterns", 2018, section 3.3.7, "Transactional outbox".
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 
 from django.db import transaction
 from django.utils import timezone
@@ -77,7 +78,7 @@ class _Listener:
             self.known[case] = self._chosen(*case) and self._hears(incident.query)
         return self.known[case]
 
-    def _chosen(self, query, severity, what, at):
+    def _chosen(self, query: int, severity: str, what: str, at: datetime) -> bool:
         told = self.subscription
         return (
             what in told.changes
@@ -86,7 +87,7 @@ class _Listener:
             and within(at, told.weekdays, told.begins, told.ends, told.time_zone)
         )
 
-    def _hears(self, query: Query):
+    def _hears(self, query: Query) -> bool:
         return hears(self.subscription, query, self.rights, self.examples, query.pk in self.named)
 
 
@@ -103,7 +104,7 @@ def _listeners() -> Iterator[_Listener]:
             yield _Listener(subscription, named, its, user not in removed)
 
 
-def _deliveries(change, listeners):
+def _deliveries(change: IncidentChange, listeners: Sequence[_Listener]) -> list[Delivery]:
     """Return the deliveries of a change; those with a limit are released by `limits.release`."""
     wanted = [listener.subscription for listener in listeners if listener.wants(change)]
     document = document_of(change) if wanted else None
@@ -122,7 +123,7 @@ def _deliveries(change, listeners):
     ]
 
 
-def _wake():
+def _wake() -> None:
     from webapp.delivery.tasks import deliver  # late: the task loads all kinds of channels
 
     tell_task(deliver)

@@ -7,7 +7,10 @@ import threading
 import time
 import uuid
 from collections import Counter
+from collections.abc import Coroutine, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+from datetime import datetime
+from typing import Any, TypeVar, cast
 
 import aiohttp
 from django.conf import settings
@@ -23,6 +26,8 @@ from webapp.delivery.messages import message_of
 from webapp.logs import without_secrets
 from webapp.models import Channel, Delivery
 from webapp.models.languages import language_of_user
+
+Result = TypeVar("Result")
 
 logger = logging.getLogger(__name__)
 
@@ -55,7 +60,7 @@ class Sender:
         self._session = self.run(self._opened()).result()
         return self
 
-    def __exit__(self, *_) -> None:
+    def __exit__(self, *_: object) -> None:
         self.run(self._session.close()).result()
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
@@ -65,15 +70,15 @@ class Sender:
     async def _opened(self) -> aiohttp.ClientSession:
         return guarded_session(settings.DELIVERY_ACCESS, self.attempt_s)
 
-    def run(self, work) -> Future:
+    def run(self, work: Coroutine[Any, Any, Result]) -> Future[Result]:
         """Run a coroutine in the event loop."""
         return asyncio.run_coroutine_threadsafe(work, self._loop)
 
-    def send(self, channel: Channel, message: Message) -> Future:
+    def send(self, channel: Channel, message: Message) -> Future[int | None]:
         """Begin an attempt; its result is the status code or None, its error a `NotDelivered` without secrets."""
         return self.run(self._attempt(channel, message))
 
-    async def _attempt(self, channel, message):
+    async def _attempt(self, channel: Channel, message: Message) -> int | None:
         made = None
         try:
             made = make_channel(channel.kind, channel.options, channel.secrets)
@@ -133,7 +138,7 @@ class _SendingRun:
     def __init__(self, sender: Sender) -> None:
         self.sender, self.pace, self.token = sender, settings.DELIVERY_PACE, uuid.uuid4().hex
         self.jitter, self.begun = random.Random(), 0
-        self.flights: dict[Future, tuple[Delivery, object, float]] = {}
+        self.flights: dict[Future[int | None], tuple[Delivery, datetime, float]] = {}
 
     def go(self) -> int:
         """Send until nothing is due; return the number of attempts."""
@@ -145,7 +150,7 @@ class _SendingRun:
                 return self.begun
             self._land(wait(self.flights, _TICK_S).done)
 
-    def _take_off(self):
+    def _take_off(self) -> None:
         """Claim what is due, and begin to send it."""
         now = timezone.now()
         release(now)
@@ -158,7 +163,7 @@ class _SendingRun:
             self.flights[flight] = delivery, now, time.monotonic()
             self.begun += 1
 
-    def _land(self, done):
+    def _land(self, done: Iterable[Future[int | None]]) -> None:
         """Save the outcomes of attempts that have ended."""
         if done:
             outcomes = [self._outcome(flight, *self.flights.pop(flight)) for flight in done]
@@ -170,10 +175,14 @@ class _SendingRun:
                 words = "%d attempts to deliver by %s failed; the last one, of delivery %d: %s"
                 logger.warning(words, len(some), channel, some[-1].delivery.pk, some[-1].error)
 
-    def _outcome(self, flight, delivery, at, began_s):
+    def _outcome(self, flight: Future[int | None], delivery: Delivery, at: datetime, began_s: float) -> Outcome:
         took_s = time.monotonic() - began_s
         error = flight.exception()
         if error is None:
             return Outcome(delivery, at, took_s, status=flight.result())
-        known = error if isinstance(error, NotDelivered) else NotDelivered.of(error, type(error).__name__)
+        known = (
+            error
+            if isinstance(error, NotDelivered)
+            else NotDelivered.of(cast("Exception", error), type(error).__name__)
+        )
         return Outcome(delivery, at, took_s, str(known), known.status, known.final, known.retry_after_s)

@@ -13,7 +13,7 @@ CHUNK = 1_000
 
 
 @worker_shutting_down.connect
-def end_run(**_):
+def end_run(**_: object) -> None:
     """Begin no further attempts: what is under way ends, and the next worker sends the rest."""
     from webapp.delivery.sending import ENDING  # late, as below
 

@@ -1,6 +1,6 @@
 """Alarms that do not reach anybody, for those who operate Lookout."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import timedelta
 
 from django.db.models import Count
@@ -8,6 +8,7 @@ from django.utils import timezone
 from django.utils.translation import gettext
 
 from webapp.models import Delivery, DeliveryAttempt
+from webapp.models.delivery import Deliveries
 
 # Deliveries that have waited for so long are late, unless a limit holds them.
 LATE = timedelta(minutes=5)
@@ -33,10 +34,10 @@ def undelivered() -> Iterator[tuple[str, str, str]]:
         yield "warn", gettext("alarms by %(name)s") % {"name": name}, words.strip()
 
 
-def _by_channel(deliveries):
+def _by_channel(deliveries: Deliveries) -> Iterable[tuple[int, str, int]]:
     return deliveries.order_by("channel").values_list("channel", "channel__name").annotate(Count("pk"))
 
 
-def _last_error(channel, state):
+def _last_error(channel: int, state: str) -> str:
     errors = DeliveryAttempt.objects.filter(delivery__channel=channel, delivery__state=state).order_by("-pk")
     return errors.values_list("error", flat=True).first() or ""

@@ -5,11 +5,13 @@ import json
 import threading
 from collections.abc import Callable
 from functools import wraps
+from typing import Any
 
 from django.contrib.auth.decorators import login_required
+from django.contrib.auth.models import User
 from django.core.exceptions import ValidationError
 from django.db import transaction
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
 from django.utils.translation import gettext
@@ -23,6 +25,7 @@ from webapp.delivery.messages import message_of, trial_document
 from webapp.models import Channel, Delivery, Severity, Subscription
 from webapp.models.delivery import new_key
 from webapp.refusals import Refused
+from webapp.signed_in import SignedInRequest
 from webapp.static import modules
 from webapp.text import read_json
 
@@ -61,7 +64,7 @@ def answers_json(view: Callable) -> Callable:
     @require_POST
     @login_required
     @wraps(view)
-    def answering(request):
+    def answering(request: SignedInRequest) -> HttpResponse:
         try:
             document = read_json(request.body.decode())
             if not isinstance(document, dict):
@@ -76,7 +79,7 @@ def answers_json(view: Callable) -> Callable:
 
 
 @answers_json
-def browser(user, document):
+def browser(user: User, document: dict[str, Any]) -> dict[str, Any]:
     """Send a user's alarms to a browser from now on; `subscription` is what the browser's push manager gave."""
     subscription, endpoint = _subscription(document)
     severity = document.get("severity")
@@ -107,21 +110,21 @@ def browser(user, document):
 
 
 @answers_json
-def known(user, document):
+def known(user: User, document: dict[str, Any]) -> dict[str, Any]:
     """Say which severity a browser gets; None if it gets no alarms of this user."""
     found = Subscription.objects.filter(user=user, channel__in=_channels(user, document), enabled=True)
     return {"severity": found.values_list("severity", flat=True).first()}
 
 
 @answers_json
-def forget(user, document):
+def forget(user: User, document: dict[str, Any]) -> dict[str, Any]:
     """Send a browser no more alarms of a user."""
     _channels(user, document).delete()
     return {"severity": None}
 
 
 @answers_json
-def trial(user, document):
+def trial(user: User, document: dict[str, Any]) -> dict[str, Any]:
     """Send a test to a browser that gets alarms."""
     from webapp.delivery.sending import send_now  # late: it loads a library that other pages do not need
 
@@ -145,7 +148,7 @@ def trial(user, document):
     return {"sent": gettext("The push service accepted it after %(took)s ms.") % {"took": f"{took_s * 1000:.0f}"}}
 
 
-def _subscription(document):
+def _subscription(document: dict[str, Any]) -> tuple[str, str]:
     """Return the subscription of a browser as text, and its endpoint."""
     told = document.get("subscription")
     if not isinstance(told, dict) or not isinstance(told.get("endpoint"), str):
@@ -153,19 +156,19 @@ def _subscription(document):
     return json.dumps(told), told["endpoint"]
 
 
-def _channels(user, document):
+def _channels(user: User, document: dict[str, Any]) -> QuerySet[Channel]:
     endpoint = document.get("endpoint")
     if not isinstance(endpoint, str):
         raise Refused("alarms", gettext("endpoint must be a text; got %(endpoint)s") % {"endpoint": f"{endpoint!r}"})
     return Channel.objects.filter(owner=user, kind=KIND, name=_name(user, endpoint))
 
 
-def _name(user, endpoint):
+def _name(user: User, endpoint: str) -> str:
     number = hashlib.sha256(endpoint.encode()).hexdigest()[:8]
     return (gettext("Browser %(number)s of %(user)s") % {"number": number, "user": user.get_username()})[:80]
 
 
-def _public_key():
+def _public_key() -> tuple[str, str]:
     """Return the key that browsers subscribe with, or why there is none."""
     try:
         from webapp.delivery.channels.push import public_key

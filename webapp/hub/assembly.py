@@ -93,7 +93,7 @@ class Batch:
         return pa.concat_tables([_only(fragment.snapshots, chosen) for fragment in self.fragments])
 
 
-def _only(rows, queries):
+def _only(rows: pa.Table, queries: pa.Array) -> pa.Table:
     return rows.filter(pc.is_in(rows["query"], value_set=queries))
 
 
@@ -140,7 +140,7 @@ class Assembly:
         regions.setdefault(fragment.region, fragment)
         return self._complete(fragment.batch) if len(regions) >= fragment.regions else None
 
-    def _complete(self, number):
+    def _complete(self, number: int) -> Batch:
         """Return a complete batch. Drop older open ones: the engine works on one at a time, so they never complete."""
         fragments = tuple(fragment for _, fragment in sorted(self._open.pop(number).items()))
         gap = self._gap or number > self.done + 1

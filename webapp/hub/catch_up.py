@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from webapp.hub.recent import KeptBatch, RecentBatches
@@ -59,7 +59,7 @@ class CatchUp:
         if self._task is not None:
             self._task.cancel()
 
-    async def _run(self):
+    async def _run(self) -> None:
         """Bring up to date all clients that are there, then those that have come in the meantime."""
         while self._coming:
             group, self._coming = self._coming, []
@@ -76,13 +76,13 @@ class CatchUp:
             for coming in (coming for coming in group if not coming.continued.done()):
                 coming.continued.set_result(continued and coming in going_on)
 
-    async def _reaches(self, held):
+    async def _reaches(self, held: ResumePoint) -> bool:
         try:
             return await self.recent.reaches(held)
         except NOT_NOW:
             return False
 
-    async def _bring(self, group):
+    async def _bring(self, group: Sequence[_Return]) -> bool:
         """Send clients what they missed; return whether all of it was available."""
         epoch, position = group[0].held.epoch, min(coming.held.batch for coming in group)
         for coming in group:
@@ -104,7 +104,7 @@ class CatchUp:
                 subscription.catching_up = False
         return missed is not None
 
-    async def _make_up(self, kept, by_query):
+    async def _make_up(self, kept: KeptBatch, by_query: Mapping[int, Sequence[AnswerSubscription]]) -> None:
         """Send subscriptions the changes of a batch that they missed."""
         due = Due()
         for query in sorted(kept.batch.changed & by_query.keys()):
@@ -114,12 +114,12 @@ class CatchUp:
         await self.tell(kept, due)
 
 
-def _begin(coming):
+def _begin(coming: _Return) -> None:
     for subscription in (s for s in coming.subscriptions if not s.closed):
         subscription.live = subscription.catching_up = True
         subscription.held = coming.held.batch
         subscription.subscriber.deliver(subscription, resumed(subscription.query, coming.held))
 
 
-def _all(group):
+def _all(group: Iterable[_Return]) -> list[AnswerSubscription]:
     return [subscription for coming in group for subscription in coming.subscriptions]

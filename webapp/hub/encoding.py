@@ -1,7 +1,7 @@
 """Encode the frames of a batch: the answer of one query each, or the changes of several answers together."""
 
 import logging
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import chain
@@ -85,7 +85,8 @@ class NetChanges:
     """
 
     def __init__(self, batch: Batch, queries: Collection[int], json: bool, space: Space) -> None:
-        self.batch, self.space, self.failed = batch, space, {}
+        self.batch, self.space = batch, space
+        self.failed: dict[int, Exception] = {}
         lost = batch.lost.intersection(queries)
         try:
             self.rows = batch.changes(frozenset(queries) - lost).combine_chunks()
@@ -116,14 +117,14 @@ class NetChanges:
         place = self._places.get(query, slice(0, 0))
         return rows[place], next((unread[row] for row in unread if place.start <= row < place.stop), None)
 
-    def _all_objects(self):
+    def _all_objects(self) -> tuple[list[dict[str, Any]], Mapping[int, str]] | None:
         try:
             return json_rows(self.rows, self.space)
         except Exception:
             logger.exception("the changes of batch %d could not be read together", self.batch.number)
             return None
 
-    def _add_alone(self, queries):
+    def _add_alone(self, queries: Iterable[int]) -> None:
         """Net queries one by one, and note those that fail."""
         parts = [self.rows]
         for query in sorted(queries):
@@ -151,7 +152,7 @@ def left_out(joined: str | bytes, queries: Collection[int]) -> str | bytes | Non
     return frame(head, rows) if rows.num_rows else None
 
 
-def _encode_alone(encoded, want, changes, head):
+def _encode_alone(encoded: Encoded, want: FrameOf, changes: NetChanges, head: dict[str, Any]) -> None:
     """Encode the frame of one answer."""
     head = {"type": want.kind, "query": want.query} | head
     head |= {"resync": want.resync} if want.kind == SNAPSHOT else {}
@@ -198,12 +199,12 @@ def _join_json(encoded: Encoded, joined: Sequence[JoinedOf], changes: NetChanges
             encoded.frames[want] = f"{start}{','.join(parts)}]}}"
 
 
-def _flat(joined):
+def _flat(joined: Iterable[JoinedOf]) -> np.ndarray:
     return np.fromiter(chain.from_iterable(want.queries for want in joined), np.int64)
 
 
 @contextmanager
-def _caught(encoded, want, batch):
+def _caught(encoded: Encoded, want: FrameOf, batch: Batch) -> Iterator[None]:
     """Note an error of one answer, which must not keep the others from being sent."""
     try:
         yield
@@ -211,7 +212,7 @@ def _caught(encoded, want, batch):
         _note(encoded, want, batch, error)
 
 
-def _note(encoded, want, batch, error):
+def _note(encoded: Encoded, want: FrameOf, batch: Batch, error: Exception) -> None:
     logger.error("an answer of query %d could not be told", want.query, exc_info=error)
     encoded.lost.add(want)
     encoded.errors[want.query] = f"the answer of batch {batch.number} could not be told: {error!s:.200}"

@@ -1,7 +1,7 @@
 """A hub's link to the engine of its space: its Redis connection, the names of its logs, and the control log."""
 
 import asyncio
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,7 +22,8 @@ class ControlEntry:
     fields: Fields
 
 
-Command = Callable[[Pipeline], Any] | ControlEntry
+PipelineCommand = Callable[[Pipeline], Any]
+Command = PipelineCommand | ControlEntry
 
 
 class EngineLink:
@@ -100,7 +101,7 @@ class EngineLink:
             if self._waiting.get(about) is commands:
                 del self._waiting[about]
 
-    async def _run(self, commands):
+    async def _run(self, commands: Sequence[PipelineCommand]) -> None:
         if commands:
             async with self.redis.pipeline(transaction=False) as pipeline:
                 for command in commands:
@@ -115,12 +116,17 @@ class EngineLink:
             self._filled.clear()
 
 
-def _in_order(words):
+def _in_order(
+    words: Iterable[tuple[Command, ...]],
+) -> tuple[list[PipelineCommand], list[ControlEntry], list[PipelineCommand]]:
     """Return the commands for Redis that precede a control entry, all control entries, and the other commands."""
-    before, entries, behind = [], [], []
+    before: list[PipelineCommand] = []
+    entries: list[ControlEntry] = []
+    behind: list[PipelineCommand] = []
     for commands in words:
         own = [place for place, command in enumerate(commands) if isinstance(command, ControlEntry)]
-        before += commands[: own[0]] if own else ()
-        entries += [commands[place] for place in own]
-        behind += commands[own[-1] + 1 :] if own else commands
+        first, last = (own[0], own[-1]) if own else (0, -1)
+        before += [command for command in commands[:first] if not isinstance(command, ControlEntry)]
+        entries += [command for command in commands if isinstance(command, ControlEntry)]
+        behind += [command for command in commands[last + 1 :] if not isinstance(command, ControlEntry)]
     return before, entries, behind

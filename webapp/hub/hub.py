@@ -5,12 +5,13 @@ import contextlib
 import logging
 import time
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from weakref import WeakKeyDictionary
 
 from django.conf import settings
 
 from streaming.logs import read_fragment
+from streaming.results import Fragment
 from streaming.spaces import Space
 from streaming.traces import open_traces
 from webapp.hub.assembly import Batch
@@ -21,13 +22,22 @@ from webapp.hub.directory import Directory
 from webapp.hub.encoding import Encoded, encode, left_out
 from webapp.hub.engine_link import EngineLink
 from webapp.hub.figures import HubFigures
-from webapp.hub.recent import RecentBatches
+from webapp.hub.recent import KeptBatch, RecentBatches
 from webapp.hub.regions import RegionFollowers
 from webapp.hub.reports import Reports
 from webapp.hub.roles import Roles
 from webapp.hub.shipping import ResumePoint, assembly_of
 from webapp.hub.snapshot_requests import SnapshotRequests
-from webapp.hub.subscriptions import SNAPSHOT, AnswerSubscription, JoinedOf, Subscriber, all_due, held_text
+from webapp.hub.subscriptions import (
+    SNAPSHOT,
+    AnswerSubscription,
+    Due,
+    FrameOf,
+    JoinedOf,
+    Subscriber,
+    all_due,
+    held_text,
+)
 from webapp.hub.traces import HubTraces
 from webapp.hub.views import Views
 from webapp.redis import NOT_NOW
@@ -154,7 +164,7 @@ class Hub:
             subscription.resync = subscription.resync or resync
         self.requests.ask(sorted({s.query for s in wanted}), again)
 
-    def _waits(self, query):
+    def _waits(self, query: int) -> bool:
         """Return whether a subscription waits for a snapshot of a query."""
         return any(s.waiting for s in self.subscriptions.get(query, ()))
 
@@ -168,10 +178,12 @@ class Hub:
         for subscriber in self.subscribers:
             subscriber.report(slot, text)
 
-    def _start(self):
+    def _start(self) -> None:
         self.link.open()
         self._tried = asyncio.Event()
-        self._position = self.told = self._marked = None
+        self.told = None
+        self._position: str | None = None
+        self._marked: ResumePoint | None = None
         self._away = False
         self.views = Views(self.link)
         self.reports = Reports(self.link, self.report, self.broadcast, self.roles.rescale, self.roles.drive)
@@ -189,7 +201,7 @@ class Hub:
         )
         self._tasks = [asyncio.create_task(self._every(seconds, step)) for seconds, step in rounds]
 
-    async def _stop(self):
+    async def _stop(self) -> None:
         tasks, self._tasks = self._tasks, []
         self.catch_up.close()
         for task in tasks:
@@ -200,7 +212,7 @@ class Hub:
             await self.link.flush()
         await self.link.close()
 
-    async def _begin(self):
+    async def _begin(self) -> None:
         """Find the last whole batch of the result log; ask again for snapshots, which may have passed unread."""
         try:
             await self.views.heartbeat()
@@ -211,7 +223,7 @@ class Hub:
             self._tried.set()
         self.ask([s for s in self.subscriptions.everyone() if s.waiting], again=True)
 
-    async def _read(self):
+    async def _read(self) -> None:
         """Read new entries of the result log, and distribute the batches that they complete."""
         if self._position is None:
             await self._begin()
@@ -229,7 +241,7 @@ class Hub:
             self._assembly.lose()
             raise
 
-    async def _take(self, fragment):
+    async def _take(self, fragment: Fragment) -> None:
         batch = self._assembly.add(fragment)
         if batch is not None:
             self.reports.observe(batch)
@@ -252,7 +264,9 @@ class Hub:
             self.told = ResumePoint(batch.epoch, batch.number)
             self._ask_of_known(batch.acknowledged)
 
-    async def _tell(self, kept, due, batch=None, traces=None):
+    async def _tell(
+        self, kept: KeptBatch, due: Due, batch: Batch | None = None, traces: HubTraces | None = None
+    ) -> None:
         """Deliver to subscriptions what they get of a batch, and encode the frames that are not kept.
 
         Parameters
@@ -270,7 +284,7 @@ class Hub:
         to_encode = missing.union(joined.values())
         encoded = await self._encode(batch or kept.batch, to_encode) if to_encode else Encoded()
         self.recent.keep_frames(kept, missing, encoded)
-        encoded.frames.update({frame: kept.frames[frame] for frame in frames - missing if kept.frames[frame]})
+        encoded.frames.update({frame: told for frame in frames - missing if (told := kept.frames[frame])})
         for joint, group in due.joined.items():
             self._deliver_joined(group, encoded, joined[joint], traces)
         for subscription, some in due.alone.items():
@@ -279,11 +293,17 @@ class Hub:
             self.requests.put_off(query)
         self.complaints.note(encoded.errors)
 
-    async def _encode(self, batch, frames):
+    async def _encode(self, batch: Batch, frames: set[FrameOf | JoinedOf]) -> Encoded:
         arguments = (batch, frames, time.time_ns() // 1000, self.space)
         return await asyncio.to_thread(encode, *arguments) if batch.size > ROWS_IN_LOOP else encode(*arguments)
 
-    def _deliver(self, subscription, encoded: Encoded, frames, traces=None):
+    def _deliver(
+        self,
+        subscription: AnswerSubscription,
+        encoded: Encoded,
+        frames: Sequence[FrameOf],
+        traces: HubTraces | None = None,
+    ) -> None:
         for wanted in frames:
             if wanted in encoded.lost:
                 subscription.put_off()
@@ -297,7 +317,9 @@ class Hub:
             if traces:
                 traces.delivered(subscription.subscriber, [subscription])
 
-    def _deliver_joined(self, group, encoded: Encoded, name, traces):
+    def _deliver_joined(
+        self, group: list[AnswerSubscription], encoded: Encoded, name: JoinedOf, traces: HubTraces | None
+    ) -> None:
         """Deliver the changes of several answers of a connection in one frame."""
         if encoded.lost:
             for subscription in (s for s in group if s.change in encoded.lost):
@@ -311,7 +333,7 @@ class Hub:
             if traces:
                 traces.delivered(group[0].subscriber, group)
 
-    def _ask_of_known(self, queries):
+    def _ask_of_known(self, queries: Iterable[int]) -> None:
         """Ask again for snapshots of queries that the engine has just registered: it ignored earlier requests."""
         self.ask([s for query in queries for s in self.subscriptions.get(query, ()) if s.waiting], again=True)
 
@@ -331,7 +353,7 @@ class Hub:
                 text = held_text(self.space.name, self.told, some) if some else nobody
                 subscriber.mark(self.space.name, text)
 
-    def _recover(self, batch):
+    def _recover(self, batch: Batch) -> None:
         """Ask for snapshots of all answers, after batches were lost or the engine started with a new state."""
         for subscription in self.subscriptions.everyone():
             subscription.lose()
@@ -339,12 +361,13 @@ class Hub:
             self.views.register_again()
         self.ask(self.subscriptions.everyone(), resync=True, again=True)
 
-    async def _remind(self):
+    async def _remind(self) -> None:
         self.requests.remind()
 
-    async def _every(self, seconds, step):
+    async def _every(self, seconds: float, step: Callable[[], Awaitable[None]]) -> None:
         """Repeat a step until cancelled. Log failures and try again; log a Redis that does not answer only once."""
         task = asyncio.current_task()
+        assert task is not None
         while not task.cancelling():  # a cancellation can get lost in a read to which Redis replies at that moment
             try:
                 await step()

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 
+from streaming.eventlog import Entry
 from streaming.logs import read_fragment
 from streaming.results import Fragment
 from webapp.hub.assembly import Batch
@@ -79,7 +80,7 @@ class RecentBatches:
         """Keep the frames of changes of a batch that were wanted and could be encoded."""
         fresh = {want: encoded.frames.get(want) for want in wanted if want.kind == CHANGE and want not in encoded.lost}
         kept.frames |= fresh
-        if kept.batch.epoch == self.told.epoch and kept.batch.number >= self._first:
+        if self.told is not None and kept.batch.epoch == self.told.epoch and kept.batch.number >= self._first:
             self._grow(sum(len(frame) for frame in fresh.values() if frame))
 
     def after(self, epoch: str, number: int) -> Sequence[KeptBatch] | None:
@@ -101,7 +102,7 @@ class RecentBatches:
         # The hub may have begun anew in the meantime.
         return self.told is not None and held.epoch == self.told.epoch and self._first <= held.batch + 1
 
-    async def _has(self, held):
+    async def _has(self, held: ResumePoint) -> bool:
         """Return whether the log has come to a batch that the hub has not distributed yet."""
         async with self._reading:
             if self._newest_in_log is None or self._newest_in_log.batch < held.batch:
@@ -110,9 +111,10 @@ class RecentBatches:
         newest = self._newest_in_log
         return newest is not None and newest.epoch == held.epoch and newest.batch >= held.batch
 
-    async def _read_back(self):
+    async def _read_back(self) -> None:
         """Read some entries backwards, and keep the batches that they complete."""
         told, log = self.told, self.link.names.results
+        assert told is not None  # else the log is not readable
         entries = await self.link.event_log.read_back(log, self._before, ENTRIES_PER_READ)
         if self.told is None or self.told.epoch != told.epoch or not self._readable:
             return  # the hub has begun anew
@@ -128,11 +130,12 @@ class RecentBatches:
                 self._open.setdefault(fragment.batch, {}).setdefault(fragment.region, fragment)
                 self._complete()
 
-    def _complete(self):
+    def _complete(self) -> None:
         """Keep the batch before the oldest one, if all its fragments have been read and there is room."""
         regions = self._open.get(self._first - 1, {})
         if not regions or len(regions) < next(iter(regions.values())).regions:
             return
+        assert self.told is not None  # else the log is not readable
         del self._open[self._first - 1]
         fragments = tuple(fragment for _, fragment in sorted(regions.items()))
         kept = KeptBatch(_changes_only(Batch(self.told.epoch, self._first - 1, fragments)))
@@ -144,7 +147,7 @@ class RecentBatches:
         self._first -= 1
         self._complete()
 
-    def _grow(self, size):
+    def _grow(self, size: int) -> None:
         """Count bytes, and drop the oldest batches beyond the bound. The log is not read back to them again."""
         self.bytes += size
         while self.bytes > self.most_bytes and len(self._kept) > 1:
@@ -153,20 +156,20 @@ class RecentBatches:
             self._first = kept.batch.number + 1
             self._stop_reading()
 
-    def _stop_reading(self):
+    def _stop_reading(self) -> None:
         self._readable, self._open = False, {}
 
 
-def _point(entry):
+def _point(entry: Entry) -> ResumePoint:
     return ResumePoint(entry.fields[b"epoch"].decode(), int(entry.fields[b"batch"]))
 
 
-def _changes_only(batch):
+def _changes_only(batch: Batch) -> Batch:
     """Return a batch without its snapshots, which may be large: only changes carry an answer on."""
     empty = batch.fragments[0].snapshots.schema.empty_table()  # a slice would keep the rows alive
     fragments = (replace(fragment, snapshots=empty, snapshot_queries=()) for fragment in batch.fragments)
     return replace(batch, fragments=tuple(fragments))
 
 
-def _size(batch):
+def _size(batch: Batch) -> int:
     return BATCH_BYTES + sum(fragment.changes.nbytes for fragment in batch.fragments)

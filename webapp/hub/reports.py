@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import orjson
 
@@ -71,9 +71,9 @@ class Reports:
         elements, self.elements = self.elements, 0
         rate = round(elements / seconds, 1) if seconds else 0.0
         space = self.link.space.name
-        status = {"space": space, **UNKNOWN}
+        status: dict[str, Any] = {"space": space, **UNKNOWN}
         try:
-            report = await self.link.redis.hgetall(self.link.names.engine)
+            report = await self._hash(self.link.names.engine)
             status |= engine_status(report, now_us)
             if (document := report.get(b"map", b"")) and document != self._map:
                 self._map = document
@@ -86,10 +86,13 @@ class Reports:
             self._tell(f"engine.status {space}", "engine.status", status, at_once=status["alive"] != self._alive)
             self._alive = status["alive"]
         if space == EARTH.name and self._told % STREAMS_EVERY == 0:
-            self._tell("stream.status", "stream.status", stream_status(await self.link.redis.hgetall(HEALTH_KEY)))
+            self._tell("stream.status", "stream.status", stream_status(await self._hash(HEALTH_KEY)))
         self._told += 1
 
-    def _tell(self, slot, kind, message, at_once=False):
+    async def _hash(self, key: str) -> dict[bytes, bytes]:
+        return cast("dict[bytes, bytes]", await self.link.redis.hgetall(key))
+
+    def _tell(self, slot: str, kind: str, message: dict[str, Any], at_once: bool = False) -> None:
         tell = self.broadcast if at_once else self.report
         tell(slot, orjson.dumps({"type": kind, **message}).decode())
 

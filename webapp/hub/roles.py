@@ -15,6 +15,7 @@ from django.conf import settings
 from streaming.kinds.base import Plan
 from streaming.operators.region_map import MOST_REGIONS, RegionMap
 from streaming.plans import parse_plan
+from streaming.results import Fragment
 from webapp.hub.assembly import Batch
 from webapp.hub.directory import Directory
 from webapp.hub.engine_link import EngineLink
@@ -118,7 +119,7 @@ class Roles:
             for rows in (fragment.changes, fragment.snapshots):
                 self._places |= {query: place for query, place in places_in(rows).items() if query in counted}
 
-    def _count(self, fragment):
+    def _count(self, fragment: Fragment) -> None:
         numbers, counts = np.unique(fragment.changes["query"].to_numpy(), return_counts=True)
         # Tuples of a shared answer count for each of its queries.
         groups = [fragment.shared.get(number, (number,)) for number in numbers.tolist()]
@@ -164,7 +165,7 @@ class Roles:
                 self.leave(subscriber, query)
         self._counts.tick()
 
-    def _tell(self, subscriber, query):
+    def _tell(self, subscriber: Subscriber, query: int) -> None:
         said = self.roles(subscriber, query)
         text = orjson.dumps(said).decode()
         if text != self._told[subscriber, query]:
@@ -174,11 +175,12 @@ class Roles:
     def roles(self, subscriber: Subscriber, query: int) -> dict[str, Any]:
         """Return the message ``query.roles`` for a subscriber, without the batch."""
         plan, place = self._plans[query], self._places.get(query)
-        mine = self.subscriptions.find(subscriber, query)
+        before = self.subscriptions.find(subscriber, query).sent_before
+        assert before is not None  # it is set when the subscription begins
         participating = self.servers.participating(plan, place)
         last, since = (
             _as_wide(told, len(participating))
-            for told in (self._counts.since_tick(query), _less(self._counts.total(query), mine.sent_before))
+            for told in (self._counts.since_tick(query), _less(self._counts.total(query), before))
         )
         return {
             "type": ROLES,
@@ -197,11 +199,11 @@ class Roles:
         }
 
 
-def _as_wide(counts, regions):
+def _as_wide(counts: np.ndarray, regions: int) -> np.ndarray:
     """Return counts by region for as many regions as there are now."""
     return np.pad(counts[:regions], (0, max(0, regions - len(counts))))
 
 
-def _less(counts, before):
+def _less(counts: np.ndarray, before: np.ndarray) -> np.ndarray:
     """Return counts by region less those before, when there may have been fewer regions."""
     return counts - np.pad(before, (0, len(counts) - len(before)))

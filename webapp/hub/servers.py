@@ -6,14 +6,17 @@ PLACE* (2007), sections 3.1 and 3.3: home server, and the Query-Track-Participat
 """
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import ArrayLike
 
 from streaming.elements import bounds_of, key_hashes, partition_of
 from streaming.kinds.base import Plan
+from streaming.kinds.knn.plan import NearestPlan
+from streaming.kinds.moving_range.plan import MovingRangePlan
 from streaming.kinds.registry import kind_of
 from streaming.operators.focal_ranges import FocalRanges
 from streaming.operators.region_map import RegionMap
@@ -91,7 +94,8 @@ class Servers:
             return met & self._met(kind.box(plan))
         if place is None and not focus.at:
             return np.zeros(self.regions, dtype=bool)
-        ranges = FocalRanges([replace(kind.members(plan), where="", filters=())], self.space)
+        members = cast("MovingRangePlan | NearestPlan", kind.members(plan))  # no other kind has a focus
+        ranges = FocalRanges([replace(members, where="", filters=())], self.space)
         keys, bounds = ranges.focal, place.bounds[None] if place else self.space.whole()[None]
         known = int(bool(focus.key))
         reach = np.array([place.reach if place else np.nan])
@@ -103,5 +107,5 @@ class Servers:
         cell, n = self.region_map.cells[region].tolist(), self.space.n
         return {"region": region, "lo": cell[: min(2, n)], "hi": cell[n : n + min(2, n)]}
 
-    def _met(self, box):
+    def _met(self, box: ArrayLike) -> np.ndarray:
         return self.region_map.regions_of(np.asarray(box, dtype=np.float64)[None])[0]

@@ -88,7 +88,7 @@ class SnapshotRequests:
         while self._queued and len(self._under_way) < self.most:
             self._send(next(iter(self._queued)))
 
-    def _send(self, query):
+    def _send(self, query: int) -> None:
         patience_s, now = self._queued.pop(query), time.monotonic()
         if self.wanted(query):
             self._sent[query] = _Request(now, patience_s)
@@ -96,6 +96,6 @@ class SnapshotRequests:
                 self._under_way[query] = now
             self.link.ask_snapshot(query)
 
-    def _forget(self, query):
+    def _forget(self, query: int) -> None:
         self._sent.pop(query, None)
         self._under_way.pop(query, None)

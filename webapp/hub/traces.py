@@ -53,6 +53,6 @@ class HubTraces:
         if found:
             subscriber.when_sent(partial(self._sent, list(found.values()), time.time_ns()))
 
-    def _sent(self, elements, since_ns):
+    def _sent(self, elements: Sequence[Sampled], since_ns: int) -> None:
         span = Span(SEND, self._span.batch, place=f"{self._span.place} {next(_sends)}")
         self._traces.record(span, self._span, elements, since_ns)

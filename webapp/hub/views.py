@@ -1,6 +1,7 @@
 """Views: continuous queries that live as long as the connection that opened them."""
 
 import secrets
+from typing import Any
 
 from django.conf import settings
 
@@ -63,9 +64,9 @@ class Views:
         known = alive_key(web), views_key(web), figures_key(web)
         self.link.send("leave", lambda pipeline: pipeline.delete(*known), lambda pipeline: pipeline.srem(WEBS_KEY, web))
 
-    def _send(self, view, *commands: Command):
+    def _send(self, view: int, *commands: Command) -> None:
         self.link.send(("view", view), *commands)
 
-    def _entry(self, op, view, **entry) -> Command:
+    def _entry(self, op: str, view: int, **entry: Any) -> Command:
         self._revisions[view] = max(self._revisions.get(view, 0) + 1, clock_revision())
         return self.link.entry(op, query=view, revision=self._revisions[view], **entry)

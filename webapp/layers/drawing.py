@@ -14,7 +14,8 @@ from django.conf import settings
 from django.utils.translation import gettext
 
 from streaming.elements import bounds_of
-from streaming.layers import InvalidLayer
+from streaming.layers import InvalidLayer, LayerStore
+from streaming.spaces import Space
 from webapp.layers.versions import layer_store, space_of
 from webapp.models import Layer
 from webapp.refusals import Refused
@@ -50,7 +51,7 @@ class FeatureTables:
         self._max_bytes, self._lock = max_bytes, threading.Lock()
         self._tables: OrderedDict[tuple, tuple[pa.Table, np.ndarray]] = OrderedDict()
 
-    def get(self, store, layer: str, version: int, space) -> tuple[pa.Table, np.ndarray]:
+    def get(self, store: LayerStore, layer: str, version: int, space: Space) -> tuple[pa.Table, np.ndarray]:
         """Return the features of a version, and their boxes, float64 of shape (N, 2n)."""
         name = (store.root, layer, version)
         # Hold the lock while reading: two requests for the same large layer should not read it twice.
@@ -146,7 +147,7 @@ def draw(
     return orjson.dumps(collection | {"features": _features(features, _for_zoom(shapes, box, zoom))})
 
 
-def _asked(table, flat, box, keys):
+def _asked(table: pa.Table, flat: np.ndarray, box: Box | None, keys: list[str] | None) -> np.ndarray:
     asked = np.ones(len(flat), dtype=bool)
     if keys is not None:
         asked &= pc.is_in(table["key"], pa.array(keys, pa.string())).to_numpy(zero_copy_only=False)
@@ -157,7 +158,7 @@ def _asked(table, flat, box, keys):
     return asked
 
 
-def _largest(rows, flat):
+def _largest(rows: np.ndarray, flat: np.ndarray) -> np.ndarray:
     """Return the rows with the `MAX_FEATURES` largest boxes, in the order of the table."""
     if len(rows) <= MAX_FEATURES:
         return rows
@@ -165,7 +166,7 @@ def _largest(rows, flat):
     return np.sort(rows[np.argpartition(-size, MAX_FEATURES)[:MAX_FEATURES]])
 
 
-def _for_zoom(shapes, box, zoom):
+def _for_zoom(shapes: np.ndarray, box: Box | None, zoom: int | None) -> np.ndarray:
     """Return geometries with the detail that a zoom level shows; some may be empty."""
     if zoom is None:
         return shapes
@@ -178,7 +179,7 @@ def _for_zoom(shapes, box, zoom):
     return shapely.transform(simple, lambda coordinates: np.round(coordinates, digits))
 
 
-def _clipped(shape, box):
+def _clipped(shape: shapely.Geometry, box: Box) -> shapely.Geometry:
     """Return a geometry clipped to three times the box; unclipped if the box crosses the antimeridian."""
     width, height = box.east - box.west, box.north - box.south
     if box.west < -FULL_TURN_DEG / 2 or box.east > FULL_TURN_DEG / 2:
@@ -186,7 +187,7 @@ def _clipped(shape, box):
     return shapely.clip_by_rect(shape, box.west - width, box.south - height, box.east + width, box.north + height)
 
 
-def _features(features, shapes):
+def _features(features: pa.Table, shapes: np.ndarray) -> list[dict[str, Any]]:
     there = ~shapely.is_empty(shapes)
     texts = zip(
         features["key"].filter(pa.array(there)).to_pylist(),

@@ -8,10 +8,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 from celery import shared_task
 from django.conf import settings
+from django.contrib.auth.models import User
+from django.core.files.uploadedfile import UploadedFile
 from django.db import transaction
+from django.db.models import QuerySet
 from django.utils import timezone
 from django.utils.translation import gettext, gettext_noop
 
@@ -85,7 +89,7 @@ def import_limits() -> ImportLimits:
     )
 
 
-def begin_import(user, label: Label) -> Layer:
+def begin_import(user: User | None, label: Label) -> Layer:
     """Create a layer, or reuse an existing one, with the status importing. An existing version stays in use meanwhile.
 
     Parameters
@@ -119,18 +123,18 @@ def begin_import(user, label: Label) -> Layer:
     return layer
 
 
-def keep_upload(layer: Layer, upload) -> Path:
+def keep_upload(layer: Layer, upload: UploadedFile) -> Path:
     """Save an uploaded file in the import's folder and return its path; only its suffix comes from the user."""
     folder = incoming(layer.run)
     folder.mkdir(parents=True)
-    path = folder / f"upload{suffixes_of(upload.name)}"
+    path = folder / f"upload{suffixes_of(upload.name or '')}"
     with path.open("wb") as kept:
         for chunk in upload.chunks():
             kept.write(chunk)
     return path
 
 
-def begin_upload(user, upload, label: Label, wanted: ImportOptions) -> Layer:
+def begin_upload(user: User, upload: UploadedFile, label: Label, wanted: ImportOptions) -> Layer:
     """Begin the import of an uploaded file; a worker carries it out.
 
     Raises
@@ -138,14 +142,15 @@ def begin_upload(user, upload, label: Label, wanted: ImportOptions) -> Layer:
     Refused
         As `begin_import` does, and where the file is too large or of an unknown kind.
     """
-    if upload.size > settings.LAYER_UPLOAD_BYTES:
+    size = upload.size or 0
+    if size > settings.LAYER_UPLOAD_BYTES:
         raise Refused(
             "size",
             gettext("a file may have at most %(layer_upload_bytes)s bytes; got %(size)s")
-            % {"layer_upload_bytes": thousands(settings.LAYER_UPLOAD_BYTES), "size": thousands(upload.size)},
+            % {"layer_upload_bytes": thousands(settings.LAYER_UPLOAD_BYTES), "size": thousands(size)},
         )
     try:
-        suffixes_of(upload.name)
+        suffixes_of(upload.name or "")
     except InvalidLayer as error:
         raise Refused("file", str(error)) from None
     layer = begin_import(user, label)
@@ -161,7 +166,7 @@ def begin_upload(user, upload, label: Label, wanted: ImportOptions) -> Layer:
 
 
 @shared_task(bind=True, acks_late=False, max_retries=None)
-def import_layer(self, layer_id: int, run: str, path: str, wanted: dict[str, str]) -> None:
+def import_layer(self: Any, layer_id: int, run: str, path: str, wanted: dict[str, str]) -> None:
     """Import an uploaded file into a layer, unless the import was cancelled or replaced.
 
     The task is acknowledged when it begins: a large import takes longer than tasks may take, and must not be given to
@@ -176,7 +181,7 @@ def import_layer(self, layer_id: int, run: str, path: str, wanted: dict[str, str
         run_import(layer, Path(path), ImportOptions(**wanted))
 
 
-def cancel_import(user, name: str) -> Layer:
+def cancel_import(user: User, name: str) -> Layer:
     """Cancel the import of a layer, if there is one; return the layer.
 
     The layer keeps its former version; without one it is removed.
@@ -239,6 +244,7 @@ def check_label(label: Label) -> None:
     except InvalidLayer as error:
         raise Refused("name", str(error)) from None
     limit = Layer._meta.get_field("title").max_length
+    assert limit is not None  # the field has one
     if len(label.title) > limit:
         raise Refused(
             "name",
@@ -266,7 +272,7 @@ def running_imports() -> int:
     return Layer.objects.filter(status=Layer.IMPORTING, heartbeat__gt=timezone.now() - DEAD_AFTER).count()
 
 
-def _take_turn(layer):
+def _take_turn(layer: Layer) -> bool:
     """Start an import if fewer than the limit are running, none of them of the same user; return whether it started."""
     with transaction.atomic():
         # Lock all rows that are importing, so that two imports cannot both take the last free place.
@@ -295,7 +301,9 @@ def retire_imports() -> int:
     return len(ended)
 
 
-def _read(layer, path, folder, wanted, on_progress) -> Imported | None:
+def _read(
+    layer: Layer, path: Path, folder: Path, wanted: ImportOptions, on_progress: Callable[[float], None]
+) -> Imported | None:
     """Return the result of the import; None if it was cancelled or replaced meanwhile."""
     job, told_s = Job(path, folder, space_of(layer), wanted, import_limits()), float("-inf")
     with contextlib.closing(import_in_child(job)) as steps:
@@ -310,7 +318,7 @@ def _read(layer, path, folder, wanted, on_progress) -> Imported | None:
     return None
 
 
-def _tell(layer, share):
+def _tell(layer: Layer, share: float) -> bool:
     """Save and announce the progress; return False if the import was cancelled or replaced."""
     changed = layer.progress != share or layer.heartbeat is None
     layer.progress, layer.heartbeat = share, timezone.now()
@@ -320,7 +328,7 @@ def _tell(layer, share):
     return bool(wanted)
 
 
-def _adopt(layer, imported):
+def _adopt(layer: Layer, imported: Imported) -> None:
     """Make the imported part the layer's new version, unless the import was cancelled meanwhile."""
     with transaction.atomic():
         row = _current(layer).select_for_update().first()
@@ -335,7 +343,7 @@ def _adopt(layer, imported):
             adopted(row, version, imported.summary)
 
 
-def _settle(layer, status, error):
+def _settle(layer: Layer, status: str, error: str) -> bool:
     """End an import without a new version; return False if it had ended already.
 
     A layer that has a version keeps it. A layer without one is removed, and the user who asked is told why.
@@ -355,7 +363,7 @@ def _settle(layer, status, error):
     return True
 
 
-def _withdraw(row):
+def _withdraw(row: Layer) -> None:
     """Remove a layer that never had a version; keep and announce the error, if any, as a refusal."""
     refused = RefusedImport.keep(row, row.error) if row.error else None
     row.delete()
@@ -363,7 +371,7 @@ def _withdraw(row):
         transaction.on_commit(lambda: announce_refusal(refused))
 
 
-def forget_refusal(user, name: str) -> bool:
+def forget_refusal(user: User, name: str) -> bool:
     """Delete the refusal of a user's import; return whether there was one."""
     refused = RefusedImport.objects.filter(owner=user, name=name).first()
     if refused is None:
@@ -373,12 +381,12 @@ def forget_refusal(user, name: str) -> bool:
     return True
 
 
-def _current(layer):
+def _current(layer: Layer) -> QuerySet[Layer]:
     """Select the row of a layer, if this import is still its current one."""
     return Layer.objects.filter(pk=layer.pk, run=layer.run, status=Layer.IMPORTING)
 
 
-def _check_free(user, layer, label):
+def _check_free(user: User | None, layer: Layer, label: Label) -> None:
     """Raise Refused unless a user may import into an existing layer now."""
     if user is not None:
         check_editable(user, layer)
@@ -395,7 +403,7 @@ def _check_free(user, layer, label):
         )
 
 
-def _check_count(user):
+def _check_count(user: User | None) -> None:
     if user is None:
         return
     count = Layer.objects.filter(owner=user).count()

@@ -6,6 +6,7 @@ import orjson
 import pyarrow as pa
 import shapely
 from django.conf import settings
+from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models.signals import post_delete
 from django.dispatch import receiver
@@ -42,7 +43,7 @@ def tell_engine() -> int:
     return len(layers)
 
 
-def _send(layer, op, **entry):
+def _send(layer: Layer, op: str, **entry: Any) -> None:
     """Send an entry about a layer to the engine of its space."""
     log(layer.space_id).send(op, layer=layer.name, **entry)
 
@@ -52,13 +53,13 @@ def catch_up() -> int:
     return sum(_catch_up(number) for number in Layer.objects.values_list("pk", flat=True))
 
 
-def _catch_up(number):
+def _catch_up(number: int) -> bool:
     store = layer_store()
     with transaction.atomic():
         # A process that stores a version keeps the row locked until it has saved it.
         layer = Layer.objects.select_for_update().filter(pk=number).first()
         newest = store.newest(layer.name) if layer else None
-        if newest is None or newest == layer.version or layer.status == Layer.IMPORTING:
+        if layer is None or newest is None or newest == layer.version or layer.status == Layer.IMPORTING:
             return False
         adopted(layer, newest, store.manifest(layer.name, newest).summary)
     return True
@@ -85,7 +86,7 @@ def adopted(layer: Layer, version: int, summary: FeatureSummary) -> None:
     transaction.on_commit(lambda: _put_in_use(layer))
 
 
-def edit_features(user, name: str, base_version: int, upserts: list[dict], removed: list[str]) -> int:
+def edit_features(user: User, name: str, base_version: int, upserts: list[dict], removed: list[str]) -> int:
     """Store a new version of a layer with some features changed, added or removed; return the version.
 
     Parameters
@@ -148,7 +149,7 @@ def features_of(layer: str, documents: list[dict], space: Space) -> pa.Table:
         raise Refused("features", str(error)) from None
 
 
-def share_layer(user, name: str, team: int | None) -> Layer:
+def share_layer(user: User, name: str, team: int | None) -> Layer:
     """Show a layer to a team only, or to everybody (None); return the layer.
 
     Raises
@@ -173,7 +174,7 @@ def share_layer(user, name: str, team: int | None) -> Layer:
     return layer
 
 
-def _shared_anew(layer, former):
+def _shared_anew(layer: Layer, former: int | None) -> None:
     """Announce who sees a layer; joins of those who do not see it any more wait from now on."""
     layer_changed(layer.name)
     announce(layer)
@@ -181,7 +182,7 @@ def _shared_anew(layer, former):
         announce_layer_hidden(LAYERS_GROUP if former is None else team_group(former), layer)
 
 
-def changeable(user, name: str) -> Layer:
+def changeable(user: User, name: str) -> Layer:
     """Return a layer that a user may change, locked until the transaction ends.
 
     Raises
@@ -196,7 +197,7 @@ def changeable(user, name: str) -> Layer:
     return layer
 
 
-def check_editable(user, layer: Layer) -> None:
+def check_editable(user: User, layer: Layer) -> None:
     """Raise Refused unless a user may change a layer."""
     if not rights_of(user).edits_layer(layer):
         rule = gettext("only its owner, an analyst of its team, or staff, may change a layer")
@@ -205,7 +206,7 @@ def check_editable(user, layer: Layer) -> None:
         )
 
 
-def _put_in_use(layer):
+def _put_in_use(layer: Layer) -> None:
     """Tell the engine to use a layer's version, discard versions that nothing reads any more, announce the change."""
     tell(f"the layer {layer.name}", lambda: _send(layer, "layer", version=layer.version))
     layer_store().discard(layer.name, settings.LAYER_VERSIONS_KEPT, settings.LAYER_VERSION_LIFE_S)
@@ -214,18 +215,18 @@ def _put_in_use(layer):
 
 
 @receiver(post_delete, sender=Layer)
-def _deleted(instance, **_):
+def _deleted(instance: Layer, **_: object) -> None:
     transaction.on_commit(lambda: _drop(instance))
 
 
-def _drop(layer):
+def _drop(layer: Layer) -> None:
     tell(f"the layer {layer.name}", lambda: _send(layer, "drop_layer"))
     layer_store().drop(layer.name)
     announce(layer, status="deleted")
     layer_changed(layer.name)
 
 
-def _key(document):
+def _key(document: Any) -> str:
     key = document.get("id") if isinstance(document, dict) and document.get("type") == "Feature" else None
     if isinstance(key, int) and not isinstance(key, bool):
         key = str(key)
@@ -245,7 +246,7 @@ def _key(document):
     return key
 
 
-def _geometry(document, key):
+def _geometry(document: dict[str, Any], key: str) -> shapely.Geometry:
     try:
         return shapely.from_geojson(orjson.dumps(document.get("geometry")))
     except shapely.errors.GEOSException as error:

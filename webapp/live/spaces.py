@@ -52,13 +52,13 @@ class Engines:
             rising = asyncio.create_task(self._rise(engine, standby), name=f"start of {engine.name}")
             self._running[space] = engine, standby, rising
 
-    async def _rise(self, engine, standby):
+    async def _rise(self, engine: Program, standby: Program) -> None:
         await self.up(engine)
         if self.place.standby:
             self.supervisor.keep(standby)
 
 
-def _published(url):
+def _published(url: str) -> dict[str, Space] | None:
     """Return the published spaces by name; None if Redis does not answer or has no spaces yet."""
     try:
         with redis.Redis.from_url(url, socket_timeout=2) as client:

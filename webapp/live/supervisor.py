@@ -5,6 +5,7 @@ import contextlib
 import os
 import subprocess
 import sys
+from asyncio.subprocess import Process
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -40,7 +41,7 @@ class Program:
     """
 
     name: str
-    command: Sequence[str]
+    command: Sequence[str | Path]
     ready: Callable[[], Awaitable[bool]] | None = None
     stop_s: float = 4.0
     end_turn: int = 0
@@ -99,7 +100,7 @@ class Supervisor:
         self._rotation = asyncio.create_task(self._rotate())
         return self
 
-    async def __aexit__(self, *_) -> None:
+    async def __aexit__(self, *_: object) -> None:
         self._rotation.cancel()
         for turn in sorted({program.end_turn for program in self._tasks}):
             ending = {task: program.name for program, task in self._tasks.items() if program.end_turn == turn}
@@ -107,6 +108,7 @@ class Supervisor:
                 task.cancel()
             await asyncio.wait(ending)
             self.say(f"{', '.join(ending.values())} ended")
+        assert self._guardian.stdin is not None  # it is a pipe
         with contextlib.suppress(BrokenPipeError):
             self._guardian.stdin.close()
         await asyncio.to_thread(self._guardian.wait)
@@ -152,7 +154,7 @@ class Supervisor:
         for task in self._tasks.values():
             task.cancel()
 
-    async def _keep(self, program):
+    async def _keep(self, program: Program) -> None:
         clock = asyncio.get_running_loop().time
         pause_s = FIRST_PAUSE_S / 2
         while True:
@@ -170,7 +172,7 @@ class Supervisor:
             self.say(f"{program.name} stopped unexpectedly ({reason}); it starts again in {pause_s:g} s; see its log")
             await asyncio.sleep(pause_s)
 
-    async def _start(self, program):
+    async def _start(self, program: Program) -> Process:
         with self._log(program).open("ab") as log:
             process = await asyncio.create_subprocess_exec(
                 *map(str, program.command),
@@ -184,7 +186,7 @@ class Supervisor:
         self._tell_guardian(process.pid)
         return process
 
-    async def _end(self, process, stop_s):
+    async def _end(self, process: Process, stop_s: float) -> None:
         """End a program and all processes that it started; kill them at once if cancelled while waiting."""
         try:
             if process.returncode is None:
@@ -196,20 +198,21 @@ class Supervisor:
             await asyncio.to_thread(sessions.kill, process.pid)
             self._tell_guardian(-process.pid)
 
-    def _tell_guardian(self, session):
+    def _tell_guardian(self, session: int) -> None:
+        assert self._guardian.stdin is not None  # it is a pipe
         with contextlib.suppress(BrokenPipeError):
             os.write(self._guardian.stdin.fileno(), b"%d\n" % session)
 
-    def _log(self, program):
+    def _log(self, program: Program) -> Path:
         return self.logs / f"{program.name}.log"
 
-    async def _rotate(self):
+    async def _rotate(self) -> None:
         while True:
             for log in self.logs.glob("*.log"):
                 await asyncio.to_thread(rotate, log)
             await asyncio.sleep(ROTATION_S)
 
 
-def _reason(code):
+def _reason(code: int) -> str:
     """Return an exit code of asyncio in words."""
     return f"signal {-code}" if code < 0 else f"exit code {code}"

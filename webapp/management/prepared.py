@@ -1,5 +1,7 @@
 """The base of commands that need a database with all migrations."""
 
+from typing import Any
+
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 from django.db import OperationalError, connection
@@ -11,7 +13,7 @@ FIRST = "start Lookout there once (make live), or run `manage.py migrate`"
 class PreparedCommand(BaseCommand):
     """A command that fails with instructions if the database is missing or lacks migrations."""
 
-    def execute(self, *args, **options):
+    def execute(self, *args: Any, **options: Any) -> str | None:
         """Run the command if the database is ready; otherwise raise `CommandError`."""
         try:
             executor = MigrationExecutor(connection)

@@ -1,6 +1,8 @@
 """The audit log: what people changed, when, and from where. Its rows are only ever added."""
 
+from collections.abc import Iterable
 from datetime import timedelta
+from typing import Any, NoReturn
 
 from django.db import models
 from django.utils import timezone
@@ -14,15 +16,17 @@ class FixedRow(TypeError):
 class AuditEntries(models.QuerySet):
     """Rows of the audit log. They cannot change, and only old ones can be deleted."""
 
-    def update(self, **values):
+    def update(self, **values: Any) -> NoReturn:
         """Refuse to change rows."""
         raise FixedRow(f"rows of the audit log cannot change; got {', '.join(values)}")
 
-    def bulk_update(self, objs, fields, batch_size=None):
+    def bulk_update(
+        self, objs: Iterable["AuditEntry"], fields: Iterable[str], batch_size: int | None = None
+    ) -> NoReturn:
         """Refuse to change rows."""
         raise FixedRow(f"rows of the audit log cannot change; got {', '.join(fields)}")
 
-    def delete(self):
+    def delete(self) -> NoReturn:
         """Refuse to delete rows."""
         raise FixedRow("rows of the audit log are deleted by `expire` only")
 
@@ -76,13 +80,13 @@ class AuditEntry(models.Model):
     def __str__(self) -> str:
         return f"{self.kind} {self.name} {self.action}"
 
-    def save(self, *args, **kwargs) -> None:
+    def save(self, *args: Any, **kwargs: Any) -> None:
         """Add the row; refuse to change it later."""
         if not self._state.adding:
             raise FixedRow(f"rows of the audit log cannot change; got row {self.pk}")
         super().save(*args, **kwargs)
 
-    def delete(self, *args, **kwargs):
+    def delete(self, *args: Any, **kwargs: Any) -> NoReturn:
         """Refuse to delete the row."""
         raise FixedRow(f"rows of the audit log are deleted by `expire` only; got row {self.pk}")
 
@@ -92,7 +96,7 @@ class AuditEntry(models.Model):
         return [(field, _shown(old), _shown(new)) for field, (old, new) in self.changes.items()]
 
 
-def _shown(value) -> str:
+def _shown(value: Any) -> str:
     if value is None or value == "":
         return "–"
     if isinstance(value, bool):

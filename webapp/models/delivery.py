@@ -1,6 +1,9 @@
 """Where alarms are sent, who gets which, and the outbox of all that is to be sent."""
 
 import uuid
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
 
 from django.conf import settings
 from django.core.exceptions import ValidationError
@@ -214,7 +217,7 @@ class Subscription(models.Model):
             raise ValidationError(errors)
 
 
-def _choice_errors(field, chosen, choices):
+def _choice_errors(field: str, chosen: Any, choices: Sequence[Any]) -> dict[str, str]:
     if isinstance(chosen, list) and chosen and all(choice in choices for choice in chosen):
         return {}
     return {
@@ -226,11 +229,11 @@ def _choice_errors(field, chosen, choices):
 class Deliveries(models.QuerySet):
     """Selections of deliveries."""
 
-    def due(self, now) -> "Deliveries":
+    def due(self, now: datetime) -> "Deliveries":
         """Select what is to be sent now: released, not over, and in no worker's hands."""
         return self.filter(state__in=Delivery.OPEN, released__isnull=False, next_attempt__lte=now)
 
-    def unreleased(self, now) -> "Deliveries":
+    def unreleased(self, now: datetime) -> "Deliveries":
         """Select what has to pass the limit of its subscription first."""
         return self.filter(state=Delivery.PENDING, released=None, next_attempt__lte=now)
 

@@ -57,7 +57,7 @@ class Event(models.Model):
         return f"{self.sign}{self.key}{self.partner and ' with ' + self.partner}"
 
     @property
-    def _crossing(self):
+    def _crossing(self) -> str:
         value = self.properties.get("value")
         now = "" if value is None else gettext(" (now %(value)s)") % {"value": f"{value:.6g}"}
         return f"{'' if self.sign == '+' else 'no longer '}{self.partner}{now}"

@@ -1,6 +1,9 @@
 """Incidents: what somebody has to look at, and the log of everything that was done about each."""
 
+from datetime import datetime
+
 from django.conf import settings
+from django.contrib.auth.models import User
 from django.db import models
 from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
@@ -143,9 +146,9 @@ class IncidentChange(models.Model):
         return {"at": _iso(self.at), "user": _name(self.user), "what": self.what, "text": self.text}
 
 
-def _iso(time):
-    return time and time.isoformat()
+def _iso(time: datetime | None) -> str | None:
+    return None if time is None else time.isoformat()
 
 
-def _name(user):
-    return user and user.get_username()
+def _name(user: User | None) -> str | None:
+    return None if user is None else user.get_username()

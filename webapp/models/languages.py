@@ -1,6 +1,7 @@
 """The language of a user, for what reaches people who have no page open: mails and other alarms."""
 
 from django.conf import settings
+from django.contrib.auth.models import User
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
@@ -27,7 +28,7 @@ def language_of_user(user_id: int | None) -> str:
     return chosen if chosen in dict(settings.LANGUAGES) else settings.LANGUAGE_CODE
 
 
-def keep_language(user, language: str) -> None:
+def keep_language(user: User, language: str) -> None:
     """Save the language that a user chose, if it is one of this Lookout's."""
     if language in dict(settings.LANGUAGES):
         UserLanguage.objects.update_or_create(user=user, defaults={"language": language})

@@ -4,6 +4,7 @@ import uuid
 from datetime import timedelta
 
 from django.conf import settings
+from django.contrib.auth.models import User
 from django.db import models
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
@@ -136,7 +137,7 @@ class RefusedImport(models.Model):
         return kept
 
     @classmethod
-    def of(cls, user) -> "list[RefusedImport]":
+    def of(cls, user: User) -> "list[RefusedImport]":
         """Return a user's refused imports, without those whose name a layer has now."""
         return list(cls.objects.filter(owner=user).exclude(name__in=Layer.objects.values("name")))
 

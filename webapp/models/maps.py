@@ -1,6 +1,7 @@
 """Base maps that operators add to the built-in map."""
 
 import re
+from typing import Any
 from urllib.parse import urlsplit
 
 from django.conf import settings
@@ -90,13 +91,13 @@ class BaseMap(models.Model):
         if self.kind == self.WMS and not self.layers:
             raise ValidationError({"layers": _("a WMS needs the names of its layers")})
 
-    def _check_file(self):
+    def _check_file(self) -> None:
         try:
             map_format(settings.MAPS_DIR, self.address)
         except BrokenMap as error:
             raise ValidationError({"address": str(error)}) from None
 
-    def save(self, *args, **kwargs) -> None:
+    def save(self, *args: Any, **kwargs: Any) -> None:
         """Save the map. If it is the default, no other map is the default any more."""
         super().save(*args, **kwargs)
         if self.default:

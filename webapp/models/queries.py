@@ -1,8 +1,10 @@
 """Saved continuous queries."""
 
 import time
+from typing import cast
 
 from django.conf import settings
+from django.contrib.auth.models import User
 from django.db import models
 from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
@@ -113,6 +115,11 @@ class Query(models.Model):
         return f"{self.name} ({self.pk})"
 
     @property
+    def space_name(self) -> str:
+        """The name of its space."""
+        return cast("str", self.space_id)  # django-stubs thinks that a key with a default may be None
+
+    @property
     def example(self) -> bool:
         """Whether this is an example of the demonstration."""
         return self.owner_id is None
@@ -213,12 +220,12 @@ class RemovedExamples(models.Model):
         return f"examples removed by {self.user}"
 
     @classmethod
-    def shown_to(cls, user) -> bool:
+    def shown_to(cls, user: User) -> bool:
         """Return whether a user sees the examples."""
         return not cls.objects.filter(user=user).exists()
 
     @classmethod
-    def show(cls, user, shown: bool) -> None:
+    def show(cls, user: User, shown: bool) -> None:
         """Show a user the examples, or remove them from their list."""
         if shown:
             cls.objects.filter(user=user).delete()

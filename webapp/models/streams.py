@@ -1,5 +1,8 @@
 """Streams: where their elements come from, and how their bytes are decoded."""
 
+from collections.abc import Callable, Iterable
+from typing import cast
+
 from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.core.validators import MaxValueValidator, MinValueValidator, RegexValidator
@@ -7,6 +10,7 @@ from django.db import models
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
+from streaming.decoders.options import OptionDescription
 from streaming.errors import InvalidOptions
 from streaming.gateway.clock import MAX_AHEAD_S
 from streaming.sketch.settings import InvalidSketch
@@ -99,19 +103,24 @@ class Stream(models.Model):
     def __str__(self) -> str:
         return self.title or self.name
 
+    @property
+    def space_name(self) -> str:
+        """The name of its space."""
+        return cast("str", self.space_id)  # django-stubs thinks that a key with a default may be None
+
     def clean(self) -> None:
         """Check the options by building transport and decoder; name and space of a saved stream must not change."""
         super().clean()
         if self.max_ahead_s is None:
             self.max_ahead_s = MAX_AHEAD_S
-        errors = {}
+        errors: dict[str, str] = {}
         for field in ("transport", "decoder"):
             if getattr(self, field):
                 errors |= self._option_errors(field)
         errors |= self._sketch_errors()
         if kept := Stream.objects.filter(pk=self.pk).first():
-            for field, fixed in (("name", kept.name), ("space", kept.space_id)):
-                if getattr(self, Stream._meta.get_field(field).attname) != fixed:
+            for field, given, fixed in (("name", self.name, kept.name), ("space", self.space_id, kept.space_id)):
+                if given != fixed:
                     errors[field] = gettext("the %(field)s of a stream cannot change; it is %(fixed)s") % {
                         "field": field,
                         "fixed": f"{fixed!r}",
@@ -186,7 +195,7 @@ def kinds_of(field: str) -> list[str]:
     return sorted(kinds())
 
 
-def options_of(field: str, kind: str):
+def options_of(field: str, kind: str) -> list[OptionDescription] | None:
     """Return the options that a kind of transport or decoder declares, in order; None if it declares none."""
     if field == "decoder":
         from streaming.decoders.registry import decoder_class
@@ -200,13 +209,17 @@ def options_of(field: str, kind: str):
 def summary_of(field: str, kind: str) -> str:
     """Return the summary line of a kind's docstring, without full stop, backticks and what follows "; see"."""
     if field == "decoder":
-        from streaming.decoders.registry import decoder_class as class_of
+        from streaming.decoders.registry import decoder_class
+
+        made: type = decoder_class(kind)
     else:
-        from streaming.gateway.transports import transport_class as class_of
-    return (class_of(kind).__doc__ or "").strip().split("\n")[0].rstrip(".").replace("`", "").split("; see")[0]
+        from streaming.gateway.transports import transport_class
+
+        made = transport_class(kind)
+    return (made.__doc__ or "").strip().split("\n")[0].rstrip(".").replace("`", "").split("; see")[0]
 
 
-def _makers(field: str):
+def _makers(field: str) -> tuple[Callable[[], Iterable[str]], Callable[..., object]]:
     """Return two functions: one lists the kinds, one makes a decoder or transport of (definition, name, space)."""
     # Imported late: they load the libraries of their formats, which a process that edits no streams does not need.
     if field == "decoder":

@@ -5,6 +5,7 @@ import secrets
 from datetime import timedelta
 
 from django.conf import settings
+from django.contrib.auth.models import User
 from django.db import models
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
@@ -50,7 +51,7 @@ class ApiToken(models.Model):
         return secret
 
     @classmethod
-    def user_of(cls, secret: str):
+    def user_of(cls, secret: str) -> User | None:
         """Return the active user whose token has this secret, or None; save when it was used."""
         token = cls.objects.select_related("user").filter(digest=hashed(secret), user__is_active=True).first()
         if token is None:
@@ -69,7 +70,7 @@ class LoginLink(models.Model):
     expires = models.DateTimeField()
 
     @classmethod
-    def issue(cls, user) -> str:
+    def issue(cls, user: User) -> str:
         """Save a new link for a user and return its secret; delete expired links."""
         secret = secrets.token_urlsafe(32)
         cls.objects.filter(expires__lt=timezone.now()).delete()
@@ -77,7 +78,7 @@ class LoginLink(models.Model):
         return secret
 
     @classmethod
-    def spend(cls, secret: str):
+    def spend(cls, secret: str) -> User | None:
         """Use up a link and return its user; None if it has expired, was used before or its user is not active."""
         link = cls.objects.select_related("user").filter(digest=hashed(secret), expires__gt=timezone.now()).first()
         # Whoever deletes the row may log in, so of two concurrent requests only one succeeds.

@@ -7,11 +7,11 @@ import threading
 import time
 from collections.abc import Callable
 from functools import wraps
-from typing import Any
 
 from django.contrib.auth.models import AnonymousUser
 from django.http import HttpRequest, HttpResponse
 
+from webapp.access import Asker
 from webapp.consumers.access import TOO_MANY
 from webapp.consumers.guesses import Guesses
 from webapp.models import ApiToken
@@ -27,7 +27,7 @@ def for_staff(view: View) -> View:
     """Return a view that answers staff only; anybody else gets status 401, 403, or 429 after too many wrong tokens."""
 
     @wraps(view)
-    def guarded(request):
+    def guarded(request: HttpRequest) -> HttpResponse:
         user, busy = user_of(request)
         if busy:
             return HttpResponse(f"{TOO_MANY[1]}\n", status=429, content_type="text/plain")
@@ -41,7 +41,7 @@ def for_staff(view: View) -> View:
     return guarded
 
 
-def user_of(request: HttpRequest) -> tuple[Any, bool]:
+def user_of(request: HttpRequest) -> tuple[Asker, bool]:
     """Return the user of a request, by session or API token, and whether its address tried too many wrong tokens."""
     scheme, _, secret = request.headers.get("Authorization", "").partition(" ")
     if scheme.lower() not in SCHEMES:

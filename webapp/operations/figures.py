@@ -6,6 +6,7 @@ Engines, gateway and hubs count; this module reads a bounded number of keys, wha
 import shutil
 import time
 from collections import Counter
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import orjson
@@ -14,6 +15,7 @@ from django.conf import settings
 from django.utils.translation import gettext
 
 from streaming.logs import HEALTH_KEY, WEBS_KEY, Log, LogNames, figures_key, published_spaces
+from streaming.redis_client import read_set
 from streaming.redis_memory import share_of
 from webapp.health import Health
 from webapp.hub.reports import lives
@@ -35,7 +37,12 @@ def collected() -> dict[str, Any]:
         ``at_us``, the wall-clock time; ``reasons``, why parts are down, by part; ``disk``, the free bytes by folder;
         and if Redis answers also ``redis``, ``spaces`` and ``streams``.
     """
-    found = {"at_us": time.time_ns() // 1000, "reasons": HEALTH.reasons(), "disk": _disk(), "programs": ["database"]}
+    found: dict[str, Any] = {
+        "at_us": time.time_ns() // 1000,
+        "reasons": HEALTH.reasons(),
+        "disk": _disk(),
+        "programs": ["database"],
+    }
     found |= {"redis": {}, "spaces": {}, "streams": {}}
     try:
         found |= _of_redis(client(), found["at_us"])
@@ -46,9 +53,9 @@ def collected() -> dict[str, Any]:
     return found
 
 
-def _of_redis(connection: redis.Redis, now_us):
+def _of_redis(connection: redis.Redis, now_us: int) -> dict[str, Any]:
     spaces = list(published_spaces(connection))
-    webs = sorted(web.decode() for web in connection.smembers(WEBS_KEY))
+    webs = sorted(web.decode() for web in read_set(connection, WEBS_KEY))
     with connection.pipeline(transaction=False) as pipeline:
         pipeline.info("memory")
         pipeline.hgetall(HEALTH_KEY)
@@ -74,7 +81,7 @@ def _of_redis(connection: redis.Redis, now_us):
     return {"redis": used, "spaces": found, "streams": {name: _stream(s) for name, s in sorted(streams.items())}}
 
 
-def _engine(report: dict[bytes, bytes], now_us):
+def _engine(report: dict[bytes, bytes], now_us: int) -> dict[str, Any]:
     """Return what the engine of a space reports."""
     told = {name.decode(): value for name, value in report.items()}
     by_number = {
@@ -100,13 +107,13 @@ def _engine(report: dict[bytes, bytes], now_us):
     }
 
 
-def _task(region_map, region, tasks):
+def _task(region_map: Mapping[str, Any], region: int, tasks: int) -> int:
     """Return in which task a region runs."""
     places = region_map["places"]
     return (places[region] if region < len(places) else region) % max(1, tasks)
 
 
-def _queries(tasks):
+def _queries(tasks: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Add up what the tasks report about queries; return the costliest ones."""
     seconds: Counter[int] = Counter()
     tuples: Counter[int] = Counter()
@@ -118,7 +125,7 @@ def _queries(tasks):
     return [{"query": query, "seconds": seconds[query], "tuples": tuples[query]} for query in top]
 
 
-def _waiting(log: Log, now_us):
+def _waiting(log: Log, now_us: int) -> dict[str, Any]:
     """Return what waits for an engine; also if the engine is dead."""
     oldest_us = log.oldest_waiting_us()
     return {
@@ -127,7 +134,7 @@ def _waiting(log: Log, now_us):
     }
 
 
-def _clients(hubs, sent):
+def _clients(hubs: list[dict[str, Any]], sent: Mapping[bytes, bytes]) -> dict[str, Any]:
     """Add up what the hubs of a space report."""
     return {
         "clients": sum(hub["clients"] for hub in hubs),
@@ -138,16 +145,16 @@ def _clients(hubs, sent):
     }
 
 
-def _stream(health):
+def _stream(health: Mapping[str, Any]) -> dict[str, Any]:
     names = ("space", "state", "error", "hint", "elements", "merged", "stale", "lost", "bytes", "last_us")
     return {name: health.get(name) for name in names} | {"malformed": sum(health.get("malformed", {}).values())}
 
 
-def _silent_s(report, now_us):
+def _silent_s(report: Mapping[bytes, bytes], now_us: int) -> float | None:
     at_us = report.get(b"at_us")
     return None if at_us is None else max(0.0, (now_us - int(at_us)) / US)
 
 
-def _disk():
+def _disk() -> dict[str, int]:
     folders = {"state": settings.HOME, "layers": settings.LAYERS_DIR, "history": settings.HISTORY_DIR}
     return {name: shutil.disk_usage(folder).free for name, folder in folders.items() if folder.exists()}

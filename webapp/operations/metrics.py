@@ -14,6 +14,8 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 
 Figures = dict[str, Any]
 Row = tuple[tuple[Any, ...], float | None]
+Rows = Callable[[Figures], Iterable[Row]]
+Value = Callable[[Figures], Any]
 COUNTER, GAUGE = CounterMetricFamily, GaugeMetricFamily
 
 
@@ -34,7 +36,7 @@ class Metric:
     name: str
     help: str
     labels: tuple[str, ...]
-    rows: Callable[[Figures], Iterable[Row]]
+    rows: Rows
 
     def family(self, figures: Figures) -> CounterMetricFamily | GaugeMetricFamily:
         """Return the metric with its values."""
@@ -46,49 +48,49 @@ class Metric:
         return family
 
 
-def _of_spaces(value):
+def _of_spaces(value: Value) -> Rows:
     return lambda figures: (((name,), value(space)) for name, space in figures["spaces"].items())
 
 
-def _of_tasks(value):
-    def rows(figures) -> Iterator[Row]:
+def _of_tasks(value: Value) -> Rows:
+    def rows(figures: Figures) -> Iterator[Row]:
         for name, space in figures["spaces"].items():
             yield from (((name, task), value(told)) for task, told in space["tasks"].items())
 
     return rows
 
 
-def _of_items(items, label, value):
+def _of_items(items: str, label: tuple[str, ...], value: str) -> Rows:
     """Read a value of each region or of each query of a space."""
 
-    def rows(figures) -> Iterator[Row]:
+    def rows(figures: Figures) -> Iterator[Row]:
         for name, space in figures["spaces"].items():
             yield from (((name, *(item[part] for part in label)), item[value]) for item in space[items])
 
     return rows
 
 
-def _of_streams(value):
+def _of_streams(value: Value) -> Rows:
     return lambda figures: (((name, told["space"]), value(told)) for name, told in figures["streams"].items())
 
 
-def _stages(figures):
+def _stages(figures: Figures) -> Iterator[Row]:
     for name, space in figures["spaces"].items():
         for task, told in space["tasks"].items():
             yield from (((name, task, stage), seconds) for stage, seconds in told["seconds"].items())
 
 
-def _ages(figures):
+def _ages(figures: Figures) -> Iterator[Row]:
     for name, told in figures["streams"].items():
         if told["last_us"] is not None:
             yield (name, told["space"]), max(0.0, (figures["at_us"] - told["last_us"]) / 1e6)
 
 
-def _up(figures):
+def _up(figures: Figures) -> Iterator[Row]:
     return (((name,), name not in figures["reasons"]) for name in figures["programs"])
 
 
-def _largest(name):
+def _largest(name: str) -> Value:
     """Read the largest value that a task of a space reports."""
     return lambda space: max((t[name] for t in space["tasks"].values() if t[name] is not None), default=None)
 

@@ -30,7 +30,7 @@ def entry(figures: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _space(space):
+def _space(space: dict[str, Any]) -> dict[str, Any]:
     tasks = list(space["tasks"].values())
     stages = {stage for task in tasks for stage in task["seconds"]}
     told = {name: space[name] for name in ("waiting_blocks", "oldest_waiting_s", "state_bytes")}

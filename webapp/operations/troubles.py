@@ -39,5 +39,5 @@ def troubles(figures: dict[str, Any]) -> list[dict[str, str]]:
     return found
 
 
-def _trouble(level, where, words):
+def _trouble(level: str, where: str, words: str) -> dict[str, str]:
     return {"level": level, "where": where, "words": words}

@@ -1,5 +1,7 @@
 """The views of the metrics, of the page for operators, and of the figures that the page fetches."""
 
+from typing import Any
+
 from django.contrib.auth.decorators import login_required
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, JsonResponse
@@ -59,7 +61,7 @@ def figures(request: HttpRequest) -> JsonResponse:
     return JsonResponse({"now": found, "names": _names(found), "troubles": troubles(found), "past": entries})
 
 
-def _names(found):
+def _names(found: dict[str, Any]) -> dict[int, str]:
     """Return the names of the queries among the figures, by number."""
     numbers = {told["query"] for space in found["spaces"].values() for told in space["queries"]}
     return dict(Query.objects.filter(pk__in=numbers).values_list("pk", "name"))

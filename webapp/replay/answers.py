@@ -1,7 +1,7 @@
 """The answers of saved queries in the past, as child processes play them; see `streaming.replay`."""
 
 import atexit
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import pyarrow as pa
@@ -15,7 +15,8 @@ from streaming.kinds.registry import kind_of
 from streaming.plans import parse_plan
 from streaming.replay.sessions import ReplayPlan, Sessions
 from streaming.results import frame, result_schema
-from streaming.spaces import EARTH, space_document
+from streaming.spaces import EARTH, Space, space_document
+from webapp.access import Asker
 from webapp.models import Layer, Query, Stream
 from webapp.queries import visible_among
 from webapp.refusals import Refused
@@ -25,7 +26,7 @@ SESSIONS = Sessions(settings.REPLAY_SESSIONS, settings.REPLAY_IDLE_S)
 atexit.register(SESSIONS.end)
 
 
-def page_of_answers(user: Any, given: Mapping[str, str]) -> bytes:
+def page_of_answers(user: Asker, given: Mapping[str, str]) -> bytes:
     """Return a page of the answers of some queries, as a binary frame of the websocket.
 
     Parameters
@@ -71,7 +72,7 @@ def _empty(played: ReplayPlan, to_us: int) -> bytes:
     return frame(head | {"queries": [], "refused": played.refused}, rows)
 
 
-def _queries(user, text) -> list[Query]:
+def _queries(user: Asker, text: str) -> list[Query]:
     numbers = text.split(",")
     if not all(number.isascii() and number.isdigit() for number in numbers):
         raise Refused(
@@ -91,7 +92,8 @@ def _queries(user, text) -> list[Query]:
 def _played(queries: list[Query], from_us: int, end_us: int) -> ReplayPlan:
     """Return what a session plays: of the queries, those that can be played."""
     streams = {stream.name for stream in replayed_streams()}
-    refused, plans = {}, {}
+    refused: dict[str, str] = {}
+    plans: dict[str, Any] = {}
     spaces = {query.space_id: query.space for query in queries}
     space = next(iter(spaces.values())).parsed if spaces else None
     for query in queries:
@@ -136,7 +138,7 @@ def _with_named(query: Query) -> dict[int, Any]:
     return plans
 
 
-def _check(document, space, streams):
+def _check(document: Any, space: Space, streams: Collection[str]) -> None:
     """Raise Refused if a plan cannot be played on what is stored."""
     plan = parse_plan(document, space)
     kind = kind_of(plan)

@@ -67,7 +67,7 @@ def span(given: Mapping[str, str]) -> tuple[int, int]:
     return from_us, to_us
 
 
-def _whole(name, text):
+def _whole(name: str, text: str) -> int:
     if not (text.isascii() and text.isdigit() and int(text) <= LATEST_US):
         raise Refused(
             "fields",

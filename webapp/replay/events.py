@@ -5,14 +5,14 @@ from typing import Any
 
 from django.conf import settings
 
-from webapp.access import rights_of
+from webapp.access import Asker, rights_of
 from webapp.models import Event
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 TOLD = ("query", "sign", "key", "partner", "reason", "lon", "lat")
 
 
-def events_between(user: Any, from_us: int, to_us: int) -> dict[str, Any]:
+def events_between(user: Asker, from_us: int, to_us: int) -> dict[str, Any]:
     """Return the events of the queries that a user sees, in the order of time; if there are too many, the newest.
 
     Parameters

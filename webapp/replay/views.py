@@ -17,7 +17,9 @@ from streaming.errors import LookoutError
 from streaming.history import History
 from streaming.replay.elements import heard_times, read_page
 from streaming.results import frame
+from webapp.access import Asker
 from webapp.consumers.access import TOO_MANY
+from webapp.models import Stream
 from webapp.operations.access import user_of
 from webapp.refusals import Refused
 from webapp.replay.answers import page_of_answers
@@ -36,7 +38,7 @@ def for_users(view: View) -> View:
 
     @never_cache
     @wraps(view)
-    def guarded(request, *arguments, **named):
+    def guarded(request: HttpRequest, *arguments: Any, **named: Any) -> HttpResponse:
         user, busy = user_of(request)
         if busy:
             return _error(429, str(TOO_MANY[1]))
@@ -75,20 +77,20 @@ def _turn() -> Iterator[None]:
 
 
 @for_users
-def stored(request: HttpRequest, user: Any) -> HttpResponse:
+def stored(request: HttpRequest, user: Asker) -> HttpResponse:
     """Respond with the streams that can be replayed, and when their stored elements were heard."""
     with _turn():
         streams = [_stored(stream) for stream in replayed_streams()]
     return JsonResponse({"streams": streams, "now_us": time.time_ns() // 1000})
 
 
-def _stored(stream):
+def _stored(stream: Stream) -> dict[str, Any]:
     first_us, last_us = heard_times(_history(stream), stream.name) or (None, None)
     return {"name": stream.name, "life_s": life_s(stream), "first_us": first_us, "last_us": last_us}
 
 
 @for_users
-def elements(request: HttpRequest, user: Any, name: str) -> HttpResponse:
+def elements(request: HttpRequest, user: Asker, name: str) -> HttpResponse:
     """Respond with a page of a stream's stored elements in an area, as a binary frame of the websocket."""
     stream = replayed_stream(name)
     asked = wanted(stream, request.GET.dict())
@@ -106,22 +108,22 @@ def elements(request: HttpRequest, user: Any, name: str) -> HttpResponse:
 
 
 @for_users
-def answers(request: HttpRequest, user: Any) -> HttpResponse:
+def answers(request: HttpRequest, user: Asker) -> HttpResponse:
     """Respond with a page of the answers of saved queries, as a binary frame of the websocket."""
     return HttpResponse(page_of_answers(user, request.GET.dict()), content_type=ARROW)
 
 
 @for_users
-def events(request: HttpRequest, user: Any) -> HttpResponse:
+def events(request: HttpRequest, user: Asker) -> HttpResponse:
     """Respond with the recorded events of the queries that the user sees, within a span."""
     given = request.GET.dict()
     check_names(given, ("from_us", "to_us"))
     return HttpResponse(orjson.dumps(events_between(user, *span(given))), content_type="application/json")
 
 
-def _history(stream):
+def _history(stream: Stream) -> History:
     return History(settings.HISTORY_DIR, stream.space.parsed)
 
 
-def _error(status, message):
+def _error(status: int, message: str) -> JsonResponse:
     return JsonResponse({"error": message}, status=status)

@@ -1,7 +1,7 @@
 """Read the question of a request for a report: its stream, area, span and terms, checked against the database."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -28,7 +28,7 @@ from streaming.reports import (
 )
 from streaming.reports.stops import MOST_STOP_US
 from streaming.time_zones import is_time_zone
-from webapp.access import rights_of
+from webapp.access import Asker, rights_of
 from webapp.history import extent_in_words, parse_span
 from webapp.layers.drawing import TABLES, parse_box
 from webapp.layers.versions import layer_store, space_of
@@ -85,7 +85,7 @@ class ReportQuestion:
     key: str | None
 
 
-def question(user, name: str, given: Mapping[str, str]) -> ReportQuestion:
+def question(user: Asker, name: str, given: Mapping[str, str]) -> ReportQuestion:
     """Return the question of a request.
 
     Parameters
@@ -126,7 +126,7 @@ def question(user, name: str, given: Mapping[str, str]) -> ReportQuestion:
     return ReportQuestion(stream, terms, report, form, given.get("key") or None)
 
 
-def _stream(name):
+def _stream(name: str) -> Stream:
     stream = Stream.objects.select_related("space").filter(name=name).first()
     if stream is None or not (stream.stored or extent_in_words(stream)):
         stored = ", ".join(Stream.objects.filter(stored=True).values_list("name", flat=True)) or gettext("(none yet)")
@@ -144,7 +144,7 @@ def _stream(name):
     return stream
 
 
-def _choice(given, name, choices):
+def _choice(given: Mapping[str, str], name: str, choices: Sequence[str]) -> str:
     value = given.get(name) or choices[0]
     if value not in choices:
         raise Refused(
@@ -155,11 +155,12 @@ def _choice(given, name, choices):
     return value
 
 
-def _span(given):
+def _span(given: Mapping[str, str]) -> tuple[int, int]:
     for name in ("from", "to"):
         if not given.get(name):
             raise InvalidReport("%(name)s must be a time in ISO 8601, or seconds since 1970 UTC; got none", name=name)
     start, stop = parse_span({name: _seconds(given[name]) for name in ("from", "to")})
+    assert start is not None and stop is not None  # both are given
     if stop - start > (longest := settings.REPORT_DAYS * 86_400 * US):
         days = (stop - start) / 86_400 / US
         raise InvalidReport(
@@ -170,7 +171,7 @@ def _span(given):
     return start, stop
 
 
-def _seconds(text):
+def _seconds(text: str) -> float | str:
     """Return a number of seconds as a number; leave other texts as they are."""
     try:
         return float(text)
@@ -178,7 +179,7 @@ def _seconds(text):
         return text
 
 
-def _zone(name):
+def _zone(name: str) -> ZoneInfo:
     if not is_time_zone(name):
         raise InvalidReport(
             "zone must be the name of a time zone, as in the IANA database, such as Europe/Helsinki; got %(name)s",
@@ -187,7 +188,7 @@ def _zone(name):
     return ZoneInfo(name)
 
 
-def _number(given, name, default, least, most):
+def _number(given: Mapping[str, str], name: str, default: float, least: float, most: float) -> float:
     text = given.get(name) or ""
     try:
         value = float(text) if text else default
@@ -204,7 +205,7 @@ def _number(given, name, default, least, most):
     return value
 
 
-def _area(user, given, stream) -> Area | None:
+def _area(user: Asker, given: Mapping[str, str], stream: Stream) -> Area | None:
     """Return the area that a request gives in one of several ways; None if it gives none."""
     chosen = [name for name in AREAS if given.get(name)]
     if len(chosen) > 1:
@@ -226,7 +227,7 @@ def _area(user, given, stream) -> Area | None:
     return _area_of_feature(user, value, given.get("feature"), stream)
 
 
-def _area_of_query(user, text):
+def _area_of_query(user: Asker, text: str) -> Area:
     """Return the area of a saved query whose range is fixed."""
     query = visible(user, int(text) if text.isascii() and text.isdigit() else -1)
     plan: dict[str, Any] = query.plan
@@ -249,7 +250,7 @@ def _area_of_query(user, text):
     return box_area(west, south, 180.0 if np.isinf(corners[parsed.n]) else east, north)
 
 
-def _area_of_feature(user, name, key, stream):
+def _area_of_feature(user: Asker, name: str, key: str | None, stream: Stream) -> Area:
     """Return the area of a layer's feature."""
     layer = rights_of(user).layers().filter(name=name, version__isnull=False, space=stream.space).first()
     if layer is None:
@@ -258,6 +259,7 @@ def _area_of_feature(user, name, key, stream):
             gettext("layer must be the name of a layer in %(space_id)s; got %(name)s")
             % {"space_id": stream.space_id, "name": f"{name!r:.80}"},
         )
+    assert layer.version is not None  # the selection is of layers that have one
     try:
         table, _ = TABLES.get(layer_store(), layer.name, layer.version, space_of(layer))
     except InvalidLayer as error:

@@ -43,7 +43,7 @@ def told(frame: pl.DataFrame, columns: Iterable[str]) -> pl.DataFrame:
     return frame.select(_told(name, frame.schema) for name in columns)
 
 
-def _told(name, schema):
+def _told(name: str, schema: pl.Schema) -> pl.Expr:
     if name == "key":
         return pl.col(name).cast(pl.String)
     if name in ("begin", "end", "first", "last", "time"):
@@ -65,7 +65,7 @@ def csv_of(table: pl.DataFrame) -> str:
     return _in_text(table).write_csv(line_terminator="\r\n")
 
 
-def _in_text(table):
+def _in_text(table: pl.DataFrame) -> pl.DataFrame:
     instants = [name for name, kind in table.schema.items() if isinstance(kind, pl.Datetime)]
     return table.with_columns(pl.col(instants).dt.strftime("%Y-%m-%dT%H:%M:%S%.6fZ")) if instants else table
 

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import orjson
+import polars as pl
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.utils.translation import gettext
@@ -97,7 +98,7 @@ def _answer(asked: ReportQuestion) -> HttpResponse:
     return HttpResponse(orjson.dumps(document), content_type="application/json")
 
 
-def _csv(asked, table):
+def _csv(asked: ReportQuestion, table: pl.DataFrame) -> HttpResponse:
     if table.height > settings.REPORT_CSV_ROWS:
         rule = gettext(
             "a CSV file may have at most %(report_csv_rows)s rows: choose a shorter time or a smaller area"
@@ -108,5 +109,5 @@ def _csv(asked, table):
     return response
 
 
-def _error(status, message):
+def _error(status: int, message: str) -> JsonResponse:
     return JsonResponse({"error": message}, status=status)

@@ -4,6 +4,7 @@ from datetime import timedelta
 from typing import Any
 
 from django.conf import settings
+from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models.signals import post_delete, post_save
 from django.dispatch import receiver
@@ -11,7 +12,7 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext
 
-from webapp.access import rights_of
+from webapp.access import Asker, rights_of
 from webapp.models import ShareLink
 from webapp.notify import announce_link_ended, announce_views, team_group, user_group
 from webapp.refusals import Refused
@@ -24,13 +25,13 @@ def url_of(secret: str) -> str:
     return f"{settings.PUBLIC_URL}{reverse('shared', args=[secret])}"
 
 
-def listed(user) -> list[dict[str, Any]]:
+def listed(user: Asker) -> list[dict[str, Any]]:
     """Return the links that a user may revoke and that still work, the newest first."""
     links = rights_of(user).links().filter(revoked=None, expires__gt=timezone.now())
     return [link.document() for link in links.select_related("owner").prefetch_related("queries")]
 
 
-def make(user, name: str, queries: list[int], hours: int, address: str = "") -> tuple[ShareLink, str]:
+def make(user: User, name: str, queries: list[int], hours: int, address: str = "") -> tuple[ShareLink, str]:
     """Make a link that shows some queries for some hours; return it and its secret, which is kept nowhere.
 
     Raises
@@ -73,7 +74,7 @@ def make(user, name: str, queries: list[int], hours: int, address: str = "") -> 
     return link, secret
 
 
-def revoke(user, number: int) -> ShareLink:
+def revoke(user: Asker, number: int) -> ShareLink:
     """End a link now, with its open connections; a second time changes nothing.
 
     Raises
@@ -96,19 +97,19 @@ def revoke(user, number: int) -> ShareLink:
     return link
 
 
-def _announce(link):
+def _announce(link: ShareLink) -> None:
     group = user_group(link.owner_id) if link.team_id is None else team_group(link.team_id)
     transaction.on_commit(lambda: announce_views([group]))
 
 
 @receiver(post_save, sender=ShareLink)
-def _saved(instance, **_):
+def _saved(instance: ShareLink, **_: object) -> None:
     """End the open connections of a link that was revoked or shortened, whoever did it; they look at it again."""
     number = instance.pk
     transaction.on_commit(lambda: announce_link_ended(number))
 
 
 @receiver(post_delete, sender=ShareLink)
-def _deleted(instance, **_):
+def _deleted(instance: ShareLink, **_: object) -> None:
     number = instance.pk
     transaction.on_commit(lambda: announce_link_ended(number))

@@ -1,19 +1,22 @@
 """The actions on members of teams, and what follows when a user's rights change, by whatever way."""
 
+from collections.abc import Collection
+
 from django.contrib.auth import get_user_model
+from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models.signals import post_delete, post_save, pre_delete
 from django.dispatch import receiver
 from django.utils.translation import gettext
 
-from webapp.access import ADMINS, rights_of
+from webapp.access import ADMINS, Asker, rights_of
 from webapp.models import Layer, Membership, Query, Role, ShareLink, Team
 from webapp.notify import announce, announce_link_ended, announce_membership
 from webapp.refusals import Refused
 from webapp.waiting import layer_changed
 
 
-def managed(user, number: int) -> Team:
+def managed(user: Asker, number: int) -> Team:
     """Return a team that a user manages, locked until the transaction ends; raise Refused if there is none.
 
     A team is locked so that two admins cannot remove each other at the same time.
@@ -31,7 +34,7 @@ def managed(user, number: int) -> Team:
     return team
 
 
-def put(user, team: int, name: str, role: str) -> Membership:
+def put(user: Asker, team: int, name: str, role: str) -> Membership:
     """Add a user to a team, or give a member another role.
 
     Raises
@@ -60,7 +63,7 @@ def put(user, team: int, name: str, role: str) -> Membership:
     return member
 
 
-def remove(user, team: int, name: str) -> None:
+def remove(user: Asker, team: int, name: str) -> None:
     """Remove a member from a team, which ends what the member sees of it at once; members may remove themselves.
 
     Raises
@@ -82,7 +85,7 @@ def remove(user, team: int, name: str) -> None:
         member.delete()
 
 
-def _check_admin_left(team, member):
+def _check_admin_left(team: Team, member: Membership) -> None:
     """Raise Refused if a member is the only admin of a team; staff may do it in the admin."""
     others = Membership.objects.filter(team=team, role__in=ADMINS).exclude(pk=member.pk)
     if member.role in ADMINS and not others.exists():
@@ -94,10 +97,10 @@ def _check_admin_left(team, member):
 
 
 @receiver([post_save, post_delete], sender=Membership)
-def _changed(instance, **_):
+def _changed(instance: Membership, **_: object) -> None:
     user, team = instance.user_id, instance.team_id
 
-    def tell():
+    def tell() -> None:
         announce_membership(user)
         for name in Layer.objects.filter(team=team).values_list("name", flat=True):
             layer_changed(name)  # joins of somebody who does not see the layer any more wait, others may begin
@@ -106,14 +109,14 @@ def _changed(instance, **_):
 
 
 @receiver(post_save, sender=get_user_model())
-def _user_changed(instance, created, update_fields=None, **_):
+def _user_changed(instance: User, created: bool, update_fields: Collection[str] | None = None, **_: object) -> None:
     """Let the user's connections look at their rights: the user may be inactive now, or no longer staff."""
     if not created and update_fields != frozenset({"last_login"}):
         number = instance.pk
         transaction.on_commit(lambda: _tell_user(number))
 
 
-def _tell_user(number):
+def _tell_user(number: int) -> None:
     """Let the connections of a user, and of guests by the user's links, look at their rights."""
     announce_membership(number)
     for link in ShareLink.objects.filter(owner=number, revoked=None).values_list("pk", flat=True):
@@ -121,13 +124,13 @@ def _tell_user(number):
 
 
 @receiver(post_delete, sender=get_user_model())
-def _user_deleted(instance, **_):
+def _user_deleted(instance: User, **_: object) -> None:
     number = instance.pk
     transaction.on_commit(lambda: announce_membership(number))
 
 
 @receiver(pre_delete, sender=Team)
-def _team_leaves(instance, **_):
+def _team_leaves(instance: Team, **_: object) -> None:
     """Tell of the queries and layers of a deleted team, which belong to their owners alone from then on."""
     from webapp.layers.versions import announce as announce_layer  # late: it loads the store of layers
 
@@ -135,7 +138,7 @@ def _team_leaves(instance, **_):
     queries = list(Query.objects.filter(team=team).values_list("pk", flat=True))
     layers = list(Layer.objects.filter(team=team).values_list("pk", flat=True))
 
-    def tell():
+    def tell() -> None:
         announce(Query.objects.filter(pk__in=queries).select_related("owner"), was_team=team, lists=True)
         for layer in Layer.objects.filter(pk__in=layers):
             announce_layer(layer)

@@ -1,14 +1,15 @@
 """The pages of a user's teams: members, share links, channels, subscriptions, and the log of changes."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import wraps
-from typing import Any
+from typing import Any, TypeVar, cast
 
 from django import forms
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
+from django.contrib.auth.models import User
 from django.db import transaction
-from django.db.models import Q
+from django.db.models import Manager, Model, Q, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils import timezone
@@ -19,7 +20,11 @@ from django.views.decorators.http import require_POST, require_safe
 from webapp.access import rights_of
 from webapp.models import AuditEntry, Channel, Query, Role, Subscription, Team
 from webapp.refusals import Refused
+from webapp.signed_in import SignedInRequest
 from webapp.teams import links, members
+
+Chosen = TypeVar("Chosen", bound=Model)
+Form = TypeVar("Form", bound=forms.ModelForm)
 
 PAGE_ENTRIES = 50
 
@@ -64,7 +69,7 @@ def page(request: HttpRequest, number: int) -> HttpResponse:
     return render(request, "teams/team.html", context)
 
 
-def _log(team, before):
+def _log(team: int, before: str) -> dict[str, Any]:
     entries = AuditEntry.objects.of_team(team)
     if before.isascii() and before.isdigit():
         entries = entries.filter(pk__lt=int(before))
@@ -75,7 +80,7 @@ def _log(team, before):
 @never_cache
 @require_POST
 @login_required
-def change(request: HttpRequest, number: int) -> HttpResponse:
+def change(request: SignedInRequest, number: int) -> HttpResponse:
     """Carry out what a button of the page of a team asks for, and show the page again, or why it was refused."""
     action = ACTIONS.get(request.POST.get("action", ""))
     try:
@@ -91,38 +96,38 @@ def change(request: HttpRequest, number: int) -> HttpResponse:
     return redirect("team", number) if sees else redirect("teams")
 
 
-def _put(user, team, given):
+def _put(user: User, team: int, given: Mapping[str, str]) -> str:
     name = given.get("name", "").strip()
     member = members.put(user, team, name, given.get("role", ""))
     return gettext("%(name)s is %(role)s now.") % {"name": name, "role": member.role}
 
 
-def _remove(user, team, given):
+def _remove(user: User, team: int, given: Mapping[str, str]) -> str:
     name = given.get("name", "")
     members.remove(user, team, name)
     return gettext("%(name)s is no longer a member.") % {"name": name}
 
 
-def _revoke(user, team, given):
+def _revoke(user: User, team: int, given: Mapping[str, str]) -> str:
     link = links.revoke(user, _number(given, "link"))
     return gettext("The link %(name)s is revoked.") % {"name": link.name}
 
 
-def _drop_channel(user, team, given):
+def _drop_channel(user: User, team: int, given: Mapping[str, str]) -> str:
     with transaction.atomic():
         found = members.managed(user, team).channels.filter(pk=_number(given, "channel"))
         found.delete()
     return gettext("The channel is deleted.")
 
 
-def _drop_subscription(user, team, given):
+def _drop_subscription(user: User, team: int, given: Mapping[str, str]) -> str:
     with transaction.atomic():
         found = members.managed(user, team).subscriptions.filter(pk=_number(given, "subscription"))
         found.delete()
     return gettext("The subscription is deleted.")
 
 
-def _number(given, name):
+def _number(given: Mapping[str, str], name: str) -> int:
     text = given.get(name, "")
     if not (text.isascii() and text.isdigit() and len(text) < 16):
         raise Refused(
@@ -131,7 +136,7 @@ def _number(given, name):
     return int(text)
 
 
-ACTIONS: dict[str, Callable[[Any, int, Any], str]] = {
+ACTIONS: dict[str, Callable[[User, int, Mapping[str, str]], str]] = {
     "put": _put,
     "remove": _remove,
     "revoke": _revoke,
@@ -146,7 +151,7 @@ def for_admins(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]
     @never_cache
     @login_required
     @wraps(view)
-    def guarded(request, number):
+    def guarded(request: HttpRequest, number: int) -> HttpResponse:
         team = Team.objects.filter(pk=number).first()
         if team is None or not rights_of(request.user).manages(number):
             raise Http404
@@ -183,36 +188,41 @@ def subscription(request: HttpRequest, team: Team) -> HttpResponse:
     usual = Subscription()
     initial = {} if saved else {name: getattr(usual, name) for name in ("changes", "weekdays", "time_zone")}
     form = _bound(request, team_subscription_form(SubscriptionForm), saved or Subscription(team=team), initial)
-    form.fields["channel"].queryset = Channel.objects.filter(Q(team=team) | Q(team=None, owner=None))
-    form.fields["queries"].queryset = Query.objects.alive().filter(Q(team=team) | Q(shared=True)).exclude(severity="")
+    _offer(form, "channel", Channel.objects.filter(Q(team=team) | Q(team=None, owner=None)))
+    _offer(form, "queries", Query.objects.alive().filter(Q(team=team) | Q(shared=True)).exclude(severity=""))
     return _saved(request, form, team, gettext("Subscription of %(team)s") % {"team": team})
 
 
 def team_subscription_form(base: type[forms.ModelForm]) -> type[forms.ModelForm]:
     """Return the form of a subscription without its receiver, which is the team."""
 
-    class TeamSubscriptionForm(base):
+    class TeamSubscriptionForm(base):  # type: ignore[valid-type, misc]  # loaded late
         user = team = None
 
-        class Meta(base.Meta):
+        class Meta(base.Meta):  # type: ignore[name-defined]
             fields = None
             exclude = ("user", "team")
 
     return TeamSubscriptionForm
 
 
-def _chosen(request, name, among):
+def _chosen(request: HttpRequest, name: str, among: Manager[Chosen]) -> Chosen | None:
     """Return the object that an address names, among those of the team; None if it names none."""
     text = request.GET.get(name, "")
     return among.filter(pk=int(text)).first() if text.isascii() and text.isdigit() and len(text) < 16 else None
 
 
-def _bound(request, form, instance, initial):
+def _offer(form: forms.ModelForm, field: str, among: QuerySet[Any]) -> None:
+    """Set the objects that a field of a form lets choose from."""
+    cast("forms.ModelChoiceField[Any]", form.fields[field]).queryset = among
+
+
+def _bound(request: HttpRequest, form: type[Form], instance: Model, initial: dict[str, Any]) -> Form:
     given = request.POST if request.method == "POST" else None
     return form(given, instance=instance, initial=initial)
 
 
-def _saved(request, form, team, title):
+def _saved(request: HttpRequest, form: forms.ModelForm, team: Team, title: str) -> HttpResponse:
     if request.method == "POST" and form.is_valid():
         form.save()
         messages.success(request, gettext("%(instance)s is saved.") % {"instance": form.instance})

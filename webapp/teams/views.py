@@ -2,10 +2,11 @@
 
 from typing import Any
 
+from django.contrib.auth.models import User
 from django.db import transaction
 from django.utils.translation import gettext
 
-from webapp.access import rights_of, team_of
+from webapp.access import Asker, Rights, rights_of, team_of
 from webapp.models import SavedView
 from webapp.notify import announce_views, team_group, user_group
 from webapp.refusals import Refused
@@ -13,14 +14,14 @@ from webapp.refusals import Refused
 MOST_OF_A_USER = 500
 
 
-def listed(user) -> list[dict[str, Any]]:
+def listed(user: Asker) -> list[dict[str, Any]]:
     """Return the saved views that a user may see, by name, as clients get them."""
     rights = rights_of(user)
     views = rights.views().select_related("owner")
     return [view.document() | {"mine": view.owner_id == user.pk, "editable": rights.edits_view(view)} for view in views]
 
 
-def add(user, name: str, team: int | None, **shown: Any) -> SavedView:
+def add(user: User, name: str, team: int | None, **shown: Any) -> SavedView:
     """Save a view.
 
     Raises
@@ -41,7 +42,7 @@ def add(user, name: str, team: int | None, **shown: Any) -> SavedView:
     return view
 
 
-def edit(user, number: int, **changes: Any) -> SavedView:
+def edit(user: User, number: int, **changes: Any) -> SavedView:
     """Change the name, the team, or what a view shows.
 
     Raises
@@ -69,7 +70,7 @@ def edit(user, number: int, **changes: Any) -> SavedView:
     return view
 
 
-def delete(user, number: int) -> None:
+def delete(user: User, number: int) -> None:
     """Delete a view.
 
     Raises
@@ -83,7 +84,7 @@ def delete(user, number: int) -> None:
         view.delete()
 
 
-def _editable(rights, number):
+def _editable(rights: Rights, number: int) -> SavedView:
     view = rights.views().select_related("owner").filter(pk=number).select_for_update(of=("self",)).first()
     if view is None:
         raise Refused(
@@ -100,7 +101,7 @@ def _editable(rights, number):
     return view
 
 
-def _announce(view, former=None):
-    teams = {view.team_id, former} - {None}
+def _announce(view: SavedView, former: int | None = None) -> None:
+    teams = {team for team in (view.team_id, former) if team is not None}
     groups = [user_group(view.owner_id), *map(team_group, teams)]
     transaction.on_commit(lambda: announce_views(groups))

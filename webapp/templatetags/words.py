@@ -1,10 +1,11 @@
 """``{% load words %}``: stored words, such as a role or a severity, in the user's language."""
 
 from django import template
+from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
 register = template.Library()
-WORDS = {
+WORDS: dict[str, str | Promise] = {
     "viewer": _("viewer"),
     "analyst": _("analyst"),
     "admin": _("admin"),
@@ -31,6 +32,6 @@ WORDS = {
 
 
 @register.filter
-def in_words(stored: str) -> str:
+def in_words(stored: str) -> str | Promise:
     """Return a stored word in the user's language; one that is not known as it is."""
     return WORDS.get(stored, stored)

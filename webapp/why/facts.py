@@ -1,8 +1,9 @@
 """What is known when a query is explained: the engine tells the present, the database and the history the past."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from channels.db import database_sync_to_async
@@ -13,15 +14,17 @@ from streaming.explaining import ExplanationFacts, Partner, Subject, Term, expla
 from streaming.explaining.closest import MOST_LOOKED_AT
 from streaming.history import InvalidQuestion, StoredTables, layer
 from streaming.history.snapshots import snapshots
-from streaming.kinds.base import Evaluation, Plan
+from streaming.kinds.base import Evaluation, Focus, Plan
 from streaming.kinds.join.plan import STORED_PREFIX
 from streaming.kinds.registry import kind_of
+from streaming.kinds.rule.plan import RulePlan
 from streaming.layers.features import with_hashes
 from streaming.operators.features import Features
 from streaming.operators.layer import LayerVersion
 from streaming.operators.metres import within_reach
 from streaming.plans import parse_plan
 from streaming.results.rule_clock import ALARM, RuleClock
+from webapp.access import Asker
 from webapp.hub import Hub
 from webapp.models import Event, Query, Stream
 from webapp.queries import visible_among
@@ -48,12 +51,12 @@ class ExplainedQuery:
     plan : Plan
     """
 
-    user: Any
+    user: Asker
     query: Query
     plan: Plan
 
     @classmethod
-    def of(cls, user: Any, query: Query) -> "ExplainedQuery":
+    def of(cls, user: Asker, query: Query) -> "ExplainedQuery":
         """Return what is asked about a saved query."""
         return cls(user, query, parse_plan(query.plan, query.space.parsed))
 
@@ -93,12 +96,12 @@ async def element_of(hub: Hub, stream: str, key: str) -> Subject | None:
     return subject_of_row(stream, rows[0], hub.space) if rows else None
 
 
-async def _focus(hub, focus):
+async def _focus(hub: Hub, focus: Focus) -> dict[str, Any]:
     found = await element_of(hub, focus.stream, focus.key)
     return {"focus": found, "lost": found is None}
 
 
-async def _partners(asked, hub, subject):
+async def _partners(asked: ExplainedQuery, hub: Hub, subject: Subject) -> list[Subject] | None:
     """Return the elements of the other stream of a join that are nearest to an element."""
     join = asked.query.plan["join"]
     at = list(subject.place)[: min(2, subject.space.n)]
@@ -111,7 +114,7 @@ async def _partners(asked, hub, subject):
     return [subject_of_row(join["stream"], row, hub.space) for row in rows if row["sign"] != "@"]
 
 
-async def _track_now(asked, hub, subject):
+async def _track_now(asked: ExplainedQuery, hub: Hub, subject: Subject) -> dict[str, Any]:
     """Return the last believed report of an object, as another query with its speed tells it, and its membership."""
     lon, _ = subject.place
     half = {"lo": [lon - QUARTER_DEG, -90], "hi": [lon + QUARTER_DEG, 90]}
@@ -126,7 +129,7 @@ async def _track_now(asked, hub, subject):
     }
 
 
-def _groups(rows):
+def _groups(rows: list[dict[str, Any]]) -> dict[str, Any]:
     """Return the values of an aggregate by group; the only group of an aggregate without groups is empty."""
     values = (
         (row["key"], row["properties"].get("value")) for row in rows if row["sign"] != "@" and "partner" not in row
@@ -134,24 +137,24 @@ def _groups(rows):
     return {group: value for group, value in values if value is not None}
 
 
-async def _rule_now(asked, hub, subject, known):
+async def _rule_now(asked: ExplainedQuery, hub: Hub, subject: Subject, known: ExplanationFacts) -> ExplanationFacts:
     clock = await hub.clocks.ask(asked.query.pk, subject.key, ANSWER_S)
     named = await database_sync_to_async(_named)(asked.user, asked.plan)
     answers = {}
-    for query in () if asked.plan.whole else named:
+    for query in () if cast("RulePlan", asked.plan).whole else named:
         one = ExplainedQuery.of(asked.user, query)
         answers[query.pk] = explain(one.plan, subject, await known_now(one, hub, subject))
     return replace(known, clock=clock, answers=answers, names={query.pk: query.name for query in named})
 
 
-def _named(user, plan):
+def _named(user: Asker, plan: Plan) -> list[Query]:
     """Return the queries that a rule names, those that the user may see."""
     queries = list(kind_of(plan).queries(plan))
     numbers = [query.pk for query in visible_among(user, queries)]
     return list(Query.objects.select_related("space", "owner").filter(pk__in=numbers))
 
 
-def known_then(asked: ExplainedQuery, event: Event, subject: Subject) -> ExplanationFacts:
+def known_then(asked: ExplainedQuery, event: Event, subject: Subject | None) -> ExplanationFacts:
     """Return what is known about the time of an event: from stored reports and events, and layers as they are now."""
     known = ExplanationFacts(layer=layers_about(asked.plan, subject), now_us=microseconds(event.time))
     focus = kind_of(asked.plan).focus(asked.plan)
@@ -165,18 +168,18 @@ def known_then(asked: ExplainedQuery, event: Event, subject: Subject) -> Explana
     return _rule_then(asked, event, known) if asked.evaluation is Evaluation.RULE else known
 
 
-def _stored(stream, key, event):
+def _stored(stream: str, key: str, event: Event) -> Subject | None:
     row = Stream.objects.select_related("space").filter(name=stream).first()
     return stored_subject(row, key, microseconds(event.time)) if row else None
 
 
-def _rule_then(asked, event, known):
+def _rule_then(asked: ExplainedQuery, event: Event, known: ExplanationFacts) -> ExplanationFacts:
     """Add what the stored events of the queries that a rule names tell about the time of an event of the rule."""
-    named = _named(asked.user, asked.plan)
-    if asked.plan.whole:
-        clock = _clock_then(asked.plan, asked.query.pk, event, [])
+    plan, named = cast("RulePlan", asked.plan), _named(asked.user, asked.plan)
+    if plan.whole:
+        clock = _clock_then(plan, asked.query.pk, event, [])
         if clock is not None:  # the alarm has the numbers with which it began
-            told = tuple(event.properties.get(name) for name in asked.plan.figures.values())
+            told = tuple(event.properties.get(name) for name in plan.figures.values())
             clock = replace(clock, numbers=told if any(number is not None for number in told) else ())
         return replace(known, names={query.pk: query.name for query in named}, clock=clock)
     # The time of an alarm is a whole second; what began it may have happened within that second.
@@ -198,10 +201,10 @@ def _rule_then(asked, event, known):
         )
         members += [query.pk] if holds else []
     known = replace(known, answers=answers, names={query.pk: query.name for query in named})
-    return replace(known, clock=_clock_then(asked.plan, asked.query.pk, event, members))
+    return replace(known, clock=_clock_then(plan, asked.query.pk, event, members))
 
 
-def _clock_then(plan: Any, rule: int, event: Event, members: list[int]) -> RuleClock | None:
+def _clock_then(plan: RulePlan, rule: int, event: Event, members: list[int]) -> RuleClock | None:
     """Return the clock at the beginning of an alarm without a rate: the condition held for as long as the rule asks."""
     if event.sign != "+" or plan.rate:
         return None
@@ -209,10 +212,11 @@ def _clock_then(plan: Any, rule: int, event: Event, members: list[int]) -> RuleC
     return RuleClock(rule, event.key, now_us, ALARM, True, tuple(members), now_us - round(plan.for_s * 1e6))
 
 
-def layers_about(plan: Plan, subject: Subject):
+def layers_about(plan: Plan, subject: Subject | None) -> Callable[[str], LayerVersion | None]:
     """Return what gives the layer of a name: its features about an element, as far as the plan may need them."""
 
     def features(name: str) -> LayerVersion | None:
+        assert subject is not None  # what is about no object asks for no layer
         everything = getattr(getattr(plan, "partners", None), "predicate", "") == "disjoint"
         reach = kind_of(plan).layer_reach(plan)[1]
         for near in (None,) if everything else REACHES_M:
@@ -225,7 +229,7 @@ def layers_about(plan: Plan, subject: Subject):
     return features
 
 
-def _features(name, subject, reach):
+def _features(name: str, subject: Subject, reach: float | None) -> Features | None:
     """Return the features of a layer within reach of an element, None for all; None if they are too many."""
     space, root, key = subject.space, settings.LAYERS_DIR, name
     if name.startswith(STORED_PREFIX):

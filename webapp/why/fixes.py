@@ -44,7 +44,7 @@ def subject_of_event(event: Event, space: Space) -> Subject | None:
     return Subject.of(*about, _bounds(event.bounds, space), event.properties, space)
 
 
-def _bounds(bounds, space):
+def _bounds(bounds: list[float | None], space: Space) -> np.ndarray:
     """Return bounds in which null stands for infinite ones, float64 of shape (2n,)."""
     ends = [-math.inf] * space.n + [math.inf] * space.n
     return np.array([end if bound is None else bound for bound, end in zip(bounds, ends, strict=True)])

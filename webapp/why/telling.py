@@ -1,7 +1,7 @@
 """Explanations for clients: of an object and a query now, of an event, and of an incident."""
 
 from datetime import timedelta
-from typing import Any
+from typing import Any, cast
 
 from asgiref.sync import sync_to_async
 from channels.db import database_sync_to_async
@@ -15,10 +15,11 @@ from streaming.explaining.rules import rule_term
 from streaming.explaining.terms import every
 from streaming.explaining.words import clock, span
 from streaming.kinds.base import Evaluation
+from streaming.kinds.rule.plan import RulePlan
 from webapp import incidents
-from webapp.access import rights_of
+from webapp.access import Asker, rights_of
 from webapp.hub import Hub
-from webapp.models import Delivery, Event, Query, Stream
+from webapp.models import Delivery, Event, Incident, Query, Stream
 from webapp.queries import visible
 from webapp.refusals import Refused
 from webapp.stored_words import retold
@@ -36,7 +37,7 @@ MISSING = {
 }
 
 
-async def of_object(user: Any, hub_of: Any, query: int, stream: str, key: str) -> dict[str, Any]:
+async def of_object(user: Asker, hub_of: Any, query: int, stream: str, key: str) -> dict[str, Any]:
     """Explain why an object is in the answer of a query now, or why it is not.
 
     Parameters
@@ -68,7 +69,7 @@ async def of_object(user: Any, hub_of: Any, query: int, stream: str, key: str) -
     return _told(asked.query, whole, subject, source, _notes(asked, subject))
 
 
-def _asked(user, number, stream):
+def _asked(user: Asker, number: int, stream: str) -> tuple[ExplainedQuery, Stream]:
     query = visible(user, number)
     of = Stream.objects.select_related("space").filter(name=stream).first()
     if of is None or of.space_id != query.space_id:
@@ -80,7 +81,7 @@ def _asked(user, number, stream):
     return ExplainedQuery.of(user, query), of
 
 
-def _standing(query):
+def _standing(query: Query) -> list[Term]:
     """Return the term that a query runs, unless it does."""
     if query.status not in MISSING:
         return []
@@ -93,7 +94,7 @@ def _standing(query):
     ]
 
 
-def _last_known(user, stream, key):
+def _last_known(user: Asker, stream: Stream, key: str) -> tuple[Subject | None, str]:
     """Return the last report of an object that the engine does not know, and where it is from."""
     if (found := stored_subject(stream, key)) is not None:
         return found, "history"
@@ -105,7 +106,7 @@ def _last_known(user, stream, key):
     return (None if event is None else subject_of_event(event, stream.space.parsed)), "event"
 
 
-def _gone(stream, subject):
+def _gone(stream: Stream, subject: Subject | None) -> Term:
     """Return the term that an object is known, which it is not."""
     asks = gettext("%(name)s has reported the object lately") % {"name": stream.name}
     if subject is None:
@@ -124,7 +125,7 @@ def _gone(stream, subject):
     return Term(asks, False, ago)
 
 
-def _notes(asked, subject):
+def _notes(asked: ExplainedQuery, subject: Subject) -> list[str]:
     """Return what a reader should know about how an element is explained."""
     extent = subject.bounds[0][: subject.space.n] != subject.bounds[0][subject.space.n :]
     if subject.elements.has_geometries or not extent[:2].any():
@@ -136,7 +137,7 @@ def _notes(asked, subject):
     ]
 
 
-async def of_event(user: Any, query: int, key: str, sign: str, time_us: int, partner: str) -> dict[str, Any]:
+async def of_event(user: Asker, query: int, key: str, sign: str, time_us: int, partner: str) -> dict[str, Any]:
     """Explain an event of a query: the one of an object, or a group, with this sign that is nearest to a time.
 
     Raises
@@ -147,7 +148,7 @@ async def of_event(user: Any, query: int, key: str, sign: str, time_us: int, par
     return await database_sync_to_async(_of_event)(user, query, key, sign, time_us, partner)
 
 
-def _of_event(user, number, key, sign, time_us, partner):
+def _of_event(user: Asker, number: int, key: str, sign: str, time_us: int, partner: str) -> dict[str, Any]:
     query = visible(user, number)
     events = Event.objects.select_related("query__space").filter(
         query=query, key=key[:200], sign=sign, partner=partner[:200]
@@ -161,7 +162,7 @@ def _of_event(user, number, key, sign, time_us, partner):
     return event_document(user, found)
 
 
-def event_document(user: Any, event: Event) -> dict[str, Any]:
+def event_document(user: Asker, event: Event) -> dict[str, Any]:
     """Return the explanation of a stored event."""
     query = event.query
     asked = ExplainedQuery.of(user, query)
@@ -171,9 +172,10 @@ def event_document(user: Any, event: Event) -> dict[str, Any]:
         why = _threshold(asked.plan, event)
         subject = None
     elif getattr(asked.plan, "whole", False):
-        why = rule_term(asked.plan, None, known_then(asked, event, None))
+        why = rule_term(cast("RulePlan", asked.plan), None, known_then(asked, event, None))
         subject = None
     else:
+        assert subject is not None  # other events are about an object
         why = explain(asked.plan, subject, known_then(asked, event, subject))
         notes = _notes(asked, subject)
     if query.revision > 1 and event.recorded and query.updated > event.recorded + timedelta(seconds=1):
@@ -187,7 +189,7 @@ def event_document(user: Any, event: Event) -> dict[str, Any]:
     return told | {"event": about | {"time": event.time.isoformat()}, "lag": _lag(event)}
 
 
-def _threshold(plan, event):
+def _threshold(plan: Any, event: Event) -> Term:
     """Return the term of the threshold that an event of an aggregate is about."""
     value = event.properties.get("value")
     terms = [threshold_term(one, value, True) for one in plan.aggregate.thresholds if one.name == event.partner]
@@ -196,7 +198,7 @@ def _threshold(plan, event):
     return every(asks % values, terms)
 
 
-def _lag(event):
+def _lag(event: Event) -> list[dict[str, str]]:
     """Return the times of an event from the report to the database, those that are known."""
     steps = [
         ("reported", event.time if event.time.timestamp() > 0 else None),
@@ -207,7 +209,7 @@ def _lag(event):
     return [{"what": what, "at": at.isoformat()} for what, at in steps if at is not None]
 
 
-async def of_incident(user: Any, number: int) -> dict[str, Any]:
+async def of_incident(user: Asker, number: int) -> dict[str, Any]:
     """Explain why an incident was opened, and tell how its alarms were delivered.
 
     Raises
@@ -218,7 +220,7 @@ async def of_incident(user: Any, number: int) -> dict[str, Any]:
     return await database_sync_to_async(_of_incident)(user, number)
 
 
-def _of_incident(user, number):
+def _of_incident(user: Asker, number: int) -> dict[str, Any]:
     incident, changes, *_ = incidents.detail(user, number)
     events = Event.objects.select_related("query__space").filter(query=incident.query, key=incident.key, sign="+")
     event = events.filter(partner=incident.partner, time=incident.opened).first()
@@ -228,7 +230,7 @@ def _of_incident(user, number):
     return told | {"incident": number, "deliveries": _deliveries(user, incident)}
 
 
-def _without_event(user, incident):
+def _without_event(user: Asker, incident: Incident) -> dict[str, Any]:
     """Return the explanation of an incident whose event is not stored any more, by what the incident has."""
     event = Event(
         query=Query.objects.select_related("space").get(pk=incident.query_id),
@@ -246,14 +248,14 @@ def _without_event(user, incident):
     return told
 
 
-def _point(incident):
+def _point(incident: Incident) -> list[float | None]:
     """Return the bounds of the place of an incident, unbounded in all further dimensions; empty without a place."""
     if incident.lon is None:
         return []
     return [incident.lon, incident.lat, *[None] * (incident.query.space.parsed.n - 2)] * 2
 
 
-def _deliveries(user, incident):
+def _deliveries(user: Asker, incident: Incident) -> list[dict[str, Any]]:
     """Return what was sent about an incident, with each attempt; those who are not staff see only what is theirs."""
     found = Delivery.objects.filter(change__incident=incident).select_related("subscription", "channel", "change")
     if not user.is_staff:
@@ -262,7 +264,7 @@ def _deliveries(user, incident):
     return [_delivery(one) for one in found.prefetch_related("log").order_by("pk")[:MOST_DELIVERIES]]
 
 
-def _delivery(delivery):
+def _delivery(delivery: Delivery) -> dict[str, Any]:
     attempts = [
         {
             "at": one.at.isoformat(),
@@ -273,6 +275,7 @@ def _delivery(delivery):
         }
         for one in delivery.log.all()
     ]
+    assert delivery.change is not None  # it is one of an incident
     return {
         "channel": delivery.channel.name,
         "kind": delivery.channel.kind,

@@ -78,5 +78,4 @@ def make_channel(kind: str, options: Mapping[str, Any], secrets: Mapping[str, An
     'https://a.example/alarms'
     """
     made = channel_class(kind)
-    options = made.options_class.parse({**options, **secrets})
-    return made(options)
+    return made(made.options_class.parse({**options, **secrets}))

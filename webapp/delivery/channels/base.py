@@ -193,7 +193,9 @@ def connect(access: FeedAccess, host: str, port: int, timeout_s: float) -> socke
         If all are out of reach.
     """
     found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    addresses = [address for address in dict.fromkeys(place[0] for *_, place in found) if access.reaches(host, address)]
+    addresses = [
+        address for address in dict.fromkeys(str(place[0]) for *_, place in found) if access.reaches(host, address)
+    ]
     if not addresses:
         raise NotDelivered.of(access.unreachable(host))
     for address in addresses[:-1]:
@@ -204,7 +206,7 @@ def connect(access: FeedAccess, host: str, port: int, timeout_s: float) -> socke
     return socket.create_connection((addresses[-1], port), timeout_s)
 
 
-def _seconds(text):
+def _seconds(text: str) -> float:
     return float(text) if text.isdecimal() else 0.0
 
 

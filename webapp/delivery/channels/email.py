@@ -2,19 +2,22 @@
 
 import asyncio
 import smtplib
+import socket
 import ssl
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.headerregistry import Address
 from email.message import EmailMessage
 from email.utils import format_datetime
+from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from django.conf import settings
 
 from streaming.decoders.options import REQUIRED, option
 from streaming.errors import InvalidOptions
+from streaming.gateway.access import FeedAccess
 from webapp.delivery.channels.base import ChannelBackend, ChannelOptions, Message, NotDelivered, connect, secret
 
 SECURITY = ("starttls", "tls", "none")
@@ -88,11 +91,11 @@ class EmailChannel(ChannelBackend):
             return MailServer.of_url(settings.MAIL_URL)
         return MailServer(told.host, told.port or _PORTS[told.security], told.security, told.username, told.password)
 
-    async def send(self, message: Message, session) -> int:
+    async def send(self, message: Message, session: Any) -> int:
         """Send an e-mail to all receivers; see `base.ChannelBackend.send`."""
         return await asyncio.to_thread(self._send, message)
 
-    def _send(self, message):
+    def _send(self, message: Message) -> int:
         server = self.server()
         try:
             with _Client(self.access, server) as client:
@@ -109,7 +112,7 @@ class EmailChannel(ChannelBackend):
             raise _refusal(refused)
         return 250
 
-    def _letter(self, message):
+    def _letter(self, message: Message) -> EmailMessage:
         letter = EmailMessage()
         letter["Subject"] = " ".join(message.subject.split())
         letter["From"] = self.options.sender or settings.MAIL_FROM
@@ -127,12 +130,12 @@ class EmailChannel(ChannelBackend):
 class _Client:
     """A connection to a mail server, as a context."""
 
-    def __init__(self, access, server) -> None:
+    def __init__(self, access: FeedAccess, server: MailServer) -> None:
         self._server, timeout_s = server, settings.DELIVERY_PACE.attempt_s
         made = smtplib.SMTP_SSL if server.security == "tls" else smtplib.SMTP
 
-        class GuardedSmtp(made):
-            def _get_socket(self, host, port, timeout):
+        class GuardedSmtp(made):  # type: ignore[valid-type, misc]  # one of two classes
+            def _get_socket(self, host: str, port: int, timeout: float) -> socket.socket:
                 """Connect to an address in reach."""
                 if not server.guarded:
                     return super()._get_socket(host, port, timeout)
@@ -154,7 +157,7 @@ class _Client:
             raise
         return client
 
-    def __exit__(self, kind, *_) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         try:
             if kind is None:
                 self._client.quit()
@@ -164,18 +167,18 @@ class _Client:
             self._client.close()
 
 
-def _refusal(recipients):
+def _refusal(recipients: Mapping[str, tuple[int, Any]]) -> NotDelivered:
     """Return the error for refused receivers; it is final if all refusals are."""
     words = "; ".join(f"{address}: {status} {_words(told)}" for address, (status, told) in recipients.items())
     statuses = [status for status, _ in recipients.values()]
     return NotDelivered("the mail server refused %(words)s", min(statuses), final=min(statuses) >= 500, words=words)
 
 
-def _words(told):
+def _words(told: Any) -> str:
     return " ".join((told.decode(errors="replace") if isinstance(told, bytes) else str(told)).split())[:200]
 
 
-def _check_address(text):
+def _check_address(text: Any) -> None:
     try:
         address = Address(addr_spec=text) if isinstance(text, str) else None
     except (ValueError, IndexError):

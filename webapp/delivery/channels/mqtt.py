@@ -2,21 +2,25 @@
 
 import asyncio
 import selectors
+import socket
 import ssl
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from django.conf import settings
 from django.utils.translation import gettext_noop
 
 from streaming.decoders.options import REQUIRED, option
 from streaming.errors import InvalidOptions
+from streaming.gateway.access import FeedAccess
 from webapp.delivery.channels.base import ChannelBackend, ChannelOptions, Message, NotDelivered, connect, secret
 
 try:
     import paho.mqtt.client as mqtt
 except ImportError:  # the extra `mqtt` is not installed
-    mqtt = None
+    mqtt = None  # type: ignore[assignment]
 
 
 @dataclass(frozen=True)
@@ -49,11 +53,11 @@ class MqttChannel(ChannelBackend):
             )
         self.access.check_host(self.options.host)
 
-    async def send(self, message: Message, session) -> None:
+    async def send(self, message: Message, session: Any) -> None:
         """Publish the document, and wait until the broker has acknowledged it; see `base.ChannelBackend.send`."""
         await asyncio.to_thread(self._send, message)
 
-    def _send(self, message):
+    def _send(self, message: Message) -> None:
         told, until_s = self.options, time.monotonic() + settings.DELIVERY_PACE.attempt_s
         client = _client(self.access, told)
         answers = []
@@ -79,9 +83,9 @@ class MqttChannel(ChannelBackend):
             client.loop_misc()
 
 
-def _client(access, told):
+def _client(access: FeedAccess, told: MqttOptions) -> "mqtt.Client":
     class GuardedMqtt(mqtt.Client):
-        def _create_socket_connection(self):
+        def _create_socket_connection(self) -> socket.socket:
             """Connect to an address in reach."""
             return connect(access, self._host, self._port, settings.DELIVERY_PACE.attempt_s)
 
@@ -93,7 +97,7 @@ def _client(access, told):
     return client
 
 
-def _run(client, until_s, done, rule):
+def _run(client: "mqtt.Client", until_s: float, done: Callable[[], object], rule: str) -> None:
     """Let the client read and write until something is done."""
     while not done():
         code = _step(client, min(0.5, max(0.01, until_s - time.monotonic())))
@@ -105,7 +109,7 @@ def _run(client, until_s, done, rule):
             raise NotDelivered(rule)
 
 
-def _step(client, patience_s):
+def _step(client: "mqtt.Client", patience_s: float) -> int:
     """Let the client read and write once. Its own `loop` uses `select`, which refuses descriptors above 1,023."""
     connection = client.socket()
     if connection is None:

@@ -8,6 +8,7 @@ RFC 8030 (Web Push), RFC 8291 (encryption), RFC 8292 (VAPID).
 import json
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 from urllib.parse import urlsplit
 
 from django.conf import settings
@@ -63,7 +64,7 @@ class PushChannel(ChannelBackend):
                 host=repr(host),
             )
 
-    async def send(self, message: Message, session) -> int:
+    async def send(self, message: Message, session: Any) -> int:
         """Encrypt the message for the browser, and give it to its push service; see `base.ChannelBackend.send`."""
         endpoint = self._subscription()["endpoint"]
         place = urlsplit(endpoint)
@@ -85,7 +86,7 @@ class PushChannel(ChannelBackend):
                 error.final = True
             raise
 
-    def _subscription(self):
+    def _subscription(self) -> dict[str, Any]:
         try:
             told = json.loads(self.options.subscription)
         except ValueError:
@@ -94,7 +95,7 @@ class PushChannel(ChannelBackend):
             raise InvalidOptions("subscription must be a JSON object with endpoint and keys, as a browser makes it")
         return told
 
-    def _pusher(self):
+    def _pusher(self) -> "WebPusher":
         try:
             return WebPusher(self._subscription())
         except (WebPushException, ValueError, TypeError, AttributeError) as error:
@@ -125,12 +126,12 @@ def public_key() -> str:
     return b64urlencode(vapid().public_key.public_bytes(Encoding.X962, PublicFormat.UncompressedPoint))
 
 
-def _new_key():
+def _new_key() -> str:
     made = Vapid02()
     made.generate_keys()
     return made.private_pem().decode()
 
 
-def _contact():
+def _contact() -> str:
     """Return how a push service reaches the operator (RFC 8292 2.1)."""
     return f"mailto:{settings.MAIL_FROM}"

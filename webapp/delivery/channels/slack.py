@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import dataclass
+from typing import Any
 
 from streaming.decoders.options import REQUIRED, option
 from webapp.delivery.channels.base import ChannelBackend, ChannelOptions, Message, post, secret, shortened
@@ -30,7 +31,7 @@ class SlackChannel(ChannelBackend):
         """Refuse an address that is not public, as far as is known without the DNS."""
         check_url(self.access, "url", self.options.url)
 
-    async def send(self, message: Message, session) -> int:
+    async def send(self, message: Message, session: Any) -> int:
         """Post the text; see `base.ChannelBackend.send`."""
         message = shortened(message, _CHARACTERS)
         lines = (f"*{message.subject.translate(_ESCAPED)}*", message.text.translate(_ESCAPED))

@@ -4,10 +4,12 @@ import hashlib
 import hmac
 import time
 from dataclasses import dataclass
+from typing import Any
 from urllib.parse import urlsplit
 
 from streaming.decoders.options import REQUIRED, option
 from streaming.errors import InvalidOptions
+from streaming.gateway.access import FeedAccess
 from streaming.gateway.http_session import is_http
 from webapp.delivery.channels.base import ChannelBackend, ChannelOptions, Message, post, secret
 
@@ -32,7 +34,7 @@ class WebhookChannel(ChannelBackend):
         """Refuse an address that is not public, as far as is known without the DNS."""
         check_url(self.access, "url", self.options.url)
 
-    async def send(self, message: Message, session) -> int:
+    async def send(self, message: Message, session: Any) -> int:
         """Post the document; see `base.ChannelBackend.send`."""
         body = message.body
         headers = {"Content-Type": "application/json", "User-Agent": "Lookout", "Idempotency-Key": message.key}
@@ -67,7 +69,7 @@ def signature(key: str, body: bytes, at_s: int) -> str:
     return f"t={at_s},v1={mac.hexdigest()}"
 
 
-def check_url(access, name: str, url: str) -> None:
+def check_url(access: FeedAccess, name: str, url: str) -> None:
     """Raise InvalidOptions unless a text is an address that may be reached; the address itself may be a secret."""
     if not is_http(url):
         raise InvalidOptions(

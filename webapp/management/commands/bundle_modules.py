@@ -11,6 +11,6 @@ class Command(BaseCommand):
     help = "Make static/bundle of the modules in static/js, by esbuild, which npm fetches."
     requires_system_checks = ()
 
-    def handle(self, *_, **__):
+    def handle(self, *_: object, **__: object) -> None:
         """Bundle."""
         bundle()

@@ -11,6 +11,6 @@ class Command(BaseCommand):
     help = "Collect, hash and compress the files that browsers load, where their sources have changed."
     requires_system_checks = ()
 
-    def handle(self, *_, **__):
+    def handle(self, *_: object, **__: object) -> None:
         """Collect."""
         self.stdout.write("collected" if collect() else "nothing has changed")

@@ -2,7 +2,8 @@
 
 from django.conf import settings
 from django.contrib.auth import get_user_model
-from django.core.management.base import CommandError
+from django.contrib.auth.models import User
+from django.core.management.base import CommandError, CommandParser
 from django.urls import reverse
 
 from webapp.management.prepared import PreparedCommand
@@ -16,18 +17,18 @@ class Command(PreparedCommand):
 
     help = "Print a login link that works once, for one hour. Make the first user, with all rights, if there is none."
 
-    def add_arguments(self, parser):
+    def add_arguments(self, parser: CommandParser) -> None:
         """Declare the arguments."""
         parser.add_argument("--user", help="the user to log in; by default the first one with all rights")
 
-    def handle(self, *_, user=None, **__):
+    def handle(self, *_: object, user: str | None = None, **__: object) -> None:
         """Print the link."""
         secret = LoginLink.issue(self._user(user))
         host = f"[{settings.HOST}]" if ":" in settings.HOST else settings.HOST
         host = {"0.0.0.0": "127.0.0.1", "[::]": "[::1]"}.get(host, host)
         self.stdout.write(f"http://{host}:{settings.PORT}{reverse('login-once', args=[secret])}")
 
-    def _user(self, name):
+    def _user(self, name: str | None) -> User:
         users = get_user_model().objects
         if not users.exists():
             return users.create_superuser(name or FIRST_USER)

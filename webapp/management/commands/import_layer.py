@@ -4,7 +4,7 @@ import re
 import time
 from pathlib import Path
 
-from django.core.management.base import CommandError
+from django.core.management.base import CommandError, CommandParser, OutputWrapper
 
 from streaming.layers import ImportOptions, InvalidLayer, suffixes_of
 from webapp.layers import Label, begin_import, run_import
@@ -22,7 +22,7 @@ class Command(PreparedCommand):
 
     help = "Import a file that GDAL reads (GeoJSON, GeoPackage, zipped Shapefile, KML, FlatGeobuf, ...) into a layer."
 
-    def add_arguments(self, parser):
+    def add_arguments(self, parser: CommandParser) -> None:
         """Declare the arguments."""
         parser.add_argument("file", type=Path)
         parser.add_argument("--name", help="of the layer; made from the file's name where it is left out")
@@ -32,7 +32,18 @@ class Command(PreparedCommand):
         parser.add_argument("--key", default="", help="the property that names a feature")
         parser.add_argument("--table", default="", help="which of the file's tables, where it has several")
 
-    def handle(self, *_, file, name, title, space, crs, key, table, **__):
+    def handle(
+        self,
+        *_: object,
+        file: Path,
+        name: str | None,
+        title: str,
+        space: str,
+        crs: str,
+        key: str,
+        table: str,
+        **__: object,
+    ) -> None:
         """Import, with a progress bar; Ctrl-C cancels."""
         try:
             if not file.is_file():
@@ -72,7 +83,7 @@ class Bar:
         Name of the layer, shown before the bar.
     """
 
-    def __init__(self, out, name: str) -> None:
+    def __init__(self, out: OutputWrapper, name: str) -> None:
         self.out, self.name, self.drawn, self.written_s = out, name, False, time.monotonic()
 
     def show(self, share: float) -> None:

@@ -23,7 +23,7 @@ class Command(BaseCommand):
     help = "Start everything, print a one-time login link, and keep it running until Ctrl-C."
     requires_system_checks = ()
 
-    def handle(self, *_, **__):
+    def handle(self, *_: object, **__: object) -> None:
         """Run in the foreground."""
         try:
             with only_one(settings.HOME) as lock:
@@ -32,7 +32,7 @@ class Command(BaseCommand):
         except (CannotStart, StepFailed) as error:
             raise CommandError(str(error)) from None
 
-    def _run(self, lock):
+    def _run(self, lock: int) -> None:
         declared = declared_redis_url()
         place = Installation(
             home=settings.HOME,
@@ -51,20 +51,20 @@ class Command(BaseCommand):
         asyncio.run(run(supervisor, lambda it: start_all(it, place, not declared, self._say), self._say))
         self._say("nothing is left running")
 
-    def _say(self, text):
+    def _say(self, text: str) -> None:
         with contextlib.suppress(BrokenPipeError):
             self.stdout.write(_line(text))
             self.stdout.flush()
 
 
-def _line(text):
+def _line(text: str) -> str:
     """Return what the supervisor says as a line of its log."""
     if settings.LOG_FORMAT == "json":
         return JsonFormatter("supervisor").format(logging.LogRecord("live", logging.INFO, "", 0, text, None, None))
     return f"{time.strftime('%H:%M:%S')}  {text}"
 
 
-def _environment(place):
+def _environment(place: Installation) -> dict[str, str]:
     """Return this process's environment, with the variables on which all programs must agree."""
     agreed = {
         "LOOKOUT_HOME": str(place.home),

@@ -1,5 +1,8 @@
 """``manage.py seed_demo``: create the demonstration's streams, its layer and its examples."""
 
+from collections.abc import Mapping
+from typing import Any
+
 from django.db import transaction
 
 from streaming.gateway.presets import DEMO_STREAMS
@@ -19,7 +22,7 @@ class Command(PreparedCommand):
         "time, make the example queries and their layer."
     )
 
-    def handle(self, *_, **__):
+    def handle(self, *_: object, **__: object) -> None:
         """Create them."""
         known = set(Stream.objects.values_list("name", flat=True))
         missing = [stream for stream in DEMO_STREAMS if stream["name"] not in known]
@@ -33,7 +36,7 @@ class Command(PreparedCommand):
         self.stdout.write(f"{len(examples)} examples made")
         self.stdout.write(f"{len(missing)} streams made, {len(known)} were there")
 
-    def _make(self, preset):
+    def _make(self, preset: Mapping[str, Any]) -> None:
         transport, decoder = dict(preset["transport"]), dict(preset["decoder"])
         stream = Stream(
             name=preset["name"],

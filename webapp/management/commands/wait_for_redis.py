@@ -4,7 +4,7 @@ import time
 
 import redis
 from django.conf import settings
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from webapp.redis import client
 
@@ -17,11 +17,11 @@ class Command(BaseCommand):
     help = "Wait until Redis answers; fail when it does not within the time."
     requires_system_checks = ()
 
-    def add_arguments(self, parser):
+    def add_arguments(self, parser: CommandParser) -> None:
         """Declare the arguments."""
         parser.add_argument("--timeout", type=float, default=30.0, metavar="SECONDS")
 
-    def handle(self, *_, timeout, **__):
+    def handle(self, *_: object, timeout: float, **__: object) -> None:
         """Wait."""
         deadline = time.monotonic() + timeout
         while True:

@@ -180,7 +180,7 @@ def lived(folder, seed, plans):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("seed", [2, 7])
+@pytest.mark.separate_seeds(2, 7)
 def test_a_back_test_of_rules_about_values_tells_what_was_told_live(tmp_path, seed):
     live, span = lived(tmp_path, seed, VALUES)
     rules = range(10, 20)
@@ -191,7 +191,7 @@ def test_a_back_test_of_rules_about_values_tells_what_was_told_live(tmp_path, se
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("seed", [2, 7, 11])
+@pytest.mark.separate_seeds(2, 7, 11, 13)
 def test_a_back_test_tells_what_was_told_live(tmp_path, seed):
     live, span = lived(tmp_path, seed, PLANS)
     found, places = played(tmp_path, span, True, random.Random(seed).choice([1, 40, 1000]))

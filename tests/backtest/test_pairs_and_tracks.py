@@ -119,7 +119,7 @@ def by_second(batches):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.separate_seeds(1, 2)
 def test_a_back_test_and_a_replay_tell_what_was_told_live(tmp_path, reports, seed):
     asked = plans(reports)
     live, seconds = Live(tmp_path, seed, asked), REPORTS // RATE

@@ -1,5 +1,7 @@
 """The clock of a rule and an object, as the engine tells it, explains exactly the alarms that the engine has."""
 
+import random
+
 import pytest
 
 from streaming.explaining import ExplanationFacts, Subject, explain
@@ -22,8 +24,8 @@ class AskedHistory(History):
 
     checked = 0
 
-    def __init__(self, folder, seed):
-        super().__init__(folder, seed)
+    def __init__(self, folder, rng):
+        super().__init__(folder, rng)
         self.plain, self.engine.run = self.engine.run, self.run_asked
 
     def run_asked(self, elements, control):
@@ -53,10 +55,10 @@ class AskedHistory(History):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("seed", [2, 5, 9])
+@pytest.mark.separate_seeds(2, 5, 9, 12)
 def test_each_clock_explains_whether_its_object_has_an_alarm(tmp_path, seed):
-    history = AskedHistory(tmp_path, seed)
-    history.play(40)
+    history = AskedHistory(tmp_path, random.Random(seed))
+    history.play(range(40))
     assert history.checked > 500
 
 

@@ -30,7 +30,7 @@ def moved(rng, places, key, version):
     return point_elements("ships", [f"ship {k}" for k in key], np.full(len(key), version), places[key], properties)
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.separate_seeds(*range(4))
 def test_objects_handed_between_regions_never_leave_the_answer_and_none_is_lost(tmp_path, seed):
     rng, engine, client = np.random.default_rng(seed), Engine(tmp_path, 3, 9), Client()
     places, truth = rng.uniform(-10, 10, (200, 2)), {}

@@ -6,6 +6,7 @@ import logging
 import sys
 import threading
 from itertools import count
+from pathlib import Path
 
 from streaming.engine.class_archive import ClassArchive
 from streaming.engine.forkserver import ForkServer
@@ -41,12 +42,10 @@ def main() -> int:
         return importlib.import_module("streaming.engine.run").run(spark, settings, archive, lease)
 
 
-def _own_folder(root, held):
+def _own_folder(root: Path, held: contextlib.ExitStack) -> Path:
     """Return a folder that no other engine uses while this one runs; `held` keeps its lock."""
-    for number in count(1):
-        folder = root / str(number)
-        if held.enter_context(Lease(folder / "lock")).take():
-            return folder
+    folders = (root / str(number) for number in count(1))
+    return next(folder for folder in folders if held.enter_context(Lease(folder / "lock")).take())
 
 
 if __name__ == "__main__":

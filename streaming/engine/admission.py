@@ -14,7 +14,7 @@ R. J. Lipton, J. F. Naughton, D. A. Schneider, "Practical Selectivity Estimation
 1990.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,6 +25,7 @@ from streaming.kinds.registry import kind_of, moved
 from streaming.operators.boxes import box_array, intersects
 from streaming.operators.places import middles, within_boxes
 from streaming.servers.control.entries import ControlEntries
+from streaming.servers.control.registrations import ParsedPlan
 from streaming.servers.control.registry import Registry
 from streaming.spaces import Space
 
@@ -104,12 +105,13 @@ def most_next(count: int) -> int:
     return min(MOST_ENTRIES, 100 + 2 * count)
 
 
-def _answering(entries, registry):
+def _answering(entries: ControlEntries, registry: Registry) -> list[tuple[int, Plan, Plan | None]]:
     """Return the plans whose answers entries ask for: the position of the entry, the plan, and the one before or None.
 
     There is one before if only its boxes have moved. A rule asks for the answers of the queries that it names.
     """
-    answering, plan_of = [], {number: plan.plan for number, plan in _parsed(entries)}
+    answering: list[tuple[int, Plan, Plan | None]] = []
+    plan_of = {number: plan.plan for number, plan in _parsed(entries)}
     for row, entry in enumerate(entries.entries):
         parsed, was = entries.plans.get(row), _known(registry, entry.get("query"))
         if parsed is not None and not isinstance(parsed, Exception):
@@ -124,16 +126,16 @@ def _answering(entries, registry):
     return answering
 
 
-def _parsed(entries):
+def _parsed(entries: ControlEntries) -> Iterator[tuple[int, ParsedPlan]]:
     """Yield the numbers and the parsed plans of the queries that entries register."""
     for row, parsed in entries.plans.items():
         if not isinstance(parsed, Exception):
             yield entries.entries[row]["query"], parsed
 
 
-def _known(registry, query):
+def _known(registry: Registry, query: int | None) -> Plan | None:
     """Return the plan of a query as the registry has it; None if it does not run."""
-    told = registry.registrations.get(query)
+    told = registry.registrations.get(query) if query is not None else None
     return told.plan if told is not None else None
 
 
@@ -162,7 +164,7 @@ def shares(
     return met.mean(axis=1)
 
 
-def _met(plans, sample, space):
+def _met(plans: Sequence[Plan], sample: Sample, space: Space) -> np.ndarray:
     """Tell which elements of a sample plans may select, bool of shape (Q, N)."""
     kinds = [kind_of(plan) for plan in plans]
     boxes = box_array([kind.box(plan) for kind, plan in zip(kinds, plans, strict=True)], space)
@@ -175,7 +177,7 @@ def _met(plans, sample, space):
     return meets.reshape(len(plans), len(sample))
 
 
-def _about(boxes, reach, sample, space):
+def _about(boxes: np.ndarray, reach: np.ndarray, sample: Sample, space: Space) -> np.ndarray:
     """Return boxes, those with a reach about places of the sample instead; these are not cut to their areas."""
     moving = np.flatnonzero(np.isfinite(reach))
     if not len(moving):

@@ -9,17 +9,22 @@ from streaming.engine.fragments import costs_of, failures_of
 from streaming.engine.layout import Layout
 from streaming.operators.region_map import MOST_REGIONS
 from streaming.results import Fragment
+from streaming.servers.answers.tuples import Results
 from streaming.servers.assembler import encounters as answers_of_encounters
 from streaming.servers.assembler import rules
 from streaming.servers.assembler import server as assembler
 from streaming.servers.assembler import sketches as answers_of_sketches
 from streaming.servers.assembler.all_regions import AllRegions
+from streaming.servers.assembler.encounters import EncounterAnswers
 from streaming.servers.control.border import Border
 from streaming.servers.control.step import ControlStep
-from streaming.servers.event_times import EventTimes
+from streaming.servers.event_times import EncounterClock, EventTimes
 from streaming.servers.participant.partial import Tracks
 from streaming.servers.region.watched import WatchedAnswers
 from streaming.state.versions import Attempt
+
+# What a part of the assembler returns: results, its border, and what regions sent for each query.
+Part = tuple[Results, Border, dict[int, tuple[int, ...]]]
 
 
 @dataclass(frozen=True)
@@ -78,7 +83,7 @@ def assembled(
     return _fragment(layout, attempt.batch, control, parts, began, seconds)
 
 
-def _distributed(layout, attempt, control, tracks):
+def _distributed(layout: Layout, attempt: Attempt, control: ControlStep, tracks: Tracks) -> Part:
     """Run the assembler of distributed queries on the partials of all regions; return results, border, and `sent`."""
     store, regions, batch = layout.store, control.after.region_map.regions, attempt.batch
     partials = [store.partial(number, batch) for number in range(regions)]
@@ -94,7 +99,7 @@ def _distributed(layout, attempt, control, tracks):
     return results, border, sent
 
 
-def _encounters(layout, attempt, control, times):
+def _encounters(layout: Layout, attempt: Attempt, control: ControlStep, times: EventTimes) -> Part:
     """Join the spans of all regions to encounters; return results, border, and `sent`."""
     store, batch = layout.store, attempt.batch
     spans = [store.spans(number, batch) for number in range(control.after.region_map.regions)]
@@ -102,7 +107,7 @@ def _encounters(layout, attempt, control, times):
     border = Border(control, was.left_out)
     border.leave_out(answers_of_encounters.lacking(spans, control))
 
-    def step(control):
+    def step(control: ControlStep) -> tuple[EncounterAnswers, Results, dict[int, EncounterClock]]:
         return *answers_of_encounters.step(was, spans, control, times), times.advanced(control)
 
     state, results, clocks = border.passed(step)
@@ -112,7 +117,7 @@ def _encounters(layout, attempt, control, times):
     return results, border, answers_of_encounters.sent(spans)
 
 
-def _sketches(layout, attempt, control, due):
+def _sketches(layout: Layout, attempt: Attempt, control: ControlStep, due: Sequence[int]) -> Part:
     """Answer the queries of sketches that are due; return results, border, and nothing sent."""
     store, batch = layout.store, attempt.batch
     found = [store.asked_leaves(number, batch) for number in range(control.after.region_map.regions)]
@@ -126,7 +131,7 @@ def _sketches(layout, attempt, control, due):
     return results, border, {}
 
 
-def _rules(layout, attempt, control, assembled):
+def _rules(layout: Layout, attempt: Attempt, control: ControlStep, assembled: Sequence[Part]) -> Part:
     """Compare the answers that rules watch, given what the other parts return; return results, border, nothing sent."""
     store, batch = layout.store, attempt.batch
     told = [store.watched(number, batch) for number in range(control.after.region_map.regions)]
@@ -141,14 +146,16 @@ def _rules(layout, attempt, control, assembled):
     return results, border, {}
 
 
-def _all_regions(layout, batch):
+def _all_regions(layout: Layout, batch: int) -> AllRegions:
     """Return the objects of all regions before and after a batch."""
     store = layout.store
     before, after = partial(store.regions, batch), list(store.regions(batch + 1))
     return AllRegions(before, after, store.space, partial(layout.known.indexed, store.space))
 
 
-def _fragment(layout, batch, control, parts, began, seconds):
+def _fragment(
+    layout: Layout, batch: int, control: ControlStep, parts: Sequence[Part], began: float, seconds: Mapping[int, float]
+) -> Fragment:
     """Return the fragment of the assembler, given what its parts returned.
 
     The fragment reports the time since `began`, when the region that ended last began its step, and for each query the

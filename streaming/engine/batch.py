@@ -12,6 +12,7 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pyarrow as pa
 
 from streaming.elements import bounds_of, from_ipc, stream_number
@@ -20,6 +21,7 @@ from streaming.engine.admission import Sample
 from streaming.engine.assembling import AssemblerInput, assembled
 from streaming.engine.fragments import costs_of, failures_of, refusals_of
 from streaming.engine.layout import Layout
+from streaming.engine.store import Store
 from streaming.history.writer import Turn
 from streaming.operators.encounters import Ordering
 from streaming.operators.watermarks import Progress
@@ -28,10 +30,12 @@ from streaming.servers import home, observing
 from streaming.servers.answers.tuples import Results
 from streaming.servers.control.border import Border
 from streaming.servers.control.entries import ControlEntries, Entry
+from streaming.servers.control.registry import Registry
 from streaming.servers.control.step import ControlStep
 from streaming.servers.elements import no_elements, tracked_schema
 from streaming.servers.event_times import EventTimes
 from streaming.servers.focals import newly_followed
+from streaming.servers.home import Home, Routed
 from streaming.servers.ordering import Late, released_schema
 from streaming.servers.participant import server as participant
 from streaming.servers.participant.partial import Tracks
@@ -47,12 +51,16 @@ from streaming.servers.region.state import ObjectChanges, ObjectInput
 from streaming.servers.region.time_join import TimeJoins
 from streaming.servers.region.watched import Heard, WatchedAnswers, concern_rules
 from streaming.servers.runs_codec import first_number
+from streaming.spaces import Space
+from streaming.state.versions import Attempt
 
 # The tables with elements of the batch, all with `tracked_schema`.
 ELEMENTS = ("arrivals", "departures", "passing", "copies", "removed_copies", "superseded_copies", "focals")
 TABLES = (*ELEMENTS, "reports", "released", "observed", *tracks.TABLES)
 # The tables with the newest elements of objects.
 OF_OBJECTS = ("arrivals", "departures", "copies", "removed_copies")
+Inputs = Sequence["RegionInput"]
+Tables = Mapping[str, pa.Table]
 
 
 @dataclass(frozen=True)
@@ -167,7 +175,7 @@ def save(layout: Layout, batch: int, homes: Iterable[int], regions: Iterable[int
         store.commit(batch, layout.shape, assembling)
 
 
-def _keep_answers(assembling, registry, asked=False, ruled=False):
+def _keep_answers(assembling: Attempt, registry: Registry, asked: bool = False, ruled: bool = False) -> None:
     """Keep what the assembler knows of sketches and of rules, unless it was asked now: it is not in every batch."""
     if registry.sketch_plans and not asked:
         assembling.keep("told")
@@ -175,14 +183,14 @@ def _keep_answers(assembling, registry, asked=False, ruled=False):
         assembling.keep("rules")
 
 
-def _save_home(store, partition, batch, state, saving, more_blocks=0):
+def _save_home(store: Store, partition: int, batch: int, state: Home, saving: Saving, more_blocks: int = 0) -> None:
     """Save the state of a home server, whose batch read some blocks that `saving` does not count yet."""
     attempt = store.attempt(batch, f"home-{partition}", saving.since)
     attempt.save(f"home/{partition}", state)
     attempt.end(saving.positions, saving.blocks.get(partition, 0) + more_blocks)
 
 
-def _save_region(store, number, attempt, registry):
+def _save_region(store: Store, number: int, attempt: Attempt, registry: Registry) -> None:
     """Save what a region left, and with the first one the registry; then the region has ended (`Store.ended`)."""
     names = [f"region/{number}", *([f"time_join/{number}"] if registry.report_reach else [])]
     names += [f"sketch/{number}"] if registry.sketched else []
@@ -253,19 +261,20 @@ def home_step(
     if rescaling := layout.rescaling(batch, after):
         was = rescaling.home(was, partition, layout.partitions)
     state, outbox = home.step(was, elements, control)
-    tables, told_of_tracks = {}, {}
+    tables, told_of_tracks = dict[str, Routed](), dict[str, Any]()
     if was.tracking is not None or len(after.tracks):
         state, tables, told_of_tracks = tracks.followed(state, elements, control, batch)
     store.leave(f"home/{partition}", batch, state)
     if saving:
         _save_home(store, partition, batch, state, saving, blocks)
     heard = elements["heard_us"].to_numpy()
-    head = {
+    head: dict[str, Any] = {
         "elements": elements.num_rows,
         "stale": list(outbox.stale.items()),
         "newest_us": int(heard.max()) if len(heard) else 0,
     }
-    common = {"progress": [[stream, *told] for stream, told in state.progress.items()]} if state.progress else {}
+    progress = [[stream, *told] for stream, told in state.progress.items()]
+    common: dict[str, Any] = {"progress": progress} if progress else {}
     if after.orderings:
         told = [[*name, *known.progress] for name, known in state.orderings.ordered.items()]
         common |= {"turn": state.orderings.turn, "orderings": told}
@@ -280,7 +289,7 @@ def region_task(
     layout: Layout,
     number: int,
     batch: int,
-    inputs: Sequence[RegionInput],
+    inputs: Inputs,
     entries: Sequence[Entry] | ControlEntries,
     saving: Saving | None = None,
 ) -> list[Fragment]:
@@ -356,8 +365,8 @@ def region_task(
     counters = dict(results.counters)
     counters["elements"] = sum(sent.head.get("elements", 0) for sent in inputs)
     stale: Counter[int] = Counter()
-    for sent in inputs:
-        stale.update(dict(sent.head.get("stale", ())))
+    for one in inputs:
+        stale.update(dict(one.head.get("stale", ())))
     counters["stale"] = stale.total()
     layout.known.count(results.seconds)
     fragment = Fragment(
@@ -380,14 +389,14 @@ def region_task(
     if saving and store.ended(batch, layout.shape):
         assembling = store.attempt(batch, "assembler", saving.since)
         if has_assembler:
-            told = AssemblerInput(followed, times, due, ruled)
-            fragments.append(assembled(layout, assembling, control, told, began, results.seconds))
+            known = AssemblerInput(followed, times, due, ruled)
+            fragments.append(assembled(layout, assembling, control, known, began, results.seconds))
         _keep_answers(assembling, after, asked, ruled)
         store.commit(batch, layout.shape, assembling)
     return fragments
 
 
-def _stream_joins(layout, number, attempt, tables, border):
+def _stream_joins(layout: Layout, number: int, attempt: Attempt, tables: Tables, border: Border) -> Results:
     """Run a region's joins with streams; return their results."""
     store, control, batch = layout.store, border.control, attempt.batch
     place = RegionPlace(number, control.after.region_map)
@@ -404,7 +413,7 @@ def _stream_joins(layout, number, attempt, tables, border):
     return results
 
 
-def _time_joins(layout, number, batch, inputs, border):
+def _time_joins(layout: Layout, number: int, batch: int, inputs: Inputs, border: Border) -> Results:
     """Run a region's joins over event time; return their results."""
     store, control = layout.store, border.control
     before, after = control.before, control.after
@@ -427,7 +436,7 @@ def _time_joins(layout, number, batch, inputs, border):
     return results
 
 
-def _sketch(layout, number, batch, inputs, control, due):
+def _sketch(layout: Layout, number: int, batch: int, inputs: Inputs, control: ControlStep, due: Sequence[int]) -> None:
     """Sketch what home servers observed in a region, before the queries that are due are answered."""
     store, before, after = layout.store, control.before, control.after
     place, following = RegionPlace(number, after.region_map), first_number(batch)
@@ -444,17 +453,18 @@ def _sketch(layout, number, batch, inputs, control, due):
     store.leave(f"sketch/{number}", batch, sketching.step(was, observed, after, following, asked))
 
 
-def _ask(layout, number, attempt, border, due):
+def _ask(layout: Layout, number: int, attempt: Attempt, border: Border, due: Sequence[int]) -> Results:
     """Find the leaves of a region that the queries of sketches which are due need; return what that cost as results."""
     store = layout.store
     sketchlet = store.left(f"sketch/{number}", attempt.batch) if border.control.after.sketched else Sketchlet()
     found = border.passed(partial(asked_leaves.step, sketchlet, due))
-    lacking = frozenset(border.left_out)
-    attempt.save(f"asked/{number}", replace(found, lacking=lacking))
-    return Results.nothing(store.space, seconds=found.seconds)
+    attempt.save(f"asked/{number}", replace(found, lacking=frozenset(border.left_out)))
+    return Results.nothing(store.space, seconds=dict(found.seconds))
 
 
-def _watch(layout, number, attempt, found, control, ruled):
+def _watch(
+    layout: Layout, number: int, attempt: Attempt, found: WatchedAnswers, control: ControlStep, ruled: bool
+) -> None:
     """Keep what a region has to tell of the answers that rules watch, or tell it if it is time to."""
     store, before, after = layout.store, control.before, control.after
     if len(before.watched):
@@ -469,13 +479,15 @@ def _watch(layout, number, attempt, found, control, ruled):
     store.leave(f"watching/{number}", attempt.batch, WatchedAnswers() if ruled else found)
 
 
-def _event_times(layout, batch, inputs):
+def _event_times(layout: Layout, batch: int, inputs: Inputs) -> EventTimes:
     """Return how far the home servers, and the queries for encounters, are."""
     homes = [{Ordering(*told[:3]): Progress(*told[3:]) for told in sent.head.get("orderings", ())} for sent in inputs]
     return EventTimes(layout.store.clocks(batch), homes, max(sent.head.get("turn", 0) for sent in inputs))
 
 
-def _encounters(layout, number, attempt, inputs, border, times):
+def _encounters(
+    layout: Layout, number: int, attempt: Attempt, inputs: Inputs, border: Border, times: EventTimes
+) -> Results:
     """Run a region's part of encounters; return its results, which tell of reports that came too late."""
     store, control, batch = layout.store, border.control, attempt.batch
     place, following = RegionPlace(number, control.after.region_map), first_number(batch)
@@ -493,14 +505,16 @@ def _encounters(layout, number, attempt, inputs, border, times):
     )
     state, results, spans = border.passed(step)
     layout.known.forget(number, control.after.encounters)
-    border.lost.difference_update(filter(border.control.before.assembled, list(border.lost)))
+    border.lost -= {query for query in border.lost if border.control.before.assembled(query)}
     attempt.save(f"spans/{number}", replace(spans, lacking=np.array(sorted(border.left_out), dtype=np.int64)))
     if control.after.orderings:
         attempt.save(f"encounters/{number}", state)
     return results
 
 
-def _participate(layout, number, attempt, changed, border, tracks):
+def _participate(
+    layout: Layout, number: int, attempt: Attempt, changed: ObjectChanges, border: Border, tracks: Tracks
+) -> tuple[Results, pl.DataFrame, pl.DataFrame]:
     """Run a region's part of the distributed queries.
 
     Return the results that need no assembler, and the members of aggregates before and after.
@@ -513,15 +527,14 @@ def _participate(layout, number, attempt, changed, border, tracks):
     layout.known.indices[number] = indexed.after
     step = partial(participant.step, changed, tracks=tracks, members=were, indexed=indexed)
     members, results, sent = border.passed(step)
-    border.lost.difference_update(filter(border.control.before.assembled, list(border.lost)))
-    lacking = np.array(sorted(border.left_out), dtype=np.int64)
-    attempt.save(f"partial/{number}", replace(sent, lacking=lacking))
+    border.lost -= {query for query in border.lost if border.control.before.assembled(query)}
+    attempt.save(f"partial/{number}", replace(sent, lacking=np.array(sorted(border.left_out), dtype=np.int64)))
     if len(border.control.after.distributed_ids):
         attempt.save(f"participant/{number}", members)
     return results, were, members
 
 
-def _tracks(layout, batch, control, heard):
+def _tracks(layout: Layout, batch: int, control: ControlStep, heard: pa.Table) -> Tracks:
     """Return where the focal objects are; every region and the assembler compute the same, each process once."""
     known = layout.known.tracks
     if known and known[0] == batch and known[1].before is control.before and known[1].after is control.after:
@@ -535,7 +548,7 @@ def _tracks(layout, batch, control, heard):
     return tracks
 
 
-def _tracked(blocks, space):
+def _tracked(blocks: Iterable[IngestBlock], space: Space) -> pa.Table:
     """Return the elements of blocks, with the number of their stream and the time when the gateway received them."""
     schema = tracked_schema(space)
     tables = []
@@ -551,7 +564,7 @@ def _tracked(blocks, space):
     return pa.concat_tables(tables or [no_elements(space)]).combine_chunks()
 
 
-def _region_input(number, outbox, head):
+def _region_input(number: int, outbox: Mapping[str, Routed | None], head: Mapping[str, Any]) -> RegionInput:
     """Return the input of one region, given what is sent to all."""
     tables = {}
     for name, sent in outbox.items():
@@ -561,7 +574,7 @@ def _region_input(number, outbox, head):
     return RegionInput(number, head, tables)
 
 
-def _together(inputs, name, space):
+def _together(inputs: Iterable[RegionInput], name: str, space: Space) -> pa.Table:
     """Return the rows of one table from all inputs."""
     tables = [sent.tables[name] for sent in inputs if name in sent.tables]
     return pa.concat_tables(tables) if tables else no_elements(space)

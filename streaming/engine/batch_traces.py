@@ -2,6 +2,8 @@
 
 from collections.abc import Iterable, Sequence
 
+import pyarrow as pa
+
 from streaming.engine.batch import ELEMENTS, RegionInput
 from streaming.results import Fragment
 from streaming.traces import PUBLISH, WRITE, Span, Traces
@@ -53,6 +55,6 @@ class EngineTraces:
             self._traces.record(Span(PUBLISH, *at), Span(EVALUATE, *at), elements, began_ns)
 
 
-def _arriving(sent):
+def _arriving(sent: RegionInput) -> list[pa.Table]:
     """Return the tables with elements of the batch; reports that home servers release came in batches before."""
     return [table for name in (*ELEMENTS, "reports") if (table := sent.tables.get(name)) is not None]

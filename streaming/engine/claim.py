@@ -58,7 +58,7 @@ def claim(root: Path, space: Space, log: Log, files: StateStore | None = None) -
     return reason
 
 
-def _other_definition(files, space):
+def _other_definition(files: StateStore, space: Space) -> bool:
     try:
         return parse_space(files.get(DEFINITION).to_pybytes().decode()) != space
     except FileNotFoundError:
@@ -67,7 +67,7 @@ def _other_definition(files, space):
         return True
 
 
-def _format_of(files):
+def _format_of(files: StateStore) -> int | None:
     """Return the format of a state; None if there is no state, or none that can be read."""
     for batch in reversed(manifest_batches(files)):
         with contextlib.suppress(LostState):
@@ -75,7 +75,7 @@ def _format_of(files):
     return BEFORE_MANIFESTS if any(map(files.list, STATES)) else None
 
 
-def _remove(root, files):
+def _remove(root: Path, files: StateStore) -> None:
     files.delete([name for folder in (MANIFESTS, RECEIPTS, PARTS, *STATES) for name in files.list(folder)])
     files.delete([EPOCH, FORMAT_BEFORE_MANIFESTS])
     shutil.rmtree(root / "checkpoint", ignore_errors=True)

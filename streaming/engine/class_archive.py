@@ -74,7 +74,7 @@ class ClassArchive:
             self._done = True
             logger.warning("no archive of Java's classes, so starts take longer: %s", error)
 
-    def _begin(self, class_path):
+    def _begin(self, class_path: Callable[[], str]) -> None:
         """Start the Java that makes the archive, unless another engine is making it."""
         # The engine's Java goes on writing the list, so the last line may be incomplete.
         classes = self._list.read_text().rpartition("\n")[0]
@@ -105,7 +105,7 @@ class ClassArchive:
             )
             psutil.Process(self._maker.pid).nice(NICENESS)
 
-    def _end(self, code):
+    def _end(self, code: int) -> None:
         if code:
             raise OSError(f"Java ended with exit code {code}")
         for other in self._archive.parent.glob("classes-*.jsa"):
@@ -114,7 +114,7 @@ class ClassArchive:
         logger.info("Java's classes are archived: %s", self._archive)
 
 
-def _identity(java):
+def _identity(java: Path) -> str:
     """Return a hash that differs for each Java and each Spark."""
     release = java.resolve().parents[1] / "release"
     spark = Path(pyspark.__file__).parent

@@ -4,13 +4,13 @@ The *coordinator*, which is the first task of an interval, decides up to where e
 follow it, and so does whoever runs these batches again. A decision is in the log before anything that follows from it.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import orjson
 
-from streaming.eventlog import FIRST, Bound, BoundedEntry, EventLog, Stamp
+from streaming.eventlog import FIRST, Bound, BoundedEntry, Entry, EventLog, Stamp
 
 # The position in the log of cuts, among the positions in the other logs.
 CUTS = "cuts"
@@ -78,12 +78,12 @@ class CutLog:
         """Return the decisions behind a position; if there are none, wait for some."""
         return self._cuts(self._event_log.poll({self._name: position}, 100, wait_s).get(self._name, ()))
 
-    def _cuts(self, entries):
+    def _cuts(self, entries: Iterable[Entry]) -> list[Cut]:
         documents = ((entry.position, orjson.loads(entry.fields[b"cut"])) for entry in entries)
         return [_cut(document, position) for position, document in documents if document["epoch"] == self._epoch]
 
 
-def _cut(document: Mapping[str, Any], position):
+def _cut(document: Mapping[str, Any], position: str) -> Cut:
     return Cut(document["batch"], document["positions"] | {CUTS: position}, document["saved"], document["closes"])
 
 

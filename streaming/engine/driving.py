@@ -83,7 +83,7 @@ class Optimiser:
         self._changed_s |= {join.query: now_s for join in due}
         return due
 
-    def _observe(self, counts, now_s):
+    def _observe(self, counts: Mapping[str, int], now_s: float) -> None:
         """Smooth the reports a second; a count that falls is that of an engine that has started anew."""
         span_s = now_s - self._at_s
         if span_s > 0:
@@ -95,12 +95,12 @@ class Optimiser:
                     self.rates[stream] = rate + weight * (came / span_s - rate)
         self._counts, self._at_s = dict(counts), now_s
 
-    def _is_large(self, join):
+    def _is_large(self, join: DrivenJoin) -> bool:
         """Tell whether the driving stream is clearly the larger one."""
         rates = [self.rates.get(name, 0.0) for name in (join.driver, join.swapped.driver)]
         return rates[0] > CLEARLY * rates[1]
 
-    def _may(self, join, now_s):
+    def _may(self, join: DrivenJoin, now_s: float) -> bool:
         return now_s - self._changed_s.get(join.query, -math.inf) >= COOL_DOWN_S
 
 
@@ -126,7 +126,7 @@ class JoinWatch:
             logger.info("%s drives query %d from now on: %s", join.driver, join.query, self._words(join))
             self._log.send("drive", query=join.query, revision=join.revision, by_partner=join.by_partner)
 
-    def _words(self, join):
+    def _words(self, join: DrivenJoin) -> str:
         rates = self._optimiser.rates
         return ", ".join(f"{rates.get(name, 0.0):.0f} {name}/s" for name in (join.stream, join.partner_stream))
 

@@ -8,12 +8,14 @@ the other tasks have sent, and they need not repeat anything.
 from collections import defaultdict, deque
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 import orjson
 
 from streaming.elements import from_ipc, to_ipc
 from streaming.engine.batch import TABLES, RegionInput
 from streaming.eventlog import FIRST, EventLog
+from streaming.eventlog.protocol import Fields
 from streaming.logs import LogNames
 from streaming.operators.region_map import RegionMap
 
@@ -83,7 +85,7 @@ class Exchange:
         self._position = self._begin(after)
         self._mark, self._marked = event_log.append(self._inbox, {"batch": after, "attempt": 1}), False
 
-    def _begin(self, after):
+    def _begin(self, after: int) -> str:
         """Remove what is not needed after a saved batch; return the position behind it."""
         position = FIRST
         for entry in self._event_log.read(self._inbox, only=("batch",)):
@@ -96,14 +98,19 @@ class Exchange:
 
     def send(self, batch: int, partition: int, inputs: Iterable[RegionInput], region_map: RegionMap) -> None:
         """Send the inputs that a home server made in a batch, in which a region map is in force."""
-        sent = []
+        sent: list[tuple[str, Fields]] = []
         for made in inputs:
             if (task := self._place.task_of(made.region, region_map)) == self._place.task:
                 self._inputs[batch][made.region, partition] = made
             else:
                 tables = {name: to_ipc(table) for name, table in made.tables.items()}
-                head = {"batch": batch, "partition": partition, "region": made.region, "head": orjson.dumps(made.head)}
-                sent.append((self._names.exchange(task), head | tables))
+                head: dict[str, Any] = {
+                    "batch": batch,
+                    "partition": partition,
+                    "region": made.region,
+                    "head": orjson.dumps(made.head),
+                }
+                sent.append((self._names.exchange(task), {**head, **tables}))
         if sent:
             self._event_log.append_all(sent)
 
@@ -129,7 +136,7 @@ class Exchange:
         """Raise `Superseded` if another attempt runs the task."""
         self._poll(0.0)
 
-    def _poll(self, wait_s=_WAIT_S):
+    def _poll(self, wait_s: float = _WAIT_S) -> None:
         for entry in self._event_log.poll({self._inbox: self._position}, _AT_ONCE, wait_s).get(self._inbox, ()):
             self._position = entry.position
             content = entry.fields
@@ -147,7 +154,7 @@ class Exchange:
                 tables = {name: from_ipc(rows) for name in TABLES if (rows := content.get(name.encode()))}
                 self._inputs[batch][region, partition] = RegionInput(region, orjson.loads(content[b"head"]), tables)
 
-    def _trim(self):
+    def _trim(self) -> None:
         """Remove what was kept for an attempt that would begin before the last saved batch."""
         position = None
         while self._kept and self._kept[0][0] <= self._saved:

@@ -38,7 +38,7 @@ class QueryFigures:
             if fragment.changes.num_rows:
                 self._count(fragment)
 
-    def _count(self, fragment):
+    def _count(self, fragment: Fragment) -> None:
         counts = pc.value_counts(fragment.changes["query"])
         queries, tuples = (np.asarray(counts.field(name)) for name in ("values", "counts"))
         numbers = queries.copy()
@@ -103,7 +103,7 @@ class Peak:
         self._turn()
         return max((value for value in (self._before, self._now) if value is not None), default=None)
 
-    def _turn(self):
+    def _turn(self) -> None:
         past = int((self._clock() - self._since_s) / PEAK_S)
         if past:
             self._before, self._now = (self._now if past == 1 else None), None
@@ -173,5 +173,5 @@ class TaskFigures:
         }
 
 
-def _number(query):
+def _number(query: int) -> int:
     return VIEWS if query >= VIEW_NUMBERS else query

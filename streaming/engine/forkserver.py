@@ -22,6 +22,7 @@ import socket
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any, cast
 
 # The modules that Spark's Python processes run or import.
 PRELOADED = (
@@ -90,7 +91,8 @@ class ForkServer:
     def __enter__(self) -> "ForkServer":
         return self
 
-    def __exit__(self, *_) -> None:
+    def __exit__(self, *_: object) -> None:
+        assert self._server.stdin is not None
         self._server.stdin.close()
         self._server.wait()
 
@@ -107,9 +109,9 @@ def main(listener: socket.socket) -> None:
         _run_module(*arguments)
 
 
-def _serve(listener):
+def _serve(listener: socket.socket) -> list[str] | None:
     """Fork on request. Return the requested command line in each child, and None in the server at the end."""
-    children = {}
+    children: dict[socket.socket, int] = {}
     with listener, selectors.DefaultSelector() as selector:
         selector.register(sys.stdin.fileno(), selectors.EVENT_READ, "end")
         selector.register(listener, selectors.EVENT_READ, "request")
@@ -130,7 +132,7 @@ def _serve(listener):
                         connection.close()
                         for other in selector.get_map().values():
                             if other.data not in ("end", "request"):
-                                _close(other.fileobj)
+                                _close(cast(int | socket.socket, other.fileobj))
                         _take(streams, wanted["environment"])
                         return wanted["arguments"]
                     for stream in streams:
@@ -138,7 +140,7 @@ def _serve(listener):
                     children[connection] = child
                     selector.register(connection, selectors.EVENT_READ, connection)
                     selector.register(os.pidfd_open(child), selectors.EVENT_READ, connection)
-                elif key.fileobj is key.data:  # Spark has killed the program that sent the request
+                elif not isinstance(key.fileobj, int):  # Spark has killed the program that sent the request
                     selector.unregister(key.data)
                     os.kill(children[key.data], signal.SIGTERM)
                 else:  # a child has ended
@@ -152,14 +154,14 @@ def _serve(listener):
                     key.data.close()
 
 
-def _close(file):
+def _close(file: int | socket.socket) -> None:
     if isinstance(file, int):
         os.close(file)
     else:
         file.close()
 
 
-def _request(connection):
+def _request(connection: socket.socket) -> tuple[dict[str, Any] | None, list[int]]:
     """Return the request of a program and its standard streams; None and no streams if it died in the middle."""
     text, streams, _, _ = socket.recv_fds(connection, MOST_BYTES, STANDARD_STREAMS)
     while not text.endswith(b"\n"):
@@ -172,7 +174,7 @@ def _request(connection):
     return json.loads(text), streams
 
 
-def _take(streams, environment):
+def _take(streams: list[int], environment: dict[str, str]) -> None:
     """Take over the standard streams and the environment of the program that sent the request."""
     for number, stream in enumerate(streams):
         os.dup2(stream, number)
@@ -181,7 +183,7 @@ def _take(streams, environment):
     os.environ.update(environment)
 
 
-def _run_module(_, module, *arguments):
+def _run_module(_: str, module: str, *arguments: str) -> None:
     """Run ``-m module argument...`` as the Python interpreter does."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
     sys.path[1:1] = [path for path in os.environ.get("PYTHONPATH", "").split(":") if path and path not in sys.path]

@@ -22,7 +22,7 @@ def failures_of(warnings: Mapping[int, str], border: Border, registry: Registry)
     registry : Registry
     """
     lost = {query: error for query, error in border.errors.items() if query in border.lost}
-    return _by_error(border.errors | warnings, registry) + _by_error(lost, registry, lost=True)
+    return _by_error({**border.errors, **warnings}, registry) + _by_error(lost, registry, lost=True)
 
 
 def refusals_of(registry: Registry) -> tuple[dict[str, Any], ...]:
@@ -30,9 +30,9 @@ def refusals_of(registry: Registry) -> tuple[dict[str, Any], ...]:
     return _by_error(registry.refused, registry, refused=True)
 
 
-def _by_error(errors, registry, **more):
+def _by_error(errors: Mapping[int, str], registry: Registry, **more: Any) -> tuple[dict[str, Any], ...]:
     """Group failed queries by error, so that an error is written once, however many queries share it."""
-    queries = {}
+    queries: dict[str, list[list[int]]] = {}
     for query, error in errors.items():
         queries.setdefault(error, []).append([query, registry.registrations[query].revision])
     return tuple({"error": error, "queries": alike} | more for error, alike in queries.items())

@@ -9,6 +9,7 @@ from redis import RedisError
 
 from streaming.logs import Log
 from streaming.redis_memory import WAITING_SHARE
+from streaming.state.manifest import Manifest
 from streaming.state.stores import StateStore
 from streaming.state.upkeep import Upkeep
 
@@ -44,7 +45,7 @@ class Housekeeping:
         """Start the thread; it ends with the process."""
         threading.Thread(target=self._run, name="housekeeping", daemon=True).start()
 
-    def _run(self):
+    def _run(self) -> None:
         while True:
             pause_s = EVERY_S
             try:
@@ -71,6 +72,7 @@ class Housekeeping:
             return
         upkeep.clean()
         newest, oldest = upkeep.newest, upkeep.oldest
+        assert newest is not None, "it has just been made durable"
         self._log.report_state_bytes(sum(file.size for file in newest.files()))
         removed = oldest.blocks if oldest else self._removed_before(newest)
         # First what will be true, so that never more entries are said to be kept than there are.
@@ -78,7 +80,7 @@ class Housekeeping:
         if oldest:
             self._log.event_log.trim({self._keys[name]: end for name, end in oldest.positions.items()})
 
-    def _removed_before(self, manifest):
+    def _removed_before(self, manifest: Manifest) -> Sequence[int]:
         """Return how many blocks were removed from each partition before this process removes some."""
         if self._removed is None:
             counts = zip(manifest.blocks, self._log.count_read(manifest.positions), strict=True)

@@ -9,8 +9,9 @@ run again, cut as before. Spark's real-time mode works in a similar way; it cann
 import os
 import socket
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import orjson
@@ -18,14 +19,16 @@ import orjson
 from streaming.engine.admission import MOST_ENTRIES, Sample, admitted, most_next
 from streaming.engine.batch import IngestBlock, RegionInput, Saving, home_task, must_save, region_task, save
 from streaming.engine.batch_traces import EngineTraces
-from streaming.engine.cuts import CONTROL, CUTS, Cut, CutLog, Point
+from streaming.engine.cuts import CONTROL, CUTS, Cut, CutLog, Point, Positions
 from streaming.engine.driving import told_joins, told_reports
 from streaming.engine.exchange import Exchange, TaskPlace
 from streaming.engine.figures import TaskFigures
 from streaming.engine.layout import Layout
 from streaming.engine.read_ahead import ReadAhead
-from streaming.eventlog import next_ends
+from streaming.eventlog import Entry, next_ends
 from streaming.logs import Log
+from streaming.operators.region_map import RegionMap
+from streaming.results import Fragment
 from streaming.servers.control.entries import ControlEntries
 from streaming.traces import OFF, Traces
 
@@ -143,7 +146,7 @@ class Interval:
         self._known_control = ("", ""), ControlEntries([], layout.store.space)
         self._most_control = MOST_ENTRIES
 
-    def _begin(self, point):
+    def _begin(self, point: Point) -> Point:
         store = self._layout.store
         saved = store.newest_saved(self._log.newest_whole_batch(store.epoch()))
         if saved is None or saved.batch <= point.batch:
@@ -166,7 +169,7 @@ class Interval:
             save(self._layout, self._batch, self._place.homes, own, self._saving(self._positions))
         return self._batch - self._interval.batch
 
-    def _run_batch(self, cut):
+    def _run_batch(self, cut: Cut) -> None:
         place, layout, batch = self._place, self._layout, cut.batch
         control = self._control(cut)
         figures = self._figures
@@ -207,7 +210,7 @@ class Interval:
         if cut.saved:
             self._end_saved()
 
-    def _step(self, cut, region, inputs, saving):
+    def _step(self, cut: Cut, region: int, inputs: Sequence[RegionInput], saving: Saving | None) -> list[Fragment]:
         """Run the server of a region, and count what it took; return its fragments."""
         began_s, began_ns = time.thread_time(), time.time_ns()
         made = region_task(self._layout, region, cut.batch, inputs, self._control(cut), saving)
@@ -215,11 +218,11 @@ class Interval:
         self._loads.add(region, inputs, time.thread_time() - began_s, made[0].counters["objects"])
         return made
 
-    def _region_map(self, batch):
+    def _region_map(self, batch: int) -> RegionMap:
         """Return the region map that is in force in a batch, whose home servers have run."""
         return self._layout.store.registry(batch + 1).region_map
 
-    def _report_regions(self, batch):
+    def _report_regions(self, batch: int) -> None:
         """Tell now and then, and after a change of the map, what the regions have done."""
         registry = self._layout.store.registry(batch + 1)
         region_map = registry.region_map
@@ -229,7 +232,7 @@ class Interval:
             return
         self._told_s = time.monotonic()
         written_bytes = self._layout.store.written_bytes - self._written_before
-        more = {f"task:{self._place.task}": self._figures.told(written_bytes)}
+        more: dict[str, Any] = {f"task:{self._place.task}": self._figures.told(written_bytes)}
         more |= {f"worker:{self._place.task}": f"{socket.gethostname()}:{os.getpid()}"}
         if registry.time_join_plans:
             homes = (self._layout.store.left(f"home/{partition}", batch) for partition in self._place.homes)
@@ -242,23 +245,23 @@ class Interval:
             more |= told
         self._log.report_regions(self._loads.told(), **more)
 
-    def _saving(self, positions):
+    def _saving(self, positions: Positions) -> Saving:
         return Saving(self._saved_batch, positions, dict(self._unsaved))
 
-    def _end_saved(self):
+    def _end_saved(self) -> None:
         """Go on although other tasks may still be saving: their states are needed for the next saved batch only."""
         self._saved_batch, self._unconfirmed = self._batch, True
         self._unsaved = dict.fromkeys(self._unsaved, 0)
         if self._layout.store.is_saved(self._batch):
             self._exchange.tell_saved(self._batch)
 
-    def _await_saved(self):
+    def _await_saved(self) -> None:
         """Wait until all tasks have saved the last batch that had to be saved."""
         if self._unconfirmed:
             self._exchange.await_saved(self._saved_batch)
             self._unconfirmed = False
 
-    def _control(self, cut):
+    def _control(self, cut: Cut) -> ControlEntries:
         """Return the control entries of a batch; the coordinator knows them since it has decided about it."""
         # Another attempt may have decided about this batch differently.
         span = self._positions[CONTROL], cut.positions[CONTROL]
@@ -266,13 +269,13 @@ class Interval:
             self._known_control = span, self._control_entries(self._read_control(*span))
         return self._known_control[1]
 
-    def _read_control(self, after, upto):
+    def _read_control(self, after: str, upto: str) -> list[Entry]:
         return self._log.event_log.read(self._names[CONTROL], after, upto) if after != upto else []
 
-    def _control_entries(self, entries):
+    def _control_entries(self, entries: Iterable[Entry]) -> ControlEntries:
         return ControlEntries([orjson.loads(entry.fields[b"entry"]) for entry in entries], self._layout.store.space)
 
-    def _admitted(self, cut):
+    def _admitted(self, cut: Cut) -> Cut:
         """Return a cut with as many of the control entries as the batch can take; see `admission`."""
         found = self._read_control(self._positions[CONTROL], cut.positions[CONTROL])
         entries, count = self._control_entries(found), len(found)
@@ -288,7 +291,7 @@ class Interval:
         self._known_control = (self._positions[CONTROL], cut.positions[CONTROL]), entries.first(count)
         return cut
 
-    def _blocks(self, partition, cut):
+    def _blocks(self, partition: int, cut: Cut) -> list[IngestBlock]:
         name = str(partition)
         upto = cut.positions[name]
         entries = self._ahead.taken(name, upto) if upto != self._positions[name] else ()
@@ -310,7 +313,7 @@ class Interval:
                 if cut.number > stale:
                     yield cut
 
-    def _decision(self):
+    def _decision(self) -> Cut:
         """Return the next decision: wait for entries, and for the pace."""
         time.sleep(max(0.0, self._heard_s + self._pace.batch_s - time.monotonic()))
         after = {self._names[name]: self._positions[name] for name in self._names}
@@ -333,10 +336,10 @@ class Interval:
             return self._with_save(only_saved)  # it reads the states of other tasks, so they have to be saved before it
         return self._with_save(cut) if due or must.after else cut
 
-    def _with_save(self, cut):
+    def _with_save(self, cut: Cut) -> Cut:
         self._saved_s = time.monotonic()
         return replace(cut, saved=True)
 
-    def _is_over(self):
+    def _is_over(self) -> bool:
         lasts = time.monotonic() < self._began_s + self._pace.interval_s
         return not lasts or (self._layout.store.root / STOPPING).exists()

@@ -5,6 +5,8 @@ installed. A micro-batch creates two files in the checkpoint, and a checksum for
 a batch.
 """
 
+from typing import Any
+
 from pyspark.sql import SparkSession
 
 CLASS = "LookoutLocalFiles"
@@ -25,8 +27,9 @@ public class {CLASS} extends org.apache.hadoop.fs.RawLocalFileSystem {{
 
 def write_without_processes(spark: SparkSession) -> None:
     """Have a session write local files by a file system that sets their permissions itself, and writes no checksums."""
-    compiler = spark._jvm.org.codehaus.janino.SimpleCompiler()
-    compiler.setParentClassLoader(spark._jvm.org.apache.spark.util.Utils.getContextOrSparkClassLoader())
+    java: Any = spark._jvm
+    compiler = java.org.codehaus.janino.SimpleCompiler()
+    compiler.setParentClassLoader(java.org.apache.spark.util.Utils.getContextOrSparkClassLoader())
     compiler.cook(_SOURCE)
     hadoop = spark.sparkContext._jsc.hadoopConfiguration()
     hadoop.setClassLoader(compiler.getClassLoader())

@@ -4,6 +4,7 @@ import logging
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 
@@ -17,6 +18,8 @@ from streaming.layers.store import ORPHAN_AGE_S, LayerManifest, LayerStore
 from streaming.operators.layer import LayerVersion
 from streaming.spaces import Space
 from streaming.state.files import write_whole
+
+T = TypeVar("T")
 
 logger = logging.getLogger(__name__)
 
@@ -69,7 +72,7 @@ class LocalLayers:
                 del versions[old]
         return versions[version]
 
-    def _made(self, name, version, before):
+    def _made(self, name: str, version: int, before: LayerVersion | None) -> LayerVersion:
         """Return a version, which uses what an earlier one, or None, has in memory."""
         copy, (_, stream) = self.folder / name / f"{version}.json", self._stored(name)
         if copy.exists():
@@ -84,20 +87,20 @@ class LocalLayers:
         removed = np.sort(key_hashes(stream, manifest.removed))
         return LayerVersion(parts, removed, self.space, before)
 
-    def _part(self, name, version, path) -> Pages:
+    def _part(self, name: str, version: int, path: Path) -> Pages:
         """Return a part, given its path in the store; copies it if no process has done so before."""
         copy = self.folder / name / f"{path.stem}{SUFFIX}"
         if not copy.exists():
             self._waited(name, version, lambda store: self._copy(self._stored(name)[1], path, copy))
         return mapped_pages(copy)
 
-    def _copy(self, stream, path, copy):
+    def _copy(self, stream: str, path: Path, copy: Path) -> None:
         try:
             write_pages(copy, read_groups(stream, path, self.space), self.space)
         except FileNotFoundError:  # the version was discarded or dropped after its manifest was read
             raise InvalidLayer("its part %(name)s is not there any more", name=path.name) from None
 
-    def _waited(self, name, version, read: Callable):
+    def _waited(self, name: str, version: int, read: Callable[[LayerStore], T]) -> T:
         """Return what a function returns for the store of a layer, as soon as it does not fail."""
         deadline_s = time.monotonic() + LAYER_WAIT_S
         while True:
@@ -108,7 +111,7 @@ class LocalLayers:
                     raise MissingVersion(f"version {version} of layer {name} is not there: {error}") from None
             time.sleep(LAYER_POLL_S)
 
-    def _tidy(self, folder):
+    def _tidy(self, folder: Path) -> None:
         """Remove the copies of old versions, and of the parts that no other version has."""
         versions = {int(path.stem): path for path in folder.glob("*.json")}
         parts_of = {
@@ -128,19 +131,19 @@ class LocalLayers:
         for path in folder.glob("*.arrow"):  # an earlier release wrote them
             path.unlink(missing_ok=True)
 
-    def _removed(self, name, version):
+    def _removed(self, name: str, version: int) -> bool:
         """Return whether a version of a layer was there once, and no copy of it is left."""
         store, stream = self._stored(name)
         copy = self.folder / name / f"{version}.json"
         return not copy.exists() and version not in store.versions(stream) and version <= store.last(stream)
 
-    def _stored(self, name) -> tuple[LayerStore, str]:
+    def _stored(self, name: str) -> tuple[LayerStore, str]:
         """Return the store of a layer and the layer's name there."""
         stream = name.removeprefix(STORED_PREFIX)
         return (self._layers if stream == name else self._snapshots), stream
 
 
-def _age_s(path):
+def _age_s(path: Path) -> float:
     try:
         return time.time() - path.stat().st_mtime
     except FileNotFoundError:

@@ -3,10 +3,12 @@
 import shutil
 import threading
 import time
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from pathlib import Path
 
 import orjson
+import pyarrow as pa
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
@@ -102,7 +104,7 @@ def task_count(spark: SparkSession, settings: EngineSettings) -> int:
     return min(settings.partitions, cores)
 
 
-def _cores(spark):
+def _cores(spark: SparkSession) -> int:
     """Return how many cores a cluster has given to this program."""
     return spark.sparkContext._jsc.sc().schedulerBackend().totalCoreCount()
 
@@ -131,6 +133,6 @@ def warm_up(spark: SparkSession) -> threading.Thread:
     return thread
 
 
-def _same(batches):
+def _same(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Yield the batches unchanged; a worker has to import this module to find this function."""
     yield from batches

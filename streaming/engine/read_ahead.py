@@ -59,7 +59,8 @@ class ReadAhead:
     def taken(self, name: str, upto: str) -> list[Entry]:
         """Return the entries of a log that follow those that were taken before, up to the position of one of them."""
         with self._changed:
-            read, entries = self._read[name], []
+            read = self._read[name]
+            entries: list[Entry] = []
             while read and (not entries or entries[-1].position != upto):
                 entries.append(read.popleft())
             if not entries or entries[-1].position != upto:  # the thread has not come so far
@@ -68,7 +69,7 @@ class ReadAhead:
             self._changed.notify()
         return entries
 
-    def _run(self):
+    def _run(self) -> None:
         try:
             while after := self._wanted():
                 limit = min(self._most - len(self._read[name]) for name in after)
@@ -77,7 +78,7 @@ class ReadAhead:
         except Exception as error:  # whatever it is: blocks are also read when they are taken
             logger.warning("the ingest log is not read ahead: %s: %s", type(error).__name__, error)
 
-    def _wanted(self):
+    def _wanted(self) -> dict[str, str]:
         """Return behind which position to read each log that there is room for; wait for room; empty if closed."""
         with self._changed:
             while not self._closed:
@@ -87,7 +88,7 @@ class ReadAhead:
                 self._changed.wait()
             return {}
 
-    def _keep(self, found):
+    def _keep(self, found: Mapping[str, tuple[str, list[Entry]]]) -> None:
         """Keep entries that follow a position, unless they were taken meanwhile; `found` has both, by name."""
         with self._changed:
             upto = {}

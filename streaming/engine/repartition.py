@@ -61,10 +61,11 @@ def repartitioned(settings: EngineSettings, log: Log, files: StateStore, manifes
         attempt.save(f"home/{number}", home)
     before = read_manifest(files, batch)
     kept = {name: known for name, known in before.states.items() if not name.startswith("home/")}
-    positions = beginning(now).positions | {name: at for name, at in before.positions.items() if not name.isdigit()}
+    shared = {name: at for name, at in before.positions.items() if not name.isdigit()}
+    positions = {**beginning(now).positions, **shared}
     positions |= {str(number): at for number, at in unread.items() if number < now}
     shape = replace(before.shape, partitions=now)
-    later = Manifest(batch + 1, before.epoch, shape, kept | attempt.receipt().states, positions)
+    later = Manifest(batch + 1, before.epoch, shape, {**kept, **attempt.receipt().states}, positions)
     later = replace(later, blocks=tuple(log.count_read(positions)))
     later.commit(files)
     if left := [log.names.ingest(number) for number in range(now, was)]:

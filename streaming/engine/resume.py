@@ -11,7 +11,7 @@ from streaming.engine.store import EPOCH, Store
 from streaming.history.files import pending_of
 from streaming.logs import Log
 from streaming.settings import EngineSettings
-from streaming.state.manifest import Shape
+from streaming.state.manifest import Manifest, Shape
 from streaming.state.recovery import discard_later, newest_whole, renumbered
 from streaming.state.stores import LocalStore, StateStore, open_store
 
@@ -63,7 +63,7 @@ def resume(settings: EngineSettings, log: Log) -> Resumed:
     epoch = Store(root, settings.space, files=files).epoch()
     point = beginning(shape.partitions)
     if manifest:
-        point = Point(manifest.batch, point.positions | manifest.positions)
+        point = Point(manifest.batch, {**point.positions, **manifest.positions})
     known = last_known(CutLog(log.event_log, log.names.cuts, epoch), point)
     if known < 0:
         log.event_log.delete([log.names.cuts])  # all that it has is of earlier epochs
@@ -85,7 +85,7 @@ def resume(settings: EngineSettings, log: Log) -> Resumed:
     return Resumed(point, problems)
 
 
-def _repartitioned(settings, log, files, manifest):
+def _repartitioned(settings: EngineSettings, log: Log, files: StateStore, manifest: Manifest) -> Manifest:
     """Return the manifest of the state for other partitions. Batches after the former one are cut anew."""
     published = log.newest_batch(manifest.epoch)
     _forget_pending(settings, manifest.epoch, manifest.batch)
@@ -105,20 +105,20 @@ def last_known(cuts: CutLog, point: Point) -> int:
     return last
 
 
-def _epoch(files):
+def _epoch(files: StateStore) -> str:
     with contextlib.suppress(FileNotFoundError):
         return files.get(EPOCH).to_pybytes().decode(errors="replace")
     return ""
 
 
-def _report(log, manifest, point):
+def _report(log: Log, manifest: Manifest | None, point: Point) -> None:
     there = log.count_read(point.positions)
     read = manifest.blocks if manifest else (0,) * len(there)
     log.report_read(dict(enumerate(read)))
     log.report_removed({number: was - now for number, (was, now) in enumerate(zip(read, there, strict=True))})
 
 
-def _forget_pending(settings, epoch, batch):
+def _forget_pending(settings: EngineSettings, epoch: str, batch: int) -> None:
     """Remove the stored elements of batches that are cut differently when they run again."""
     for pending in pending_of(Path(settings.history_dir) / settings.space.name):
         if pending.epoch == epoch and pending.batch > batch:

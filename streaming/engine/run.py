@@ -4,11 +4,15 @@ import contextlib
 import functools
 import logging
 import signal
+import subprocess
 import time
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import redis
 from py4j.protocol import Py4JNetworkError
 from pyspark.sql import SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
@@ -55,7 +59,8 @@ def run(spark: SparkSession, settings: EngineSettings, archive: ClassArchive, le
     log = Log(client, settings.space.name, settings.partitions, url=settings.log_url)
     # py4j logs every connection that ends, with a traceback.
     logging.getLogger("py4j").setLevel(logging.CRITICAL)
-    java = spark.sparkContext._gateway.proc
+    gateway: Any = spark.sparkContext._gateway
+    java: subprocess.Popen = gateway.proc
     try:
         if not lease.take():
             if settings.on_cluster:  # its machines may share no folder for a rehearsal
@@ -70,7 +75,7 @@ def run(spark: SparkSession, settings: EngineSettings, archive: ClassArchive, le
         return 1
 
 
-def _stand_by(settings, java, lease):
+def _stand_by(settings: EngineSettings, java: subprocess.Popen, lease: Lease) -> None:
     """Wait for the lease; raise `Py4JNetworkError` if Java ends meanwhile."""
     # A report must not wait for Redis, since the lease may become free at any time.
     client = redis.Redis.from_url(settings.redis_url, socket_timeout=REPORT_EVERY_S, retry=Retry(NoBackoff(), 0))
@@ -84,7 +89,7 @@ def _stand_by(settings, java, lease):
     logger.info("the other engine has gone: this one evaluates")
 
 
-def _evaluate(spark, settings, log, archive):
+def _evaluate(spark: SparkSession, settings: EngineSettings, log: Log, archive: ClassArchive) -> int:
     space = settings.space
     forget(log)
     files = state_files_of(settings.state_dir, settings.state_uri, space.name)
@@ -101,32 +106,41 @@ def _evaluate(spark, settings, log, archive):
     warm_up(spark)
     query = start_query(spark, settings, resumed.point, tasks=tasks)
     # Until here, a signal ends the process at once, since no batch has to be finished.
-    stopping = []
+    stopping: list[bool] = []
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stopping.append(True))
     logger.info("space %s: %d partitions, %d regions", space.name, settings.partitions, settings.regions)
     tell = functools.partial(report, log, Store(settings.state_dir, space, files=files).epoch())
-    watches = [RegionWatch(settings, log, tasks), JoinWatch(log)]
+    watches: list[RegionWatch | JoinWatch] = [RegionWatch(settings, log, tasks), JoinWatch(log)]
     _follow(spark, query, settings, tell, watches, archive, stopping)
     return 0
 
 
-def _follow(spark, query, settings, tell, watches, archive, stopping):
+def _follow(
+    spark: SparkSession,
+    query: StreamingQuery,
+    settings: EngineSettings,
+    tell: Callable[[], None],
+    watches: Sequence[RegionWatch | JoinWatch],
+    archive: ClassArchive,
+    stopping: list[bool],
+) -> None:
     """Report once a second, and let the watches look, until the query ends or a signal arrives, then stop the query."""
+    jvm: Any = spark.sparkContext._jvm
     quiet_s = time.monotonic() + ARCHIVE_AFTER_S
     while query.isActive and not stopping:
         tell()
         for watch in watches:
             watch.look(time.monotonic())
         if time.monotonic() > quiet_s:
-            archive.make(lambda: spark.sparkContext._jvm.java.lang.System.getProperty("java.class.path"))
+            archive.make(lambda: jvm.java.lang.System.getProperty("java.class.path"))
         # This returns at once when the query ends.
-        query.awaitTermination(REPORT_EVERY_S)
+        query.awaitTermination(REPORT_EVERY_S)  # type: ignore[arg-type]  # it takes fractions of a second, too
     if query.isActive:
         stop_query(query, settings)
 
 
-def _redis(url):
+def _redis(url: str) -> redis.Redis:
     """Return a connection to Redis as soon as Redis answers."""
     client = patient_client(url)
     while True:

@@ -13,7 +13,7 @@ section 5.4: pre-partitioning.
 """
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -155,7 +155,7 @@ class Scaler:
                     )
         return None
 
-    def _reasons(self, known, seen):
+    def _reasons(self, known: RegionMap, seen: _Observation) -> Iterator[str]:
         limits, tasks = self.thresholds, self._tasks(known, seen)
         if tasks.max() > max(limits.busy, limits.imbalance * tasks.mean()):
             yield "busy"
@@ -167,7 +167,7 @@ class Scaler:
         if known.regions > self.least and any(self._may_merge(pair, seen) for pair in known.siblings):
             yield "idle"
 
-    def _may_merge(self, pair, seen):
+    def _may_merge(self, pair: tuple[int, int], seen: _Observation) -> bool:
         """Tell whether two regions are idle enough to be one, and would not be split again."""
         limits, both = self.thresholds, list(pair)
         return (
@@ -176,10 +176,10 @@ class Scaler:
             and seen.elements_per_s[both].sum() <= limits.most_elements_per_s / 2
         )
 
-    def _tasks(self, known, seen):
+    def _tasks(self, known: RegionMap, seen: _Observation) -> np.ndarray:
         return np.bincount(np.array(known.places) % self.tasks, weights=seen.cores, minlength=self.tasks)
 
-    def _busy(self, known, seen):
+    def _busy(self, known: RegionMap, seen: _Observation) -> RegionMap | None:
         """Move the region that balances the tasks best, or split the busiest region of the busiest task."""
         tasks = self._tasks(known, seen)
         most, least = int(tasks.argmax()), int(tasks.argmin())
@@ -193,13 +193,13 @@ class Scaler:
             return None
         return self._split(known, int(mine[seen.cores[mine].argmax()]), seen)
 
-    def _fast(self, known, seen):
+    def _fast(self, known: RegionMap, seen: _Observation) -> RegionMap | None:
         return self._split(known, int(seen.elements_per_s.argmax()), seen)
 
-    def _large(self, known, seen):
+    def _large(self, known: RegionMap, seen: _Observation) -> RegionMap | None:
         return self._split(known, int(seen.objects.argmax()), seen)
 
-    def _split(self, known, region, seen):
+    def _split(self, known: RegionMap, region: int, seen: _Observation) -> RegionMap | None:
         """Return the map with a region split, one part with the least busy task; None if it cannot be split."""
         mine = seen.places[known.region_of(np.hstack([seen.places, seen.places])) == region]
         try:
@@ -212,7 +212,7 @@ class Scaler:
             later = later.moved(new, place if (new - known.regions) % 2 == 0 else known.places[region])
         return later
 
-    def _idle(self, known, seen):
+    def _idle(self, known: RegionMap, seen: _Observation) -> RegionMap:
         """Merge the two regions that do the least together."""
         pairs = [pair for pair in known.siblings if self._may_merge(pair, seen)]
         return known.merged(*min(pairs, key=lambda pair: seen.cores[list(pair)].sum()))
@@ -256,7 +256,7 @@ class RegionWatch:
             logger.info("space %s: %s", self._space.name, later.why)
             self._log.send("regions", map=later.document())
 
-    def _first_cut(self, known, loads, places):
+    def _first_cut(self, known: RegionMap, loads: Sequence[Load], places: np.ndarray) -> RegionMap | None:
         """Return the map for the places of the first elements, once there are enough of them."""
         first, elements = self._settings.first_elements, sum(load.elements for load in loads)
         if known.number or self._is_cut or not first or elements < first or self._scaler.partitioner == "grid":

@@ -34,7 +34,7 @@ def start_session(settings: EngineSettings, java: Path, python: Path, java_optio
     """
     if settings.on_cluster:  # the fork server is a process of this machine
         python = Path(settings.executor_python or sys.executable)
-        cluster = {
+        cluster: dict[str, bool | float | int | str | None] = {
             "spark.executorEnv.PYTHONPATH": ARCHIVE,
             "spark.python.daemon.module": "streaming.engine.spark_daemon",
         }

@@ -12,6 +12,7 @@ import pyarrow as pa
 import redis
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit
+from pyspark.sql.types import StructType
 
 from streaming.engine.cuts import CUTS, CutLog, Point, log_names
 from streaming.engine.exchange import TaskPlace
@@ -60,7 +61,9 @@ def layout_of(
 
 
 @lru_cache(maxsize=8)
-def _layout_of(root, uri, layers, history, space, shape, padding):
+def _layout_of(
+    root: str, uri: str, layers: str, history: str, space: str, shape: tuple[int, int], padding: Padding
+) -> Layout:
     known, (partitions, regions) = parse_space(space), shape
     files = state_files_of(root, uri, known.name)
     store = Store(Path(root), known, Path(layers), Path(history), files, regions, padding)
@@ -85,7 +88,7 @@ class LogSource(DataSource):
         """Return the column of what a task yields: the number of batches that it ran."""
         return "batches long"
 
-    def streamReader(self, schema) -> DataSourceStreamReader:
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:
         """Return the reader that Spark asks for intervals."""
         return IntervalReader(dict(self.options))
 
@@ -102,7 +105,7 @@ class IntervalReader(DataSourceStreamReader):
 
     def __init__(self, options: dict) -> None:
         self.url, self.log_url = options["redis_url"], options["log_url"]
-        self.folders = tuple(options[name] for name in ("state_dir", "state_uri", "layers_dir", "history_dir"))
+        self.folders = options["state_dir"], options["state_uri"], options["layers_dir"], options["history_dir"]
         self.space = options["space"]
         self.partitions_count, self.regions = int(options["partitions"]), int(options["regions"])
         self.padding = Padding(options["padding"], float(options["padding_size"]))
@@ -114,13 +117,13 @@ class IntervalReader(DataSourceStreamReader):
         self._points = {0: Point(*orjson.loads(options["point"]))}
         self._housekeeping: Housekeeping | None = None
 
-    def _log(self):
+    def _log(self) -> Log:
         name = parse_space(self.space).name
         if self.log_format == "json":  # this process is one of Spark's, which begin without any set-up of logs
             set_up(self.log_format, "engine", name)
         return Log(client_of(self.url), name, self.partitions_count, patient=True, url=self.log_url)
 
-    def _keys(self, log):
+    def _keys(self, log: Log) -> dict[str, str]:
         keys = [log.names.control, *log.names.all_ingest(self.partitions_count)]
         return dict(zip(log_names(self.partitions_count), keys, strict=True))
 
@@ -139,10 +142,10 @@ class IntervalReader(DataSourceStreamReader):
             return start
         return {"intervals": start["intervals"] + 1}
 
-    def _cuts(self, log):
+    def _cuts(self, log: Log) -> CutLog:
         return CutLog(log.event_log, log.names.cuts, self.epoch)
 
-    def _point(self, intervals):
+    def _point(self, intervals: int) -> Point:
         """Return the point after as many intervals, which have ended."""
         if intervals not in self._points:
             before = self._points[intervals - 1]
@@ -162,7 +165,8 @@ class IntervalReader(DataSourceStreamReader):
         places = (TaskPlace(task, self.tasks, self.partitions_count) for task in range(self.tasks))
         return [IntervalTask(place, self._point(start["intervals"])) for place in places]
 
-    def read(self, task: IntervalTask) -> Iterator[pa.RecordBatch]:
+    # Spark hands over what `partitions` has returned.
+    def read(self, task: IntervalTask) -> Iterator[pa.RecordBatch]:  # type: ignore[override]
         """Run a task's part of an interval; yield the number of batches."""
         layout = layout_of(*self.folders, self.space, (self.partitions_count, self.regions), self.padding)
         # Here, since the thread that sends spans must run in the process of the task.

@@ -5,7 +5,6 @@ import contextlib
 import os
 import signal
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -70,7 +69,7 @@ class Cluster:
         for process in running:
             process.wait()
 
-    def _run(self, *command):
+    def _run(self, *command: str | Path) -> subprocess.Popen:
         return subprocess.Popen([self._program, *command], env=self._environment, start_new_session=True)
 
 
@@ -101,4 +100,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -200,7 +200,7 @@ class Store:
         self._remember(batch, after)
         return after, applied
 
-    def _remember(self, batch, registry):
+    def _remember(self, batch: int, registry: Registry) -> None:
         self._registries[batch] = registry
         for old in sorted(self._registries)[:-REGISTRIES_KEPT]:
             del self._registries[old]
@@ -282,7 +282,7 @@ class Store:
         """Tell whether all home servers and all regional servers have written what the batch changed."""
         return self._versions.ended(batch, self._servers(batch, shape)) is not None
 
-    def _servers(self, batch, shape):
+    def _servers(self, batch: int, shape: Shape) -> list[str]:
         homes = (f"home-{number}" for number in range(shape.partitions))
         return [*homes, *(f"region-{number}" for number in range(self.registry(batch + 1).region_map.regions))]
 
@@ -301,10 +301,11 @@ class Store:
     def commit(self, batch: int, shape: Shape, assembler: Attempt) -> None:
         """Write the manifest of a batch whose tasks have all ended, with what the assembler saved."""
         receipts = self._versions.ended(batch, self._servers(batch, shape))
+        assert receipts is not None, "all tasks have ended"
         self._versions.commit(batch, assembler.since, self.epoch(), shape, [*receipts, assembler.receipt()])
 
 
-def _codecs(space, no_queries) -> dict[str, Codec]:
+def _codecs(space: Space, no_queries: Registry) -> dict[str, Codec]:
     """Return the codec of each kind of state."""
     region = region_codec(space)
     codecs = (
@@ -316,5 +317,5 @@ def _codecs(space, no_queries) -> dict[str, Codec]:
     return dict(zip(STATES, codecs, strict=True))
 
 
-def _kind(name):
+def _kind(name: str) -> str:
     return name.partition("/")[0]

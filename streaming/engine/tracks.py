@@ -1,6 +1,6 @@
 """Queries about tracks in a batch: home servers follow them, and regions tell what these have found."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -46,8 +46,8 @@ def followed(
         "seconds": list(tracked.failures.seconds.items()),
         "counters": {"doubted": tracked.doubted, "late": tracked.late, "waiting": found.waiting.num_rows},
     }
-    found = replace(found, left_out=border.left_out) if len(control.after.tracks) else None
-    return replace(state, tracking=found), dict(zip(TABLES, tables, strict=True)), {"tracks": head}
+    kept = replace(found, left_out=border.left_out) if len(control.after.tracks) else None
+    return replace(state, tracking=kept), dict(zip(TABLES, tables, strict=True)), {"tracks": head}
 
 
 def told(inputs: Sequence[Any], border: Border, space: Space) -> Results:
@@ -64,11 +64,14 @@ def told(inputs: Sequence[Any], border: Border, space: Space) -> Results:
     none = result_schema(space).empty_table()
     tables = [[sent.tables[name] for sent in inputs if name in sent.tables] for name in TABLES]
     changes, snapshots = (pa.concat_tables([none, *some]) for some in tables)
-    counters, seconds, warnings = Counter({"results": changes.num_rows}), Counter(), {}
+    counters = Counter({"results": changes.num_rows})
+    seconds: dict[int, float] = defaultdict(float)
+    warnings: dict[int, str] = {}
     for known in (one.head["tracks"] for one in inputs if "tracks" in one.head):
         border.errors.update(dict(known["errors"]))
         border.lost.update(known["lost"])
         warnings |= dict(known["warnings"])
         counters.update(known["counters"])
-        seconds.update(dict(known["seconds"]))
+        for query, cost_s in known["seconds"]:
+            seconds[query] += cost_s
     return Results(changes, snapshots, dict(counters), warnings, seconds=dict(seconds))

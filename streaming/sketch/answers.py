@@ -2,6 +2,7 @@
 
 import functools
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from statistics import NormalDist
 
@@ -67,7 +68,7 @@ def basis_of(chosen: ChosenLeaves) -> Basis:
     return chosen.once("basis", lambda: _basis(chosen))
 
 
-def _basis(chosen):
+def _basis(chosen: ChosenLeaves) -> Basis:
     elements = float(chosen.whole("count").sum()) + float((chosen.partial("count") * chosen.cut.share).sum())
     first, last = chosen.column("first_us"), chosen.column("last_us")
     times = (int(first.min()), int(last.max())) if len(first) else (None, None)
@@ -124,7 +125,7 @@ def contrast(one: Answer, other: Answer) -> Answer:
     return Answer(value, low, high, confidence, basis)
 
 
-def root(function, low: float, high: float, precision: float) -> float:
+def root(function: Callable[[float], float], low: float, high: float, precision: float) -> float:
     """Return a point at or above which a falling function is no longer positive, between `low` and `high`.
 
     The point is at most `precision` beyond the root. By the Illinois rule: regula falsi that halves the value at an end

@@ -3,7 +3,7 @@
 import numpy as np
 import shapely
 
-from streaming.sketch.selection import Area
+from streaming.sketch.selection import Area, Box
 from streaming.sketch.settings import InvalidSketch, SketchSettings
 
 
@@ -61,7 +61,7 @@ class PreparedArea:
             total += np.clip(part, 0, 1).prod(axis=0)
         return np.clip(total, 0, 1)
 
-    def _relation_of_geometry(self, box):
+    def _relation_of_geometry(self, box: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         west, south, east, north = shapely.bounds(self._geometry)
         near = (box[0] <= east) & (box[1] <= north) & (box[2] >= west) & (box[3] >= south)
         touching, inside = np.zeros(box.shape[1], dtype=bool), np.zeros(box.shape[1], dtype=bool)
@@ -70,7 +70,7 @@ class PreparedArea:
         inside[near] = shapely.covers(self._geometry, boxes)
         return touching, inside
 
-    def _share_of_geometry(self, box):
+    def _share_of_geometry(self, box: np.ndarray) -> np.ndarray:
         distinct, which = np.unique(box, axis=1, return_inverse=True)
         # A box without an extent gets one that is too small to matter.
         size = distinct[2:] - distinct[:2]
@@ -81,7 +81,7 @@ class PreparedArea:
         return np.clip(part, 0, 1)[which]
 
 
-def _geometries(box):
+def _geometries(box: np.ndarray) -> np.ndarray:
     flat = (box[0] == box[2]) | (box[1] == box[3])
     geometries = shapely.box(*box)
     # A ring without an area is not valid; the diagonal of the box is the same set of points.
@@ -90,7 +90,7 @@ def _geometries(box):
     return geometries
 
 
-def _box_pieces(area, settings):
+def _box_pieces(area: Box, settings: SketchSettings) -> np.ndarray:
     """Return the boxes of an area, (4, B): those that reach beyond the end of a dimension that wraps are cut there."""
     numbers = np.array(area, dtype=np.float64)
     if numbers.shape != (4,) or np.isnan(numbers).any() or (numbers[:2] > numbers[2:]).any():
@@ -108,7 +108,7 @@ def _box_pieces(area, settings):
     return np.array(pieces).T
 
 
-def _unwrapped(geometry, settings):
+def _unwrapped(geometry: shapely.Geometry, settings: SketchSettings) -> shapely.Geometry:
     """Return a geometry together with its parts beyond the end of a dimension that wraps, moved by a turn."""
     if geometry.is_empty or not geometry.is_valid:
         raise InvalidSketch(

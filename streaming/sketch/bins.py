@@ -177,13 +177,13 @@ class BinnedValues:
         return cls(values[order], (n / points)[row], (part**2 / 12)[row])
 
     @functools.cached_property
-    def _reached(self):
+    def _reached(self) -> np.ndarray:
         """The part of the mass below each point, and of the range for a few bins."""
         mass = (np.cumsum(self.n) - self.n) / self.n.sum()
         return (1 - BY_RANGE) * mass + BY_RANGE * (self.values - self.values[0]) / (self.extent or 1.0)
 
     @functools.cached_property
-    def _sums(self):
+    def _sums(self) -> np.ndarray:
         """The sums of numbers, values and squares of all points before each, float64 of shape (3, N + 1)."""
         values = self.values - self.values[len(self.values) // 2]
         columns = np.stack([self.n, self.n * values, self.n * (values**2 + self.variance)])

@@ -116,7 +116,7 @@ def below(limit: float, known: LeafSummary) -> tuple[np.ndarray, np.ndarray]:
     return at_most(np.nextafter(limit, -np.inf), known)
 
 
-def _parts(limit, known):
+def _parts(limit: float | np.ndarray, known: LeafSummary) -> np.ndarray:
     """Return the least and the largest part of values that may lie at or below limits, (G, 1): shape (2, G, K)."""
     smaller, larger = known.variances
     with np.errstate(all="ignore"):
@@ -136,7 +136,7 @@ def _parts(limit, known):
     return np.where(all_ | (known.low > limit), all_, np.minimum(np.maximum(bounds, 0), 1))
 
 
-def _guess(limit, known):
+def _guess(limit: float | np.ndarray, known: LeafSummary) -> np.ndarray:
     """Return an estimate of the part of the values at or below limits; outside of the extremes it has no meaning.
 
     Values whose variance is that of even densities below and above the mean are taken as spread so; the less their
@@ -173,7 +173,9 @@ def parts_up_to(limit: np.ndarray, known: LeafSummary) -> tuple[np.ndarray, np.n
     return _with_doubt(_guess(limit, known), least, most, known.low == limit)
 
 
-def _with_doubt(part, least, most, common):
+def _with_doubt(
+    part: np.ndarray, least: np.ndarray, most: np.ndarray, common: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Return estimates with their bounds and doubts.
 
     If a limit is the very extreme of a leaf, then the value is probably a common one, such as 0 mm of rain, and nothing

@@ -76,13 +76,13 @@ def cell_boxes(cell: np.ndarray, bits: np.ndarray, low: np.ndarray, extent: np.n
     return np.concatenate([corner, corner + size])
 
 
-def _spread(values):
+def _spread(values: np.ndarray) -> np.ndarray:
     for shift, mask in _SPREAD:
         values = (values | (values << shift)) & mask
     return values
 
 
-def _gathered(values):
+def _gathered(values: np.ndarray) -> np.ndarray:
     values = values & _SPREAD[-1][1]
     for (shift, _), (_, mask) in zip(
         reversed(_SPREAD), [*reversed(_SPREAD[:-1]), (0, 0x00000000FFFFFFFF)], strict=True

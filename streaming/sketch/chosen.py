@@ -8,6 +8,7 @@ as `bounds.part_of` says; the conditions count as independent.
 import functools
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -18,11 +19,14 @@ from streaming.sketch.leaves import Leaves, no_leaves, together
 from streaming.sketch.levels import bin_us
 from streaming.sketch.once import Once
 from streaming.sketch.runs import LeafRun
-from streaming.sketch.selection import EVERYTHING, Selection, ValueRange
+from streaming.sketch.selection import EVERYTHING, Selection, TimeIntervals, ValueRange
 from streaming.sketch.settings import SketchSettings
 from streaming.sketch.sketch import Sketch
 
-Rows = np.ndarray | slice
+Rows: TypeAlias = np.ndarray | slice
+# What a condition says of leaves: which touch what it asks for; and which lie in it or, if they are cut already, the
+# `CutLeaves` of those that touch it.
+Judged = tuple[np.ndarray, Any]
 _ALL = slice(None)
 _NONE = np.empty(0, dtype=np.int64)
 # An index by cell is better than looking at all leaves of the times if these are more than this part of a run.
@@ -106,7 +110,7 @@ class ChosenLeaves(Once):
         """Return the same choice of leaves that tell the values of a feature apart."""
         return self.once(("by_value", feature), lambda: self._by_value(feature)) if self.runs else self
 
-    def _by_value(self, feature):
+    def _by_value(self, feature: str) -> "ChosenLeaves":
         conditions, position = _Conditions(self.settings, self.selection), self.settings.position(feature)
         parts = tuple(part for run in self.runs for part in conditions.merged(run, position))
         return ChosenLeaves(self.settings, self.selection, parts or nothing_of(self.settings))
@@ -168,7 +172,7 @@ def choose(sketch: Sketch, selection: Selection = EVERYTHING, merge: bool = True
     return _choice(sketch, selection, merge)
 
 
-def _choice(sketch, selection, merge):
+def _choice(sketch: Sketch, selection: Selection, merge: bool) -> ChosenLeaves:
     conditions = _Conditions(sketch.settings, selection)
     merged = merge and not selection.areas and not selection.ranges
     of_run = conditions.merged if merged else conditions.leaves
@@ -216,7 +220,7 @@ class _Conditions:
             return self._among(leaves, rows, self._areas)
         return self._by_cell(run, rows)
 
-    def _rows_by_time(self, leaves):
+    def _rows_by_time(self, leaves: Leaves) -> slice:
         """Return the slice of leaves that may lie in the times: these are ordered by the start of their time bins."""
         if self._times is None:
             return slice(0, len(leaves))
@@ -227,7 +231,7 @@ class _Conditions:
         start = int(np.searchsorted(leaves.start_us, first_us - longest_us, "right"))
         return slice(start, max(start, int(np.searchsorted(leaves.start_us, end_us, "left"))))
 
-    def _by_cell(self, run, within):
+    def _by_cell(self, run: LeafRun, within: slice) -> list[ChosenPart]:
         """Choose by the cells' boxes first, and look only at leaves of the cells that the area cuts one by one."""
         index = run.by_cell
         touching, inside = self._relation(index.box)
@@ -240,7 +244,7 @@ class _Conditions:
             parts += self._among(run.leaves, rows, areas)
         return parts
 
-    def _relation(self, box):
+    def _relation(self, box: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         touching, inside = np.ones(box.shape[1], dtype=bool), np.ones(box.shape[1], dtype=bool)
         for area in self._areas:
             touches, lies = area.relation(box)
@@ -248,7 +252,7 @@ class _Conditions:
             inside &= lies
         return touching, inside
 
-    def _among(self, leaves, rows, areas):
+    def _among(self, leaves: Leaves, rows: Rows, areas: Sequence[PreparedArea]) -> list[ChosenPart]:
         """Return what is chosen among some rows: one part, or none."""
         conditions = [functools.partial(_by_area, area) for area in areas]
         if self._times is not None:
@@ -261,7 +265,8 @@ class _Conditions:
             positions = np.arange(whole.start, whole.stop) if isinstance(whole, slice) else whole
             fresh = positions[touching & ~inside]
             kept = condition(leaves, partial, cut)
-            added = condition(leaves, fresh, CutLeaves(*np.ones((3, len(fresh))), np.zeros(len(fresh))))
+            share, least, most = np.ones((3, len(fresh)))
+            added = condition(leaves, fresh, CutLeaves(share, least, most, np.zeros(len(fresh))))
             whole = positions[inside]
             partial = np.concatenate([partial[kept[0]], fresh[added[0]]])
             cut = CutLeaves.together([kept[1], added[1]])
@@ -269,7 +274,7 @@ class _Conditions:
         return [ChosenPart(leaves, whole, partial, cut)] if chosen or len(partial) else []
 
 
-def _by_area(area, leaves, rows, cut):
+def _by_area(area: PreparedArea, leaves: Leaves, rows: Rows, cut: CutLeaves | None) -> Judged:
     """Apply an area: to whole leaves (no `cut`), which touch it and lie in it; or to leaves that are cut."""
     box = np.concatenate([leaves.place_low[:, rows], leaves.place_high[:, rows]])
     touching, inside = area.relation(box)
@@ -281,7 +286,7 @@ def _by_area(area, leaves, rows, cut):
     return touching, _and(cut, share, inside * 1.0, touching * 1.0).take(touching)
 
 
-def _by_times(times, leaves, rows, cut):
+def _by_times(times: TimeIntervals, leaves: Leaves, rows: Rows, cut: CutLeaves | None) -> Judged:
     first_us, end_us = leaves.first_us[rows], leaves.last_us[rows] + 1
     covered = times.covered(end_us) - times.covered(first_us)
     touching, inside = covered > 0, covered == end_us - first_us
@@ -291,19 +296,20 @@ def _by_times(times, leaves, rows, cut):
     return touching, _and(cut, share, inside * 1.0, touching * 1.0).take(touching)
 
 
-def _inner(share, count):
+def _inner(share: np.ndarray, count: np.ndarray) -> np.ndarray:
     """Return shares of leaves that are cut: there is an element at each side of a leaf's box, and at both its times."""
     least = 0.5 / np.maximum(count, 1)
     return np.minimum(np.maximum(share, least), 1 - least)
 
 
-def _by_range(feature, range_: ValueRange, leaves, rows, cut):
+def _by_range(feature: int, range_: ValueRange, leaves: Leaves, rows: Rows, cut: CutLeaves | None) -> Judged:
     n, count = leaves.n[feature][rows], leaves.count[rows]
     low, high = leaves.low[feature][rows], leaves.high[feature][rows]
     touching = (n > 0) & (low <= range_.high) & (high >= range_.low)
     inside = touching & (low >= range_.low) & (high <= range_.high)
     if cut is None:
         return touching, inside & (n == count)
+    assert not isinstance(rows, slice), "only single leaves are cut"
     present = n / np.maximum(count, 1)
     share, doubt = inside * present, np.zeros(len(count))
     least, most = share.copy(), share.copy()
@@ -316,7 +322,9 @@ def _by_range(feature, range_: ValueRange, leaves, rows, cut):
     return touching, _and(cut, share, least, most, doubt).take(touching)
 
 
-def _and(cut, share, least, most, doubt=0.0):
+def _and(
+    cut: CutLeaves, share: np.ndarray, least: np.ndarray, most: np.ndarray, doubt: np.ndarray | float = 0.0
+) -> CutLeaves:
     """Return what is known of leaves if one more condition, with these parts, holds."""
     least, most = np.maximum(cut.least + least - 1, 0), np.minimum(cut.most, most)
     return CutLeaves(cut.share * share, least, most, np.hypot(cut.share * doubt, cut.doubt * share))
@@ -334,7 +342,7 @@ def chosen_together(parts: Sequence[ChosenLeaves]) -> ChosenLeaves:
     return ChosenLeaves(first.settings, first.selection, leaves, tuple(run for chosen in parts for run in chosen.runs))
 
 
-def _joined(columns):
+def _joined(columns: Sequence[np.ndarray]) -> np.ndarray:
     if len(columns) == 1:
         return columns[0]
     return np.concatenate(columns) if columns else np.empty(0)

@@ -1,12 +1,14 @@
 """How a sketch is stored: each run of elements or leaves as a part of its own, and everything else in the head."""
 
+from typing import Any
+
 import numpy as np
 
 from streaming.sketch.bins import Bins
 from streaming.sketch.leaves import Leaves
 from streaming.sketch.observations import Observations
 from streaming.sketch.runs import ElementRun, LeafRun
-from streaming.sketch.settings import parse_settings, settings_document
+from streaming.sketch.settings import SketchSettings, parse_settings, settings_document
 from streaming.sketch.sketch import Sketch
 from streaming.spaces import Space
 from streaming.state.codec import HEAD, NOTHING, Parts, StatePart, Tables, head_of, with_head
@@ -39,33 +41,33 @@ def decode(parts: Parts, space: Space, name: str = "leaves") -> Sketch:
     head = head_of(table)
     settings = parse_settings(head["settings"], space)
 
-    def run(kind, number):
-        part = parts[f"{name}-{number}"]
-        return part if isinstance(part, ElementRun | LeafRun) else kind(number, part.tables(), settings)
-
     return Sketch(
         settings,
         None if head["bins"] is None else _bins(head["bins"]),
-        tuple(run(_elements, number) for number in head["waiting"]),
-        tuple(run(_leaves, number) for number in head["runs"]),
+        tuple(_elements(number, parts[f"{name}-{number}"], settings) for number in head["waiting"]),
+        tuple(_leaves(number, parts[f"{name}-{number}"], settings) for number in head["runs"]),
         **{field: head[field] for field in _NUMBERS},
     )
 
 
-def _elements(number, tables, settings):
-    (table,) = tables
+def _elements(number: int, part: StatePart, settings: SketchSettings) -> ElementRun:
+    if isinstance(part, ElementRun):
+        return part
+    (table,) = part.tables()
     return ElementRun(number, Observations.of_table(table, len(settings.features)))
 
 
-def _leaves(number, tables, settings):
-    (table,) = tables
+def _leaves(number: int, part: StatePart, settings: SketchSettings) -> LeafRun:
+    if isinstance(part, LeafRun):
+        return part
+    (table,) = part.tables()
     return LeafRun(number, Leaves.of_table(table, len(settings.features), len(settings.pairs)), settings.pairs)
 
 
-def _bins_document(bins):
+def _bins_document(bins: Bins) -> dict[str, Any]:
     return {"edges": [edges.tolist() for edges in bins.edges], "order": list(bins.order), "kept": list(bins.kept)}
 
 
-def _bins(document):
+def _bins(document: dict[str, Any]) -> Bins:
     edges = tuple(np.array(edges, dtype=np.float64) for edges in document["edges"])
     return Bins(edges, tuple(document["order"]), tuple(document.get("kept", ())))

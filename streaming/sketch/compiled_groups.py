@@ -14,7 +14,17 @@ _ANY_COUNTS, _ANY_ROWS = (numba.types.Array(kind, 2, "A", readonly=True) for kin
 
 
 @compiled((readonly(numba.float64), _PLACES, _PLACES, numba.int64[::1], *[numba.float64[::1]] * 5))
-def summarise(values, order, at, n, mean, m2, low, high, apart):
+def summarise(
+    values: np.ndarray,
+    order: np.ndarray,
+    at: np.ndarray,
+    n: np.ndarray,
+    mean: np.ndarray,
+    m2: np.ndarray,
+    low: np.ndarray,
+    high: np.ndarray,
+    apart: np.ndarray,
+) -> None:
     """Summarise N values of a feature in G groups.
 
     Parameters
@@ -48,7 +58,17 @@ def summarise(values, order, at, n, mean, m2, low, high, apart):
 
 
 @compiled((_ANY_COUNTS, _ANY_ROWS, _ANY_ROWS, _PLACES, _PLACES, _COUNTS, _ROWS, _ROWS, _ROWS))
-def merge(many, means, squares, order, at, n, mean, m2, apart):
+def merge(
+    many: np.ndarray,
+    means: np.ndarray,
+    squares: np.ndarray,
+    order: np.ndarray,
+    at: np.ndarray,
+    n: np.ndarray,
+    mean: np.ndarray,
+    m2: np.ndarray,
+    apart: np.ndarray,
+) -> None:
     """Merge what K leaves know of F features in G groups.
 
     Parameters
@@ -84,7 +104,9 @@ def merge(many, means, squares, order, at, n, mean, m2, apart):
     (_ANY_ROWS, _ANY_ROWS, _PLACES, _PLACES, _ROWS, _ROWS),
     (_ANY_COUNTS, _ANY_COUNTS, _PLACES, _PLACES, _COUNTS, _COUNTS),
 )
-def extremes(lows, highs, order, at, low, high):
+def extremes(
+    lows: np.ndarray, highs: np.ndarray, order: np.ndarray, at: np.ndarray, low: np.ndarray, high: np.ndarray
+) -> None:
     """Find the least and the largest numbers of G groups, none of them empty, in each of A rows.
 
     Parameters

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from streaming.operators.runs import first_of_runs
-from streaming.sketch.answers import CERTAIN, ROUNDING, Answer, basis_of, deviations, nothing
+from streaming.sketch.answers import CERTAIN, ROUNDING, Answer, Basis, basis_of, deviations, nothing
 from streaming.sketch.bounds import ALIKE_SHAPES, LeafSummary, parts_up_to, range_parts
 from streaming.sketch.chosen import ChosenLeaves
 from streaming.sketch.runs import VALUE_GROUPS
@@ -47,7 +47,7 @@ def integral(
     return _part(_seen(chosen, feature), low, high, confidence, basis_of(chosen))
 
 
-def _seen(chosen, feature):
+def _seen(chosen: ChosenLeaves, feature: str) -> FeatureView:
     """Return what chosen leaves know of a feature; those that come merged by value anyway, as few."""
     if not chosen.runs:
         return view(chosen, feature)
@@ -122,7 +122,7 @@ class _Curve:
     low: np.ndarray
     high: np.ndarray
 
-    def quantile(self, part, confidence, basis):
+    def quantile(self, part: float, confidence: float, basis: Basis) -> Answer:
         last = len(self.at) - 1
         # The quantile is above every point at which even the upper bound is too low.
         low = self.at[max(int(np.searchsorted(self.high, part - ROUNDING)) - 1, 0)]
@@ -132,7 +132,7 @@ class _Curve:
         return Answer(min(max(value, low), high), float(low), float(high), confidence, basis)
 
 
-def _part(seen, low, high, confidence, basis):
+def _part(seen: FeatureView, low: float, high: float, confidence: float, basis: Basis) -> Answer:
     """Return which part of values lies in a range."""
     if not (seen.whole.n.any() or (seen.most > 0).any()):
         return nothing(confidence, basis)
@@ -141,12 +141,14 @@ def _part(seen, low, high, confidence, basis):
     return Answer(value, bottom, top, confidence, basis)
 
 
-def _ranges(low, high, seen):
+def _ranges(low: float, high: float, seen: FeatureView) -> tuple[np.ndarray, ...]:
     """Return which parts of the values of leaves that are cut lie in a range: of those that can match, and of all."""
     return (*range_parts(low, high, seen.cut), *range_parts(low, high, seen.original)[1:3])
 
 
-def _combined(seen, whole, cut, confidence):
+def _combined(
+    seen: FeatureView, whole: tuple[np.ndarray, ...], cut: tuple[np.ndarray, ...], confidence: float
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return which part of values lies in ranges, and its bounds, each of shape (...).
 
     Parameters
@@ -180,7 +182,9 @@ def _combined(seen, whole, cut, confidence):
     return value, np.clip(bottom, 0.0, 1.0), np.clip(top, 0.0, 1.0)
 
 
-def _in_whole_leaves(whole, n, confidence):
+def _in_whole_leaves(
+    whole: tuple[np.ndarray, ...], n: float, confidence: float
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return which part of values lies in ranges, as `_combined` does, if no leaf is cut."""
     value, bottom, top = (part.sum(axis=-1) / n for part in whole[:3])
     if confidence < CERTAIN:
@@ -189,12 +193,12 @@ def _in_whole_leaves(whole, n, confidence):
     return value, np.clip(bottom - ROUNDING, 0.0, 1.0), np.clip(top + ROUNDING, 0.0, 1.0)
 
 
-def _ratio(number, total, otherwise):
+def _ratio(number: np.ndarray, total: np.ndarray | float, otherwise: np.ndarray | float) -> np.ndarray:
     total = np.asarray(total, dtype=np.float64)
     return np.where(total > 0, number / np.where(total > 0, total, 1.0), otherwise)
 
 
-def _whole_parts(known: LeafSummary, low, high):
+def _whole_parts(known: LeafSummary, low: float, high: float) -> tuple[np.ndarray, ...]:
     """Return how many values of whole leaves lie in a range, as `_combined` takes it."""
     if len(known.n) <= MOST_LEAVES:
         return tuple(known.n * part for part in range_parts(low, high, known))
@@ -220,7 +224,7 @@ def _few(seen: FeatureView, most: int = MOST_LEAVES) -> FeatureView:
     return replace(seen, **known, original=_merged(seen.original, order, at), **counts)
 
 
-def _neighbours(known, most):
+def _neighbours(known: LeafSummary, most: int) -> tuple[np.ndarray, np.ndarray]:
     """Return an order of leaves by value, and where in it each group of leaves to be merged begins."""
     order = np.argsort(known.mean, kind="stable")
     reached = np.cumsum(known.n[order])
@@ -229,7 +233,7 @@ def _neighbours(known, most):
     return order, np.flatnonzero(first_of_runs(reached * most // (reached[-1] + 1)))
 
 
-def _merged(known, order, at):
+def _merged(known: LeafSummary, order: np.ndarray, at: np.ndarray) -> LeafSummary:
     if not len(at):
         return known
     n, mean = known.n[order], known.mean[order]
@@ -241,13 +245,13 @@ def _merged(known, order, at):
     return LeafSummary(total, centre, variance, low, high)
 
 
-def _curve_of(chosen, feature, confidence):
+def _curve_of(chosen: ChosenLeaves, feature: str, confidence: float) -> _Curve | None:
     """Return the distribution function of what is chosen, None of nothing."""
     seen = _few(view(chosen.by_value(feature), feature))
     return _curve(seen, confidence) if seen.whole.n.any() or (seen.most > 0).any() else None
 
 
-def _curve(seen, confidence):
+def _curve(seen: FeatureView, confidence: float) -> _Curve:
     """Return the distribution function of values."""
     lows, highs = np.concatenate([seen.whole.low, seen.cut.low]), np.concatenate([seen.whole.high, seen.cut.high])
     used = np.concatenate([seen.whole.n > 0, seen.most > 0])

@@ -7,6 +7,7 @@ References
 Synopsis (2017), sections 3.6.2 and 4.4: statistics of areas and times, as maps and charts show them.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -116,7 +117,7 @@ def described(chosen: ChosenLeaves, of: GroupMembers, feature: str, confidence: 
     return GroupStatistics(n, centre, std, lowest, highest, n_low, n_high, mean_low, mean_high, cut)
 
 
-def _of_all(chosen, feature, whole, cut):
+def _of_all(chosen: ChosenLeaves, feature: str, whole: np.ndarray, cut: np.ndarray) -> np.ndarray:
     """Return a column of all chosen leaves, given that of those that are cut and have values; 0 for all others."""
     column = np.zeros(len(chosen.cut.share))
     if len(column):
@@ -124,16 +125,18 @@ def _of_all(chosen, feature, whole, cut):
     return np.concatenate([whole, column]).astype(np.float64)
 
 
-def _present(chosen, feature):
+def _present(chosen: ChosenLeaves, feature: str) -> np.ndarray:
     """Return how many values of a feature the leaves have that match as a whole."""
     return chosen.whole("n", chosen.settings.position(feature))
 
 
-def _summed(of, values):
+def _summed(of: GroupMembers, values: np.ndarray) -> np.ndarray:
     return np.bincount(of.group, values, of.groups)
 
 
-def _amounts(of, expected, least, most):
+def _amounts(
+    of: GroupMembers, expected: np.ndarray, least: np.ndarray, most: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Return how many values each group has, the bounds for certain, and which part is of leaves that are cut."""
     divided = of.part < 1
     own = expected[of.leaf] * of.part
@@ -143,7 +146,9 @@ def _amounts(of, expected, least, most):
     return n, _summed(of, np.where(divided, 0.0, least[of.leaf])), _summed(of, most[of.leaf]), cut
 
 
-def _error(of, expected, amounts, apart, variance):
+def _error(
+    of: GroupMembers, expected: np.ndarray, amounts: Sequence[np.ndarray], apart: np.ndarray, variance: np.ndarray
+) -> np.ndarray:
     """Return the standard deviation of each group's sum of differences from its mean (`FeatureView.total_error`)."""
     n, least, most = (amount[of.leaf] for amount in (amounts[2], amounts[1], amounts[2]))
     part = np.clip(expected / np.maximum(n, 1e-300), 0.0, 1.0)

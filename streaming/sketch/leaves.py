@@ -223,24 +223,32 @@ def merged(leaves: Leaves, order: np.ndarray, at: np.ndarray, pairs: Pairs) -> L
     )
 
 
-def _columns(features, groups):
+def _columns(features: int, groups: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return room for n, mean and m2 of groups."""
     return np.empty((features, groups), dtype=np.int64), *np.empty((2, features, groups))
 
 
-def _unsigned(order, at):
+def _unsigned(order: np.ndarray, at: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return groups as compiled functions take them."""
     return order.view(np.uint64), np.append(at, len(order)).view(np.uint64)
 
 
-def _extents(first_us, last_us, place_low, place_high, groups):
+def _extents(
+    first_us: np.ndarray,
+    last_us: np.ndarray,
+    place_low: np.ndarray,
+    place_high: np.ndarray,
+    groups: tuple[np.ndarray, np.ndarray],
+) -> dict[str, np.ndarray]:
     """Return the columns of leaves that say when and where the members of groups are."""
     first_us, last_us = _extremes(first_us[None], last_us[None], groups)
     place_low, place_high = _extremes(place_low, place_high, groups)
     return {"first_us": first_us[0], "last_us": last_us[0], "place_low": place_low, "place_high": place_high}
 
 
-def _extremes(lows, highs, groups):
+def _extremes(
+    lows: np.ndarray, highs: np.ndarray, groups: tuple[np.ndarray, np.ndarray]
+) -> tuple[np.ndarray, np.ndarray]:
     """Return the extremes of groups, two arrays of shape (A, G), given those of their members, of shape (A, N)."""
     from streaming.sketch.compiled_groups import extremes
 
@@ -310,7 +318,7 @@ def with_keys(leaves: Leaves, keys: LeafKeys) -> Leaves:
     return replace(leaves, **{field.name: getattr(keys, field.name) for field in fields(keys)})
 
 
-def _groups(numbers):
+def _groups(numbers: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
     """Return the order of elements by several numbers, and where in it each group of equal ones begins."""
     combined, room = np.zeros(len(numbers[0]), dtype=np.int64), 1
     for number in numbers:
@@ -329,7 +337,7 @@ def _groups(numbers):
     return order, np.flatnonzero(first)
 
 
-def _ordered(number, room):
+def _ordered(number: np.ndarray, room: int) -> tuple[np.ndarray, np.ndarray]:
     """Return the order of non-negative numbers below `room`, and where in it each group of equal ones begins."""
     bits = len(number).bit_length()
     if room << bits >= 1 << 63:
@@ -340,9 +348,9 @@ def _ordered(number, room):
     return both & ((1 << bits) - 1), np.flatnonzero(first_of_runs(both >> bits))
 
 
-def _names():
+def _names() -> list[str]:
     return [field.name for field in fields(Leaves)]
 
 
-def _array(table, name):
+def _array(table: pa.Table, name: str) -> np.ndarray:
     return np.array(table[name])

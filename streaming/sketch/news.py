@@ -34,7 +34,7 @@ def differs(told: Any, now: Any) -> bool:
     return told != now
 
 
-def _outside(told, value):
+def _outside(told: dict[str, Any], value: Any) -> bool:
     """Tell whether a value, or one of several, lies outside of the bounds that were told."""
     low, high, value = (np.atleast_1d(np.array(part, dtype=np.float64)) for part in (told["low"], told["high"], value))
     if len(low) != len(value):

@@ -62,7 +62,7 @@ class Observations:
         )
 
 
-def _rows(table, names):
+def _rows(table: pa.Table, names: Sequence[str]) -> np.ndarray:
     """Return some columns of a table as the rows of one array; each is copied once, however many chunks it has."""
     rows = np.empty((len(names), table.num_rows))
     for row, name in zip(rows, names, strict=True):

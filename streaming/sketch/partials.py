@@ -78,7 +78,7 @@ def chosen_of(partials: Sequence[Sequence[pa.Table]], settings: SketchSettings, 
     return chosen_together(parts)
 
 
-def _of_leaves(whole, cut, known, chosen):
+def _of_leaves(whole: Leaves, cut: Leaves, known: CutLeaves, chosen: ChosenLeaves) -> ChosenLeaves:
     none = np.empty(0, dtype=np.int64)
     parts = [ChosenPart(whole, slice(0, len(whole)), none, NO_CUT)] if len(whole) else []
     if len(cut):

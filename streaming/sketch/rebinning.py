@@ -10,6 +10,8 @@ References
 Synopsis (2017), section 3.1.2: the number of bins, the error of a bin, and 80 % of the values.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from streaming.sketch.bins import TAG_BIT, BinnedValues, Bins, fan_out_order
@@ -72,13 +74,13 @@ def better(settings: SketchSettings, bins: Bins, others: Bins, leaves: Leaves) -
     return False
 
 
-def _edges(plane: Plane, points: BinnedValues):
+def _edges(plane: Plane, points: BinnedValues) -> np.ndarray:
     if plane.error is None:
         return points.edges(plane.most_bins)
     return points.edges_within(plane.error * points.extent, plane.most_bins, MADE)
 
 
-def _with_kept(settings, bins, points):
+def _with_kept(settings: SketchSettings, bins: Bins, points: Sequence[BinnedValues]) -> Bins:
     """Return bins that know for which part of the values they keep the error budgets."""
     kept = [
         None if plane.error is None else some.kept(edges, plane.error * some.extent)
@@ -87,21 +89,21 @@ def _with_kept(settings, bins, points):
     return Bins(bins.edges, bins.order, tuple(kept))
 
 
-def _recent(bins, leaves):
+def _recent(bins: Bins, leaves: Leaves) -> Leaves:
     """Return the leaves that have the present bins."""
     return leaves.take(np.flatnonzero((leaves.planes >> TAG_BIT << TAG_BIT) == bins.tag))
 
 
-def _points(settings, place, leaves, all_):
+def _points(settings: SketchSettings, place: int, leaves: Leaves, all_: Leaves) -> BinnedValues:
     """Return the points of leaves, for a plane, given all leaves of the sketch."""
     feature, plane = settings.plane_features[place], settings.planes[place]
     known = np.flatnonzero(leaves.n[feature] > 0)
-    columns = (getattr(leaves, name)[feature][known] for name in ("low", "high", "n"))
+    low, high, n = (getattr(leaves, name)[feature][known] for name in ("low", "high", "n"))
     error = None if plane.error is None else plane.error * _extent(settings, place, all_)
-    return BinnedValues.of_intervals(*columns, plane.most_bins, error)
+    return BinnedValues.of_intervals(low, high, n, plane.most_bins, error)
 
 
-def _extent(settings, place, leaves):
+def _extent(settings: SketchSettings, place: int, leaves: Leaves) -> float:
     feature = settings.plane_features[place]
     known = leaves.n[feature] > 0
     low, high = leaves.low[feature][known], leaves.high[feature][known]

@@ -9,7 +9,7 @@ import functools
 from dataclasses import dataclass, replace
 
 from streaming.sketch.chosen import ChosenLeaves, choose
-from streaming.sketch.leaves import order_of
+from streaming.sketch.leaves import Leaves, order_of
 from streaming.sketch.runs import LeafRun
 from streaming.sketch.selection import EVERYTHING, Selection
 from streaming.sketch.sketch import Sketch
@@ -58,6 +58,6 @@ def relate(sketch: Sketch, selection: Selection) -> SubSketch:
     return SubSketch(choose(sketch, selection, merge=False), sketch)
 
 
-def _ordered(leaves):
+def _ordered(leaves: Leaves) -> Leaves:
     """Return leaves in the order of runs."""
     return leaves.take(order_of(leaves))

@@ -149,19 +149,19 @@ class LeafRun(_SketchRun, Once):
         """
         return self.once(("cells", level), lambda: self._by_cell_of(level, settings))
 
-    def _by_cell_of(self, level, settings):
+    def _by_cell_of(self, level: int, settings: SketchSettings) -> Leaves:
         levels = self.leaves.level.astype(np.int64)
         return self._rolled(levels, self.leaves.cell >> np.maximum(bits_of(settings, levels) - level, 0))
 
-    def _by_value(self, feature, start_us, groups):
+    def _by_value(self, feature: int, start_us: np.ndarray, groups: int) -> Leaves:
         name = "values", feature, start_us is self.leaves.start_us
         return self.once(name, lambda: self._rolled(start_us, _groups_by_value(self.leaves, feature, groups)))
 
-    def _rolled(self, start_us, bins):
+    def _rolled(self, start_us: np.ndarray, bins: np.ndarray) -> Leaves:
         return _rolled(self.leaves, start_us, bins, self.pairs)
 
 
-def _groups_by_value(leaves, feature, groups):
+def _groups_by_value(leaves: Leaves, feature: int, groups: int) -> np.ndarray:
     """Return a number for each leaf: groups of about equally many elements, by the mean of a feature."""
     order = np.argsort(leaves.mean[feature], kind="stable")
     reached = np.cumsum(leaves.n[feature][order])
@@ -170,7 +170,7 @@ def _groups_by_value(leaves, feature, groups):
     return group
 
 
-def _rolled(leaves, start_us, bins, pairs):
+def _rolled(leaves: Leaves, start_us: np.ndarray, bins: np.ndarray, pairs: Pairs) -> Leaves:
     """Return leaves merged by start and bin; those with co-moments stay apart from those without."""
     complete = leaves.complete
     order = np.lexsort((complete, bins, start_us))

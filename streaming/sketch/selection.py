@@ -141,7 +141,7 @@ class TimeIntervals:
         return np.where(place >= 0, self._lengths[before] + within, 0)
 
     @functools.cached_property
-    def _lengths(self):
+    def _lengths(self) -> np.ndarray:
         """For each interval, the length of all intervals before it."""
         length = self.limits[:, 1] - self.limits[:, 0]
         return np.cumsum(length) - length
@@ -177,6 +177,6 @@ class Selection:
 EVERYTHING = Selection()
 
 
-def _us(day, clock, zone):
+def _us(day: date, clock: time_of_day, zone: ZoneInfo) -> int:
     """Return a local time in microseconds since 1970 UTC."""
     return (datetime.combine(day, clock, zone) - _EPOCH) // _US

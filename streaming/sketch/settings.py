@@ -152,7 +152,7 @@ def settings_document(settings: SketchSettings) -> dict[str, Any]:
     } | {"planes": [_without_none(asdict(plane)) for plane in settings.planes]}
 
 
-def _without_none(document):
+def _without_none(document: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in document.items() if value is not None}
 
 
@@ -180,18 +180,18 @@ def parse_settings(document: Any, space: Space = EARTH) -> SketchSettings:
     return SketchSettings(**values, space=space)
 
 
-def _plane(document):
+def _plane(document: Any) -> Plane:
     _check_document(document, {field.name for field in fields(Plane)}, gettext("a plane"))
     return Plane(**document)
 
 
-def _list(document, name):
+def _list(document: Mapping[str, Any], name: str) -> list[Any] | tuple[Any, ...]:
     if not isinstance(document[name], list | tuple):
         raise InvalidSketch("%(name)s must be a list; got %(document)s", name=name, document=f"{document[name]!r:.80}")
     return document[name]
 
 
-def _check_document(document, known, what):
+def _check_document(document: Any, known: set[str], what: str) -> None:
     if not isinstance(document, Mapping):
         raise InvalidSketch("%(what)s must be an object; got %(document)s", what=what, document=f"{document!r:.80}")
     if unknown := sorted(set(document) - known):
@@ -203,7 +203,7 @@ def _check_document(document, known, what):
         )
 
 
-def _check_features(settings):
+def _check_features(settings: SketchSettings) -> None:
     for name in ("features", "comoments"):
         names = getattr(settings, name)
         if not isinstance(names, tuple) or not all(isinstance(one, str) and one for one in names):
@@ -220,7 +220,7 @@ def _check_features(settings):
         settings.position(name)
 
 
-def _check_planes(settings):
+def _check_planes(settings: SketchSettings) -> None:
     planes = settings.planes
     if not isinstance(planes, tuple) or not all(isinstance(plane, Plane) for plane in planes):
         raise InvalidSketch("planes must be a list of planes; got %(planes)s", planes=f"{planes!r:.80}")
@@ -239,7 +239,7 @@ def _check_planes(settings):
         _check_error(plane.error)
 
 
-def _check_error(error):
+def _check_error(error: Any) -> None:
     if error is None:
         return
     if not isinstance(error, int | float) or isinstance(error, bool) or not 0 < error <= 1:
@@ -248,7 +248,7 @@ def _check_error(error):
         )
 
 
-def _check_ranges(settings):
+def _check_ranges(settings: SketchSettings) -> None:
     _check_integer("cell_bits", settings.cell_bits, 0, MOST_CELL_BITS)
     _check_integer("time_bin_us", settings.time_bin_us, LEAST_TIME_BIN_US, 2**52)
     _check_integer("most_leaves", settings.most_leaves, 1, 2**40)
@@ -263,7 +263,7 @@ def _check_ranges(settings):
         )
 
 
-def _check_integer(name, value, least, most):
+def _check_integer(name: str, value: Any, least: int, most: int) -> None:
     if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
         raise InvalidSketch(
             "%(name)s must be an integer from %(least)s to %(most)s; got %(value)s",

@@ -202,13 +202,13 @@ def reduced(sketch: Sketch) -> Sketch:
     return _within_budget(_reduced(sketch))
 
 
-def _reduced(sketch):
+def _reduced(sketch: Sketch) -> Sketch:
     if sketch.bins is None or not sketch.waiting:
         return sketch
     return _tiered(_with_run(replace(sketch, waiting=()), _leaves_of(sketch, _elements(sketch))))
 
 
-def _room(sketch):
+def _room(sketch: Sketch) -> int:
     """Return how many elements can come before they become leaves, or the bins are made or checked."""
     settings, since = sketch.settings, sketch.since
     if sketch.bins is None:
@@ -219,24 +219,24 @@ def _room(sketch):
     return max(1, room)
 
 
-def _most_waiting(sketch):
+def _most_waiting(sketch: Sketch) -> int:
     wanted = max(LEAST_WAITING, WAITING_A_LEAF * sum(map(len, sketch.runs)))
     return min(wanted, MOST_WAITING, sketch.settings.most_leaves)
 
 
-def _follows(sketch):
+def _follows(sketch: Sketch) -> bool:
     return bool(sketch.settings.follow and sketch.settings.planes)
 
 
-def _waiting(sketch):
+def _waiting(sketch: Sketch) -> int:
     return sum(map(len, sketch.waiting))
 
 
-def _elements(sketch):
+def _elements(sketch: Sketch) -> Observations:
     return Observations.together([run.observations for run in sketch.waiting])
 
 
-def _taken(sketch, observations):
+def _taken(sketch: Sketch, observations: Observations) -> Sketch:
     """Return a sketch with more elements, for which there is room."""
     newest = max(sketch.newest_us, int(observations.time_us.max()))
     crossed = newest // sketch.settings.time_bin_us > sketch.newest_us // sketch.settings.time_bin_us
@@ -248,40 +248,43 @@ def _taken(sketch, observations):
     return _with_elements(sketch, observations)
 
 
-def _with_elements(sketch, observations):
+def _with_elements(sketch: Sketch, observations: Observations) -> Sketch:
     run = ElementRun(sketch.following, observations)
     waiting, following = tiered((*sketch.waiting, run), sketch.following + 1, appended)
     return replace(sketch, waiting=waiting, following=following)
 
 
-def _leaves_of(sketch, observations):
+def _leaves_of(sketch: Sketch, observations: Observations) -> Leaves:
     """Return the leaves of elements by the bins of a sketch."""
-    codes = sketch.bins.codes([observations.values[feature] for feature in sketch.settings.plane_features])
+    bins = sketch.bins
+    assert bins is not None, "without bins, elements wait"
+    codes = bins.codes([observations.values[feature] for feature in sketch.settings.plane_features])
     keys = _keys(sketch, observations, codes)
     uniform = int(keys.level.min()) == int(keys.level.max()) == 0
     # Keys have many bits; the numbers that they are made of have few.
     told = [keys.start_us // sketch.settings.time_bin_us, keys.cell]
-    told += (
-        [(keys.planes & COMPLETE) != 0, *(codes[plane] for plane in sketch.bins.order)] if uniform else [keys.planes]
-    )
+    told += [(keys.planes & COMPLETE) != 0, *(codes[plane] for plane in bins.order)] if uniform else [keys.planes]
     groups = [number.astype(np.int64) for number in told]
     values = observations.values
     return summarised(keys, groups, observations.time_us, observations.place, values, sketch.settings.pairs)
 
 
-def _keys(sketch, observations, codes):
+def _keys(sketch: Sketch, observations: Observations, codes: np.ndarray) -> LeafKeys:
     """Return the keys of elements, given their bins, for the levels of their times."""
     settings = sketch.settings
     level = sketch.levels.of(observations.time_us)
     chosen = list(settings.comoment_features)
-    planes = sketch.bins.packed(codes) if len(codes) else np.zeros(len(observations), dtype=np.int64)
+    planes = np.zeros(len(observations), dtype=np.int64)
+    if len(codes):
+        assert sketch.bins is not None, "codes are numbers of bins"
+        planes = sketch.bins.packed(codes)
     planes = planes | np.where(np.isfinite(observations.values[chosen]).all(axis=0), COMPLETE, 0)
     cell = cells_of(observations.place, *cell_bounds(settings), settings.cell_bits)
     none = LeafKeys(starts_of(settings, observations.time_us, np.zeros_like(level)), level * 0, cell, planes)
     return _coarser(none, level, settings)
 
 
-def _coarser(keys, level, settings):
+def _coarser(keys: LeafKeys, level: np.ndarray, settings: SketchSettings) -> LeafKeys:
     """Return keys at a higher level."""
     drop = bits_of(settings, keys.level) - bits_of(settings, level)
     start_us = starts_of(settings, keys.start_us, level)
@@ -292,19 +295,19 @@ def _coarser(keys, level, settings):
     return LeafKeys(start_us, level.astype(np.int8), keys.cell >> drop, planes)
 
 
-def _with_run(sketch, leaves):
+def _with_run(sketch: Sketch, leaves: Leaves) -> Sketch:
     if not len(leaves):
         return sketch
     run = LeafRun(sketch.following, leaves, sketch.settings.pairs)
     return replace(sketch, runs=(*sketch.runs, run), following=sketch.following + 1)
 
 
-def _tiered(sketch):
+def _tiered(sketch: Sketch) -> Sketch:
     runs, following = tiered(sketch.runs, sketch.following, compacted)
     return replace(sketch, runs=runs, following=following)
 
 
-def _levelled(sketch):
+def _levelled(sketch: Sketch) -> Sketch:
     """Return a sketch in which all leaves have the level that they should have by now."""
     levels, runs, coarser = sketch.levels, [], []
     following = sketch.following
@@ -327,7 +330,7 @@ def _levelled(sketch):
     return _tiered(_with_run(sketch, grouped(together(coarser), sketch.settings.pairs)))
 
 
-def _within_budget(sketch):
+def _within_budget(sketch: Sketch) -> Sketch:
     """Return a sketch with no more leaves than the settings allow, but for some slack; coarser, if it takes that."""
     most = sketch.settings.most_leaves
     if sum(map(len, sketch.runs)) <= SLACK * most:
@@ -338,16 +341,16 @@ def _within_budget(sketch):
     return sketch
 
 
-def _one_run(sketch):
+def _one_run(sketch: Sketch) -> Sketch:
     if len(sketch.runs) < 2:
         return sketch
     return replace(sketch, runs=(compacted(sketch.runs, sketch.following),), following=sketch.following + 1)
 
 
-def _with_bins(sketch):
+def _with_bins(sketch: Sketch) -> Sketch:
     """Return a sketch whose bins are made, or made anew, and whose elements become leaves, if it is time for it."""
-    settings = sketch.settings
-    if sketch.bins is None:
+    settings, was = sketch.settings, sketch.bins
+    if was is None:
         if _waiting(sketch) < settings.first:
             return sketch
         return _reduced(replace(sketch, bins=rebinning.first_bins(settings, _elements(sketch))))
@@ -355,7 +358,7 @@ def _with_bins(sketch):
     if due or (_follows(sketch) and rebinning.is_check(settings, sketch.since)):
         sketch = _reduced(sketch)
         leaves = sketch.leaves()
-        bins = rebinning.bins_of(settings, sketch.bins, leaves)
-        is_better = due or rebinning.better(settings, sketch.bins, bins, leaves)
+        bins = rebinning.bins_of(settings, was, leaves)
+        is_better = due or rebinning.better(settings, was, bins, leaves)
         return replace(sketch, bins=bins, since=0) if is_better else sketch
     return _reduced(sketch) if _waiting(sketch) >= _most_waiting(sketch) else sketch

@@ -15,12 +15,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from streaming.sketch.answers import CERTAIN, ROUNDING, Answer, basis_of, deviations, nothing, root
+from streaming.sketch.answers import CERTAIN, ROUNDING, Answer, Basis, basis_of, deviations, nothing, root
 from streaming.sketch.bins import COMPLETE
 from streaming.sketch.bounds import LeafSummary, excess
 from streaming.sketch.chosen import ChosenLeaves
 from streaming.sketch.settings import InvalidSketch
-from streaming.sketch.views import ALIKE, view, view_of_counts
+from streaming.sketch.views import ALIKE, FeatureView, view, view_of_counts
 
 DEFAULT_CONFIDENCE = 0.95
 # The bounds of a ratio are found to this part of the range of the values.
@@ -109,7 +109,7 @@ def maximum(chosen: ChosenLeaves, feature: str, confidence: float = DEFAULT_CONF
     return _maximum(view(chosen, feature), confidence, basis_of(chosen))
 
 
-def _maximum(seen, confidence, basis):
+def _maximum(seen: FeatureView, confidence: float, basis: Basis) -> Answer:
     deviations(confidence)
     if not _possible(seen):
         return nothing(confidence, basis)
@@ -122,7 +122,7 @@ def _maximum(seen, confidence, basis):
         sure = float(seen.cut.low[possible].min(initial=np.inf))
     risk = (1 - confidence) / 2
 
-    def first(chance):
+    def first(chance: np.ndarray) -> float:
         return max(sure, float(highest[np.argmax(chance)])) if chance.any() else sure
 
     # The chance that no leaf with a higher highest value has kept it, if leaves are independent.
@@ -179,7 +179,9 @@ def correlation(chosen: ChosenLeaves, one: str, other: str, confidence: float = 
     return _rounded(value, math.tanh(middle - width), math.tanh(middle + width), confidence, basis, 1.0)
 
 
-def _correlation_error(chosen, weight, within, apart, squares, value):
+def _correlation_error(
+    chosen: ChosenLeaves, weight: np.ndarray, within: np.ndarray, apart: np.ndarray, squares: np.ndarray, value: float
+) -> np.ndarray:
     """Return the standard deviation of a correlation, times n, from its influence function over leaves that are cut.
 
     The influence of a pair of standardised values is u v - r (u^2 + v^2) / 2; its mean and its variance in a leaf are
@@ -201,47 +203,47 @@ def _correlation_error(chosen, weight, within, apart, squares, value):
     return seen.total_error(weight * np.sqrt(np.maximum(variance, 0.0)) * seen.freedom, influence)
 
 
-def _possible(seen):
+def _possible(seen: FeatureView) -> bool:
     return bool(seen.whole.n.any() or (seen.most > 0).any())
 
 
-def _mean(seen):
+def _mean(seen: FeatureView) -> float:
     total = float((seen.whole.n * seen.whole.mean).sum() + (seen.expected * seen.cut.mean).sum())
     if seen.n > 0:
         return total / seen.n
     return float(seen.cut.mean[seen.most > 0].mean())
 
 
-def _limits(seen):
+def _limits(seen: FeatureView) -> tuple[float, float]:
     """Return the least and the largest value that may match."""
     whole, cut = seen.whole.n > 0, seen.most > 0
     low = min(seen.whole.low[whole].min(initial=np.inf), seen.cut.low[cut].min(initial=np.inf))
     return float(low), float(max(seen.whole.high[whole].max(initial=-np.inf), seen.cut.high[cut].max(initial=-np.inf)))
 
 
-def _size(seen):
+def _size(seen: FeatureView) -> float:
     return max(map(abs, _limits(seen)))
 
 
-def _squares(known, centre):
+def _squares(known: LeafSummary, centre: float) -> np.ndarray:
     return known.variance + (known.mean - centre) ** 2
 
 
-def _mirrored(seen):
+def _mirrored(seen: FeatureView) -> FeatureView:
     """Return the view of the feature with the other sign."""
 
-    def turned(known):
+    def turned(known: LeafSummary) -> LeafSummary:
         return LeafSummary(known.n, -known.mean, known.variance, -known.high, -known.low)
 
     return replace(seen, whole=turned(seen.whole), cut=turned(seen.cut), original=turned(seen.original))
 
 
-def _largest_mean(seen):
+def _largest_mean(seen: FeatureView) -> float:
     """Return the largest mean that values can have of which the leaves could be made."""
     known, original, highest = seen.whole, seen.original, seen.cut.high
     n, total = float(known.n.sum()), float((known.n * known.mean).sum())
 
-    def gain(limit):
+    def gain(limit: float) -> float:
         over = highest - limit
         kept = np.minimum(original.n * excess(limit, original), seen.most * over)
         return total - n * limit + float(np.where(over > 0, kept, seen.least * over).sum())
@@ -251,7 +253,7 @@ def _largest_mean(seen):
     return root(gain, min(start, high), high, _PRECISION * (high - low))
 
 
-def _certain_variance(seen, centre):
+def _certain_variance(seen: FeatureView, centre: float) -> tuple[float, float]:
     """Return the least and the largest variance that values can have of which the leaves could be made."""
     n = float(seen.whole.n.sum())
     bottom, top = _limits(seen)
@@ -260,7 +262,7 @@ def _certain_variance(seen, centre):
     furthest = np.maximum((seen.cut.low - centre) ** 2, (seen.cut.high - centre) ** 2)
     bound = np.maximum((seen.original.low - centre) ** 2, (seen.original.high - centre) ** 2)
 
-    def gain(limit):
+    def gain(limit: float) -> float:
         over = furthest - limit
         chord = seen.original.n * np.maximum(bound - limit, 0) * square / np.maximum(bound, 1e-300)
         kept = np.minimum(chord, seen.most * over)
@@ -275,7 +277,7 @@ def _certain_variance(seen, centre):
     return least / max(most - 1, 1), high * (max(n, 2) / (max(n, 2) - 1))
 
 
-def _spread_of_squares(known, apart):
+def _spread_of_squares(known: LeafSummary, apart: np.ndarray) -> np.ndarray:
     """Return the variance of squared differences from a centre, for normal values, within what the extremes allow."""
     normal = 2 * known.variance**2 + 4 * known.variance * apart**2
     centre = known.mean - apart
@@ -285,12 +287,12 @@ def _spread_of_squares(known, apart):
     return np.minimum(normal, np.maximum(square * (furthest - square), 0.0))
 
 
-def _widest(extent, n):
+def _widest(extent: float, n: float) -> float:
     """Return the largest variance of values within an extent (Popoviciu), with n - 1 in the denominator."""
     return extent**2 / 4 * (max(n, 2) / (max(n, 2) - 1))
 
 
-def _rounded(value, low, high, confidence, basis, size):
+def _rounded(value: float, low: float, high: float, confidence: float, basis: Basis, size: float) -> Answer:
     """Return an answer whose bounds have room for rounding errors."""
     room = ROUNDING * size
     return Answer(value, min(low, value) - room, max(high, value) + room, confidence, basis)

@@ -49,7 +49,7 @@ def parse_stream_sketch(document: Any, space: Space = EARTH) -> StreamSketch:
     return StreamSketch(parse_settings(own, space), None if sets is None else _sets(sets))
 
 
-def _sets(document):
+def _sets(document: Any) -> SetSettings:
     known = {field.name for field in fields(SetSettings)}
     if not isinstance(document, Mapping) or not set(document) <= known:
         raise InvalidSketch(

@@ -111,7 +111,7 @@ def view(chosen: ChosenLeaves, feature: str) -> FeatureView:
     return chosen.once(("view", feature), lambda: _view(chosen, feature))
 
 
-def _view(chosen, feature):
+def _view(chosen: ChosenLeaves, feature: str) -> FeatureView:
     position = chosen.settings.position(feature)
     whole = summary_of(*(chosen.whole(name, position) for name in ("n", "mean", "m2", "low", "high")))
     if not len(chosen.cut.share):
@@ -143,7 +143,7 @@ def view_of_counts(
     return FeatureView(known, known, known, expected, least, most, doubt)
 
 
-def _clipped(known, low, high):
+def _clipped(known: LeafSummary, low: float, high: float) -> LeafSummary:
     """Return what is estimated of the values between two limits: those of `bounds.part_of`."""
     bottom, top = np.maximum(known.low, low), np.minimum(known.high, high)
     extent = np.where(known.high > known.low, known.high - known.low, 1.0)

@@ -6,7 +6,9 @@ BBoxDB Streams (2022), section 4.4.2: continuous spatial join queries.
 """
 
 from dataclasses import dataclass, fields
+from typing import Protocol
 
+from streaming.kinds.base import Plan
 from streaming.kinds.parts import (
     Box,
     Enlargement,
@@ -72,6 +74,14 @@ class Partners:
     def layer(self) -> str:
         """The name under which the engine knows the features of a layer, or a snapshot of stored elements."""
         return f"{STORED_PREFIX}{self.name}" if self.source == "stored" else self.name
+
+
+class PlanWithPartners(Plan, Protocol):
+    """What the plans of all kinds of joins have besides what every plan has."""
+
+    @property
+    def partners(self) -> Partners:
+        """What the stream is joined with, and what a pair must satisfy."""
 
 
 @dataclass(frozen=True)

@@ -14,12 +14,13 @@ import functools
 import logging
 from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from streaming.elements import stream_number
 from streaming.kinds.base import Plan
+from streaming.kinds.join.plan import PlanWithPartners
 from streaming.kinds.registry import kind_of
 from streaming.kinds.rule.plan import RulePlan
 from streaming.kinds.sketch.plan import SketchPlan
@@ -374,9 +375,9 @@ class Registry:
         return any(self.assembled(query) for query in queries[find(self.watched, queries)[1]].tolist())
 
     @property
-    def time_join_plans(self) -> Mapping[int, Plan]:
+    def time_join_plans(self) -> Mapping[int, PlanWithPartners]:
         """The plans of the joins over event time that run, by query. Those left out count, too."""
-        return self.running.time_joins.plans
+        return cast(Mapping[int, PlanWithPartners], self.running.time_joins.plans)
 
     @property
     def by_partner(self) -> frozenset[int]:

@@ -28,7 +28,7 @@ def checked(plan: SketchPlan, told: StreamSketch) -> None:
 
 
 @functools.lru_cache(maxsize=1024)
-def _error(plan, told):
+def _error(plan: SketchPlan, told: StreamSketch) -> InvalidSketch | None:
     """Return the error about what a sketch lacks, None for nothing: what stops the questions even without elements."""
     sets = None if told.sets is None else Sets(told.sets)
     try:
@@ -66,7 +66,7 @@ def answered(
     return [_answer(Question(ask, plan, settings, chosen, sets, now_us), over) for ask in plan.ask]
 
 
-def _answer(question, over):
+def _answer(question: Question, over: Mapping[str, float]) -> dict[str, Any]:
     """Return the JSON document of an answer, given the features whose bins do not suffice."""
     ask = question.ask
     asked = {"question": ask.question, "features": list(ask.features), "confidence": question.confidence}

@@ -17,7 +17,7 @@ from streaming.sketch.asking.documents import document, listed
 from streaming.sketch.asking.question import Question
 
 
-def _density(question):
+def _density(question: Question) -> dict[str, Any]:
     ask, (name,) = question.ask, question.ask.features
     low, high = (-math.inf if ask.lo is None else ask.lo), (math.inf if ask.hi is None else ask.hi)
     chosen = question.leaves(name)
@@ -25,13 +25,13 @@ def _density(question):
     return listed([document(name, answer)], answer.basis)
 
 
-def _probability(question):
+def _probability(question: Question) -> dict[str, Any]:
     (name,) = question.ask.features
     answer = density.probability(question.leaves(name), name, question.ask.value, confidence=question.confidence)
     return listed([document(name, answer)], answer.basis)
 
 
-def _deciles(question):
+def _deciles(question: Question) -> dict[str, Any]:
     answers, basis = [], None
     for name in question.ask.features:
         chosen = question.leaves(name)
@@ -41,7 +41,7 @@ def _deciles(question):
     return listed(answers, basis)
 
 
-def _outliers(question):
+def _outliers(question: Question) -> dict[str, Any]:
     answers, basis = [], None
     for name in question.ask.features:
         chosen = question.leaves(name)
@@ -51,7 +51,7 @@ def _outliers(question):
     return listed(answers, basis)
 
 
-def _histogram(question):
+def _histogram(question: Question) -> dict[str, Any]:
     ask, (name,) = question.ask, question.ask.features
     chosen = question.leaves(name)
     low, high = (function(chosen, name, 1.0).value for function in (statistics.minimum, statistics.maximum))

@@ -18,13 +18,15 @@ from streaming.sketch.asking.documents import basis_document, numbers
 from streaming.sketch.asking.question import Question
 from streaming.sketch.calendar import steps_us
 from streaming.sketch.cells import cell_bounds, cell_boxes
+from streaming.sketch.chosen import ChosenLeaves
+from streaming.sketch.groups import GroupMembers, GroupStatistics
 from streaming.sketch.settings import InvalidSketch
 
 # Cells and steps that one answer can have.
 MOST_CELLS, MOST_STEPS = 20_000, 20_000
 
 
-def _cells(question):
+def _cells(question: Question) -> dict[str, Any]:
     ask, chosen = question.ask, question.leaves(level=question.ask.level)
     settings = chosen.settings
     cells, level, of = groups.by_cell(chosen, ask.level)
@@ -41,7 +43,7 @@ def _cells(question):
     return {"level": level, "cells": columns | found, "basis": basis_document(basis_of(chosen))}
 
 
-def _grouped(question, chosen, of):
+def _grouped(question: Question, chosen: ChosenLeaves, of: GroupMembers) -> dict[str, Any]:
     """Return the statistic of a question for each group, with its bounds."""
     ask = question.ask
     if not ask.features:
@@ -52,7 +54,7 @@ def _grouped(question, chosen, of):
     return {"value": numbers(value), "low": numbers(low), "high": numbers(high), "n": numbers(found.n)}
 
 
-def _statistic(found, statistic):
+def _statistic(found: GroupStatistics, statistic: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return a statistic of groups, and its bounds; without an own estimate these are what the extremes allow."""
     if statistic == "count":
         return found.n, found.n_low, found.n_high
@@ -70,7 +72,7 @@ def _statistic(found, statistic):
     return found.high, np.where(found.cut == 0, found.high, found.low), found.high
 
 
-def _series(question):
+def _series(question: Question) -> dict[str, Any]:
     ask, chosen = question.ask, question.leaves(apart=True)
     for name in ask.features:
         chosen.settings.position(name)
@@ -86,7 +88,7 @@ def _series(question):
             every=ask.every,
         )
     of = groups.by_step(chosen, edges)
-    columns = {}
+    columns: dict[str, dict[str, Any]] = {}
     for name in ask.features:
         found = groups.described(chosen, of, name, question.confidence)
         columns[name] = {"n": numbers(found.n)}

@@ -16,7 +16,7 @@ from streaming.sketch.inference.answers import forecast, regressed
 MICROSECONDS = 1_000_000
 
 
-def _regression(question):
+def _regression(question: Question) -> dict[str, Any]:
     ask, chosen = question.ask, question.leaves()
     found = regressed(chosen, ask, question.confidence)
     fit = found.fit
@@ -31,7 +31,7 @@ def _regression(question):
     return told | {"basis": basis_document(basis_of(chosen))}
 
 
-def _forecast(question):
+def _forecast(question: Question) -> dict[str, Any]:
     """Return the means of the steps so far, and a forecast of those that follow."""
     found = forecast(question.leaves(apart=True), question.ask, question.confidence)
     value, low, high = found.band.T

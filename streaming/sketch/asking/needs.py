@@ -10,12 +10,13 @@ from typing import NamedTuple
 import pyarrow as pa
 import shapely
 
+from streaming.kinds.parts import Box as PlanBox
 from streaming.kinds.sketch.asks import Cells
-from streaming.kinds.sketch.plan import SketchPlan
+from streaming.kinds.sketch.plan import Other, SketchPlan
 from streaming.kinds.sketch.times import SelectedTimes as PlanTimes
 from streaming.sketch.chosen import ChosenLeaves, choose
 from streaming.sketch.partials import by_cell, chosen_of, condensed, partial_tables
-from streaming.sketch.selection import Selection, TimeIntervals, ValueRange
+from streaming.sketch.selection import Area, Box, Selection, TimeIntervals, ValueRange
 from streaming.sketch.sets import codec as sets_of
 from streaming.sketch.sets.coverage import coverage_of
 from streaming.sketch.sets.sets import SetRun, Sets
@@ -110,7 +111,7 @@ def asked_parts(plan: SketchPlan, sketch: Sketch, sets: Sets | None, now_us: int
     return found, looked
 
 
-def _with_over_budget(partial, sketch):
+def _with_over_budget(partial: Partial, sketch: Sketch) -> Partial:
     """Return tables whose first one says for which features bins do not suffice for the error budget."""
     if not sketch.over_budget:
         return partial
@@ -130,13 +131,13 @@ def over_budget(partials: Iterable[Partial]) -> dict[str, float]:
     return {name: min(one[name] for one in told if name in one) for name in {name for one in told for name in one}}
 
 
-def _kept(sets):
+def _kept(sets: Sets | None) -> Sets:
     if sets is None:
         raise InvalidSketch("the sketch of the stream keeps no sets: name their features in the admin")
     return sets
 
 
-def _met(plan, settings, sets, now_us):
+def _met(plan: SketchPlan, settings: SketchSettings, sets: Sets, now_us: int) -> Sets:
     """Return the part of sets that a selection meets."""
     coverage = coverage_of(selection_of(plan, False, settings, now_us), settings, sets.settings)
     entries = sets.entries()
@@ -144,7 +145,7 @@ def _met(plan, settings, sets, now_us):
     return replace(sets, runs=(SetRun(0, entries.take(met)),) if met.any() else ())
 
 
-def _chosen(plan, need, sketch, now_us):
+def _chosen(plan: SketchPlan, need: Need, sketch: Sketch, now_us: int) -> tuple[ChosenLeaves, int]:
     """Return the leaves of a sketch that a question needs, as few as may be, and of how many they are made."""
     selection = selection_of(plan, need.other, sketch.settings, now_us)
     if need.level >= 0:
@@ -169,14 +170,14 @@ def selection_of(plan: SketchPlan, other: bool, settings: SketchSettings, now_us
     return Selection(_areas(place, settings), _times(place.time, now_us), ranges)
 
 
-def _areas(place, settings):
+def _areas(place: SketchPlan | Other, settings: SketchSettings) -> tuple[Area, ...]:
     if place.polygon:
         return (shapely.Polygon(place.polygon),)
     whole = settings.space.whole()
     return () if tuple(place.area) == tuple(whole) else (_box(settings, place.area),)
 
 
-def _box(settings, area):
+def _box(settings: SketchSettings, area: PlanBox) -> Box:
     n = settings.space.n
     for axis, dimension in enumerate(settings.space.dimensions):
         if axis not in settings.axes and (area[axis] > dimension.lo or area[n + axis] < dimension.hi):
@@ -196,7 +197,7 @@ def _box(settings, area):
     return x_lo, y_lo, x_hi, y_hi
 
 
-def _times(times: PlanTimes, now_us):
+def _times(times: PlanTimes, now_us: int) -> TimeIntervals | None:
     if times == PlanTimes(zone=times.zone):
         return None
     return TimeIntervals.of(times.intervals_us(now_us, _LONG_AGO_US, _FAR_US).tolist())

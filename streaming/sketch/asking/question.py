@@ -31,6 +31,12 @@ class Question:
         return self.plan.confidence
 
     @property
+    def kept(self) -> Sets:
+        """The sets, of a question to them."""
+        assert self.sets is not None  # `parts` refuses questions to sets where there are none
+        return self.sets
+
+    @property
     def entries(self) -> ChosenEntries:
         """The entries of sets of the one feature that is asked about."""
         return self.entries_of(self.ask.features[0])
@@ -38,8 +44,7 @@ class Question:
     def entries_of(self, feature: str) -> ChosenEntries:
         """Return the entries of sets of a feature."""
         selection = selection_of(self.plan, False, self.settings, self.now_us)
-        assert self.sets is not None  # `parts` refuses questions to sets where there are none
-        return chosen_entries(self.sets, feature, coverage_of(selection, self.settings, self.sets.settings))
+        return chosen_entries(self.kept, feature, coverage_of(selection, self.settings, self.kept.settings))
 
     def leaves(self, feature: str = "", apart: bool = False, other: bool = False, level: int = -1) -> ChosenLeaves:
         """Return the leaves for a need; see `Need`."""

@@ -12,12 +12,13 @@ from streaming.sketch import statistics
 from streaming.sketch.answers import Answer, basis_of, contrast
 from streaming.sketch.asking.documents import basis_document, document, listed
 from streaming.sketch.asking.question import Question
+from streaming.sketch.chosen import ChosenLeaves
 
 
-def _each(function: Callable[..., Answer]):
+def _each(function: Callable[..., Answer]) -> Callable[[Question], dict[str, Any]]:
     """Return what answers a question about each feature by itself."""
 
-    def answer(question):
+    def answer(question: Question) -> dict[str, Any]:
         chosen = question.leaves()
         answers = [document(name, function(chosen, name, question.confidence)) for name in question.ask.features]
         return listed(answers, basis_of(chosen))
@@ -25,14 +26,14 @@ def _each(function: Callable[..., Answer]):
     return answer
 
 
-def _count(question):
+def _count(question: Question) -> dict[str, Any]:
     chosen = question.leaves()
     names = question.ask.features or (None,)
     answers = [document(name, statistics.count(chosen, name, question.confidence)) for name in names]
     return listed(answers, basis_of(chosen))
 
 
-def _correlation(question):
+def _correlation(question: Question) -> dict[str, Any]:
     chosen, names = question.leaves(), question.ask.features
     pairs = [(one, other) for place, one in enumerate(names) for other in names[place + 1 :]]
     answers = [
@@ -41,8 +42,9 @@ def _correlation(question):
     return listed(answers, basis_of(chosen))
 
 
-def _contrast(question):
+def _contrast(question: Question) -> dict[str, Any]:
     ask, chosen = question.ask, [question.leaves(), question.leaves(other=True)]
+    names: list[tuple[str, ...]]
     if ask.statistic == "correlation":
         names = [(one, other) for place, one in enumerate(ask.features) for other in ask.features[place + 1 :]]
     else:
@@ -56,7 +58,7 @@ def _contrast(question):
     return listed(answers, basis_of(chosen[0])) | {"basis_of_other": basis_document(basis_of(chosen[1]))}
 
 
-def _select(question):
+def _select(question: Question) -> dict[str, Any]:
     """Return what a sub-sketch has, feature by feature."""
     chosen = question.leaves(apart=True)
     names = question.ask.features or chosen.settings.features
@@ -68,7 +70,7 @@ def _select(question):
     return listed(answers, basis_of(chosen))
 
 
-def _sum(chosen, feature, confidence):
+def _sum(chosen: ChosenLeaves, feature: str, confidence: float) -> Answer:
     """Return the sum of a feature: the count times the mean, each within its bounds."""
     many, mean = statistics.count(chosen, feature, confidence), statistics.mean(chosen, feature, confidence)
     ends = [n * value for n in (many.low, many.high) for value in (mean.low, mean.high)]

@@ -88,7 +88,7 @@ def regressed(chosen: ChosenLeaves, ask: Regression, confidence: float) -> Regre
     return RegressionAnswer(fit, coefficients, intervals, _prediction(fit, ask, errors, confidence, basis))
 
 
-def _prediction(fit, ask, errors, confidence, basis):
+def _prediction(fit: LinearFit, ask: Regression, errors: np.ndarray, confidence: float, basis: Basis) -> Answer | None:
     if not ask.at:
         return None
     at = np.array([ask.at])

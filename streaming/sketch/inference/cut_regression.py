@@ -71,7 +71,7 @@ def bounds(fit: LinearFit, errors: np.ndarray, confidence: float = 0.95) -> np.n
     return np.column_stack([value - half, value + half])
 
 
-def _scores(chosen, fit, centre):
+def _scores(chosen: ChosenLeaves, fit: LinearFit, centre: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return how many elements of the leaves that are cut have all features, and the scores of these.
 
     Returns
@@ -101,7 +101,7 @@ def _scores(chosen, fit, centre):
     return n, score, square
 
 
-def _covariances(chosen, position, n):
+def _covariances(chosen: ChosenLeaves, position: list[int], n: np.ndarray) -> np.ndarray:
     """Return the covariance matrix of features within each leaf that is cut, float64 of shape (P + 1, P + 1, C)."""
     place = {frozenset(pair): number for number, pair in enumerate(chosen.settings.pairs)}
     found = np.empty((len(position), len(position), len(n)))

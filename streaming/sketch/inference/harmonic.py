@@ -64,19 +64,19 @@ class _SeriesGrid:
     terms: SeasonTerms
 
     @property
-    def known(self):
+    def known(self) -> np.ndarray:
         return np.isfinite(self.y)
 
 
-def _state(series):
+def _state(series: MeanSeries) -> State:
     return {"start_us": series.start_us, "mean": series.mean, "every_us": np.array([series.every_us])}
 
 
-def _series(state):
+def _series(state: State) -> MeanSeries:
     return MeanSeries(state["start_us"], state["mean"], int(state["every_us"][0]))
 
 
-def _grid(series):
+def _grid(series: MeanSeries) -> _SeriesGrid:
     first, every = int(series.start_us[0]), series.every_us
     place = (series.start_us - first) // every
     y = np.full(int(place[-1]) + 1, np.nan)
@@ -85,7 +85,7 @@ def _grid(series):
     return _SeriesGrid(y, terms.columns(first + np.arange(len(y)) * every), terms)
 
 
-def _fits(grid, ends):
+def _fits(grid: _SeriesGrid, ends: np.ndarray) -> np.ndarray:
     """Return the coefficients of fits to the first steps, up to each of some ends, float64 of shape (E, P)."""
     x, y = np.where(grid.known[:, None], grid.x, 0.0), np.where(grid.known, grid.y, 0.0)
     begins = np.concatenate([[0], ends[:-1]])
@@ -96,7 +96,7 @@ def _fits(grid, ends):
     return np.linalg.solve(squares + ridge, products[..., None])[..., 0]
 
 
-def _band(grid, follows, horizon, confidence):
+def _band(grid: _SeriesGrid, follows: float, horizon: int, confidence: float) -> tuple[np.ndarray, np.ndarray]:
     """Return how far the truth is from forecasts of each distance: a lower and an upper quantile of errors, (H,)."""
     count, terms = grid.x.shape
     least = max(count // 3, terms + LEAST_STEPS // 2)
@@ -106,7 +106,7 @@ def _band(grid, follows, horizon, confidence):
     return band_of(_errors(grid, follows, ends, distances).T, distances, horizon, confidence)
 
 
-def _errors(grid, follows, ends, distances):
+def _errors(grid: _SeriesGrid, follows: float, ends: np.ndarray, distances: np.ndarray) -> np.ndarray:
     """Return the errors of forecasts, float64 of shape (origins, distances); NaN where the truth is missing."""
     fitted = _fits(grid, ends)
     # The last step with a value before each end, and how old it is.

@@ -81,13 +81,13 @@ class _Learner:
     errors: np.ndarray
 
     @classmethod
-    def new(cls, every_us):
+    def new(cls, every_us: int) -> "_Learner":
         """Return what has learnt nothing."""
         ahead = np.full((len(DISTANCES), int(DISTANCES[-1])), np.nan)
         errors = np.full((len(DISTANCES), REMEMBERED), np.nan)
         return cls(_model(every_us), every_us, [], np.zeros(2, dtype=np.int64), ahead, errors)
 
-    def learn(self, start_us, mean):
+    def learn(self, start_us: int, mean: float) -> "_Learner":
         """Return what has learnt one step more: itself, unless the series begins anew."""
         due, count = self.place.tolist()
         missing = (start_us - due) // self.every_us if count else 0
@@ -99,7 +99,7 @@ class _Learner:
         self.place[0] = start_us + self.every_us
         return self
 
-    def _step(self, mean, known):
+    def _step(self, mean: float, known: bool) -> None:
         number, model, rows = int(self.place[1]), self.model, np.arange(len(DISTANCES))
         self.place[1] += 1
         at = number % DISTANCES
@@ -108,22 +108,24 @@ class _Learner:
             self._begin(mean)
             return
         model.learn_one(mean)
+        assert model.trend is not None
         season = np.array(model.season)[-model.seasonality :]
         # The forecast for a step lies where the step before it, which is just learnt, had its own.
         self.ahead[rows, at] = model.level[-1] + DISTANCES * model.trend[-1] + season[(DISTANCES - 1) % len(season)]
 
-    def _begin(self, mean):
+    def _begin(self, mean: float) -> None:
         """Begin the model once the first season is there; river itself would take ratios for an additive season."""
         self.first.append(mean)
         if len(self.first) < max(2, self.model.seasonality):
             return
-        level = float(np.mean(self.first))
+        level, trend, season = float(np.mean(self.first)), self.model.trend, self.model.season
+        assert trend is not None and season is not None
         self.model.level.append(level)
-        self.model.trend.append(0.0)
-        self.model.season.extend([value - level for value in self.first[-self.model.seasonality :]])
+        trend.append(0.0)
+        season.extend([value - level for value in self.first[-self.model.seasonality :]])
         self.model._initialized, self.first = True, []
 
-    def state(self):
+    def state(self) -> State:
         """Return it as arrays."""
         parts = {name: np.array(getattr(self.model, name), dtype=np.float64) for name in _PARTS}
         return parts | {
@@ -135,7 +137,7 @@ class _Learner:
         }
 
     @classmethod
-    def of(cls, state):
+    def of(cls, state: State) -> "_Learner":
         """Return what `state` describes; the arrays of the state are left as they are."""
         every_us = int(state["every_us"][0])
         model = _model(every_us)
@@ -149,7 +151,7 @@ class _Learner:
 _PARTS = ("level", "trend", "season")
 
 
-def _model(every_us):
+def _model(every_us: int) -> HoltWinters:
     """Return a model of river whose season has two steps or more; without one, the season is a constant."""
     lengths = [round(period / every_us) for period in (DAY_US, YEAR_US) if 2 * every_us <= period]
     return HoltWinters(ALPHA, BETA, GAMMA, seasonality=lengths[0] if lengths else 1)

@@ -38,7 +38,7 @@ def band_of(
     return np.interp(ahead, distances, low), np.interp(ahead, distances, high)
 
 
-def _quantiles(errors, beyond):
+def _quantiles(errors: np.ndarray, beyond: float) -> tuple[float, float]:
     """Return the errors beyond which the next one lies with a probability, on each side."""
     found = np.sort(errors[np.isfinite(errors)])
     if not len(found):

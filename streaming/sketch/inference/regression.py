@@ -85,7 +85,7 @@ class LinearFit:
         half = self._quantile(confidence) * np.sqrt(variance)
         return np.column_stack([value, value - half, value + half])
 
-    def _quantile(self, confidence):
+    def _quantile(self, confidence: float) -> float:
         return t_quantile((1 + confidence) / 2, self.freedom) if self.freedom > 0 else math.nan
 
 
@@ -127,7 +127,7 @@ def regression(known: Moments, feature: str, by: Sequence[str]) -> LinearFit:
     )
 
 
-def _places(known, names):
+def _places(known: Moments, names: Sequence[str]) -> list[int]:
     missing = [name for name in names if name not in known.features]
     if missing:
         kept = ", ".join(known.features)
@@ -139,7 +139,7 @@ def _places(known, names):
     return [known.features.index(name) for name in names]
 
 
-def _inverse(sxx):
+def _inverse(sxx: np.ndarray) -> np.ndarray | None:
     """Return the inverse of a matrix of co-moments; None if a feature is a linear function of the others."""
     scale = np.sqrt(np.diag(sxx))
     if not (scale > 0).all():
@@ -150,7 +150,7 @@ def _inverse(sxx):
     return np.linalg.inv(sxx / np.outer(scale, scale)) / np.outer(scale, scale)
 
 
-def _with_intercept(inverse, centre, n):
+def _with_intercept(inverse: np.ndarray, centre: np.ndarray, n: float) -> np.ndarray:
     """Return the inverse of the normal equations with an intercept, given that of centred features."""
     at = inverse @ centre
     corner = 1 / n + centre @ at

@@ -45,12 +45,12 @@ def t_quantile(probability: float, freedom: float) -> float:
     return (low + high) / 2
 
 
-def _t_probability(t, freedom):
+def _t_probability(t: float, freedom: float) -> float:
     """Return the probability that a variable lies below t, which is not negative."""
     return 1 - _beta(freedom / (freedom + t * t), freedom / 2, 0.5) / 2
 
 
-def _beta(x, a, b):
+def _beta(x: float, a: float, b: float) -> float:
     """Return the regularised incomplete beta function."""
     if x in (0.0, 1.0):
         return x

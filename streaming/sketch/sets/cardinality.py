@@ -36,7 +36,7 @@ def relative_error(m: int) -> float:
     return 1.04 / math.sqrt(m)
 
 
-def _sigma(x):
+def _sigma(x: float) -> float:
     """Return x plus the sum of x ** (2 ** k) * 2 ** (k - 1) for k = 1, 2, ...; infinite for 1."""
     if x == 1:
         return math.inf
@@ -48,7 +48,7 @@ def _sigma(x):
     return total
 
 
-def _tau(x):
+def _tau(x: float) -> float:
     """Return a third of 1 - x minus the sum of (1 - x ** (2 ** -k)) ** 2 * 2 ** -k for k = 1, 2, ..."""
     if x in (0, 1):
         return 0.0

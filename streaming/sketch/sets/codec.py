@@ -29,7 +29,7 @@ def decode(parts: Parts, name: str = "sets") -> Sets:
     return Sets(settings, runs, head["following"], head["level"])
 
 
-def _run(number, part):
+def _run(number: int, part: StatePart) -> SetRun:
     return part if isinstance(part, SetRun) else SetRun.of_tables(number, part.tables())
 
 

@@ -153,7 +153,7 @@ def together(parts: Sequence[SetEntries], settings: SetSettings, level: int) -> 
     return _folded(SetEntries(keys, level, count, place, values, dense), settings)
 
 
-def _folded(entries, settings):
+def _folded(entries: SetEntries, settings: SetSettings) -> SetEntries:
     """Return entries whose values are in the sketches, if an entry has sketches already or has too many values."""
     values, place = entries.values, entries.place
     different = np.bincount(values.entry, minlength=len(place))
@@ -168,25 +168,25 @@ def _folded(entries, settings):
     return SetEntries(entries.keys, entries.level, entries.count, number, kept, dense)
 
 
-def _numbered(chosen):
+def _numbered(chosen: np.ndarray) -> tuple[np.ndarray, int]:
     """Return the number of each chosen one among the chosen, -1 for the others, and how many are chosen."""
     return np.where(chosen, np.cumsum(chosen) - 1, -1), int(chosen.sum())
 
 
-def _dense_entries(entries):
+def _dense_entries(entries: SetEntries) -> np.ndarray:
     """Return the positions of the entries with sketches, in the order of the sketches."""
     rows = np.flatnonzero(entries.place >= 0)
     return rows[np.argsort(entries.place[rows], kind="stable")]
 
 
-def _coarser(entries, level, settings):
+def _coarser(entries: SetEntries, level: int, settings: SetSettings) -> EntryKeys:
     """Return the keys of entries at a higher level."""
     keys, length = entries.keys, settings.bin_us(level)
     drop = settings.bits(entries.level) - settings.bits(level)
     return EntryKeys(keys.start_us // length * length, keys.cell >> drop, keys.feature)
 
 
-def _numbered_keys(keys):
+def _numbered_keys(keys: EntryKeys) -> tuple[EntryKeys, np.ndarray]:
     """Return the different keys of N in order, and the position of each of the N among them."""
     columns = [getattr(keys, field.name) for field in fields(EntryKeys)]
     code = np.zeros(len(keys.cell), dtype=np.int64)
@@ -199,7 +199,7 @@ def _numbered_keys(keys):
     return keys.take(first), code
 
 
-def _counted(entry, hashes, n):
+def _counted(entry: np.ndarray, hashes: np.ndarray, n: np.ndarray) -> Values:
     """Return values whose entry and hash are the same as one, with the sum of their `n`, ordered."""
     order = _order(entry, hashes)
     entry, hashes = entry[order], hashes[order]
@@ -207,7 +207,7 @@ def _counted(entry, hashes, n):
     return Values(entry[first], hashes[first], np.add.reduceat(n[order], first) if len(first) else n[:0])
 
 
-def _order(entry, hashes):
+def _order(entry: np.ndarray, hashes: np.ndarray) -> np.ndarray:
     """Return the order of values by entry, then by hash: one sort of 64 bits if these tell all of them apart."""
     bits = np.uint64(int(entry.max(initial=0)).bit_length())
     packed = hashes >> bits
@@ -220,14 +220,14 @@ def _order(entry, hashes):
     return order
 
 
-def _firsts(*columns):
+def _firsts(*columns: np.ndarray) -> np.ndarray:
     """Tell which rows of ordered columns differ from the one before."""
     first = np.ones(len(columns[0]), dtype=bool)
     first[1:] = np.logical_or.reduce([column[1:] != column[:-1] for column in columns])
     return first
 
 
-def _sums(group, numbers, count):
+def _sums(group: np.ndarray, numbers: np.ndarray, count: int) -> np.ndarray:
     """Return the sum of the numbers of each group, int64."""
     sums = np.zeros(count, dtype=np.int64)
     np.add.at(sums, group, numbers)
@@ -253,11 +253,11 @@ def entries_of_tables(tables: Sequence[pa.Table]) -> SetEntries:
     return SetEntries(keys, level, array_of(first["count"]), array_of(first["place"]), values, dense)
 
 
-def _rows(matrix):
+def _rows(matrix: np.ndarray) -> pa.FixedSizeListArray:
     return pa.FixedSizeListArray.from_arrays(pa.array(np.ascontiguousarray(matrix).reshape(-1)), matrix.shape[1])
 
 
-def _matrix(column):
+def _matrix(column: pa.Array | pa.ChunkedArray) -> np.ndarray:
     column = column.combine_chunks()
     array = column.chunk(0) if isinstance(column, pa.ChunkedArray) else column
     return array.flatten().to_numpy().reshape(len(array), array.type.list_size)

@@ -90,7 +90,7 @@ class ChosenEntries(Once):
         """Return the sums of the counters of the entries inside, each row ascending, int64 of shape (rows, width)."""
         return self.once("counters", lambda: self._counters_inside(rows))
 
-    def _counters_inside(self, rows):
+    def _counters_inside(self, rows: int) -> np.ndarray:
         sketched = self.inside & (self.entries.place >= 0)
         return np.sort(self.entries.dense.counters[self.entries.place[sketched]].sum(axis=0).reshape(rows, -1), axis=1)
 
@@ -161,7 +161,7 @@ def frequency(sets: Sets, chosen: ChosenEntries, hashed: np.uint64, confidence: 
     return Number(float(value), float(low), float(high), *_based_on(entries))
 
 
-def _excess(counters, confidence):
+def _excess(counters: np.ndarray, confidence: float) -> int:
     """Return a number that the counts of others exceed in all rows with a probability of at most 1 - confidence.
 
     The counters of each row are in ascending order.
@@ -184,7 +184,7 @@ def distinct(sets: Sets, chosen: ChosenEntries, confidence: float = 0.95) -> Num
     return Number((value + high_inside) / 2, low, high, *_based_on(entries))
 
 
-def _distinct(entries, sets, confidence):
+def _distinct(entries: SetEntries, sets: Sets, confidence: float) -> tuple[float, float, float]:
     """Return the estimate of different values, and its bounds."""
     hashes = entries.values.hash
     if not len(entries.dense):
@@ -198,5 +198,5 @@ def _distinct(entries, sets, confidence):
     return value, value / (1 + error), value / max(1 - error, 1e-9)
 
 
-def _based_on(entries):
+def _based_on(entries: SetEntries) -> tuple[int, int]:
     return len(entries), int(entries.count.sum())

@@ -5,7 +5,7 @@ answers are made from the merged entries, so they do not depend on where batches
 on how places were split.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -37,7 +37,7 @@ class SetRun:
         return tables_of(self.entries)
 
     @classmethod
-    def of_tables(cls, number: int, tables: list[pa.Table]) -> "SetRun":
+    def of_tables(cls, number: int, tables: Sequence[pa.Table]) -> "SetRun":
         """Return the run of `tables`."""
         return cls(number, entries_of_tables(tables))
 
@@ -130,7 +130,7 @@ def split(sets: Sets, region_of: Callable[[np.ndarray, int], np.ndarray], region
     return parts
 
 
-def _with_run(sets, entries):
+def _with_run(sets: Sets, entries: SetEntries) -> Sets:
     """Return sets with one run more, merged with those before it that are not much larger."""
     if not len(entries):
         return sets
@@ -140,14 +140,14 @@ def _with_run(sets, entries):
     return replace(sets, runs=(*runs, SetRun(sets.following, entries)), following=sets.following + 1)
 
 
-def _at_level(sets, level):
+def _at_level(sets: Sets, level: int) -> Sets:
     if level == sets.level:
         return sets
     entries = together([run.entries for run in sets.runs], sets.settings, level)
     return _with_run(replace(sets, runs=(), level=level), entries)
 
 
-def _within_budget(sets):
+def _within_budget(sets: Sets) -> Sets:
     """Return sets that need no more memory than the settings allow, coarser if it takes that.
 
     One run of all entries never needs more memory than several. So the level depends on the elements alone.

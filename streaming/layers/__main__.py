@@ -8,6 +8,7 @@ and on the size of files, no network, and only drivers that read files. It can b
 import ctypes
 import os
 import resource
+import select
 import signal
 import sys
 from dataclasses import asdict
@@ -85,6 +86,11 @@ def _end_with_who_asked() -> None:
     """Let the kernel end this process when its parent ends; only Linux can."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+        # The parent may have ended before; then nobody reads from the pipe. Errors are polled even if not asked for.
+        written = select.poll()
+        written.register(sys.stdout.fileno(), 0)
+        if written.poll(0):
+            sys.exit(1)
 
 
 def _say(**words: Any) -> None:

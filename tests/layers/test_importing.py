@@ -443,13 +443,14 @@ def test_an_import_that_is_not_wanted_any_more_ends_its_process(endless, work):
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the kernel must be told to do it")
-def test_the_process_that_reads_ends_with_who_asked_for_it(endless, work):
+@pytest.mark.parametrize("steps", [1, 12], ids=["as it starts", "as it reads"])
+def test_the_process_that_reads_ends_with_who_asked_for_it(endless, work, steps):
     code = f"""
 import os, pathlib, psutil
 from streaming.layers import Job
 from streaming.layers.child import import_in_child
 steps = import_in_child(Job(pathlib.Path({str(endless)!r}), pathlib.Path({str(work)!r})))
-for _ in range(12):
+for _ in range({steps}):
     next(steps)
 print(psutil.Process().children()[0].pid, flush=True)
 os.kill(os.getpid(), 9)

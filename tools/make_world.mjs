@@ -78,8 +78,8 @@ function main([modules]) {
   const coasts = withoutSeam(topojson.mesh(topology, land).coordinates);
   const borders = withoutSeam(topojson.mesh(topology, countries, (a, b) => a !== b).coordinates);
   for (const zoom of WORLD_ZOOMS) {
-    const [land, coast, border] = [rings, coasts, borders].map((lines) => written(lines, zoom, simplify));
-    save(`world-${zoom}`, { land, coasts: coast, borders: border });
+    const [lands, coast, border] = [rings, coasts, borders].map((lines) => written(lines, zoom, simplify));
+    save(`world-${zoom}`, { land: lands, coasts: coast, borders: border });
   }
   save("borders", { borders: written(borders, BORDER_ZOOM, simplify) });
 }

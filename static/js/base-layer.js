@@ -128,16 +128,16 @@ function simplifiedWorld(shapes, tolerance) {
 }
 
 function drawTile(tile, ratio, { x, y, z }, shapes, colours) {
-  const world = WORLD_PX * 2 ** z;
+  const sidePx = WORLD_PX * 2 ** z;
   const context = tile.getContext("2d");
   context.fillStyle = colours.sea;
   context.fillRect(0, 0, tile.width, tile.height);
-  const margin = MARGIN_PX / world;
-  const [left, top, side] = [(x * TILE_PX) / world, (y * TILE_PX) / world, TILE_PX / world];
+  const margin = MARGIN_PX / sidePx;
+  const [left, top, side] = [(x * TILE_PX) / sidePx, (y * TILE_PX) / sidePx, TILE_PX / sidePx];
   const clip = [left - margin, top - margin, left + side + margin, top + side + margin];
   const trace = (points) => {
     for (let i = 0; i < points.length; i += 2) {
-      const [px, py] = [(points[i] - left) * world, (points[i + 1] - top) * world];
+      const [px, py] = [(points[i] - left) * sidePx, (points[i + 1] - top) * sidePx];
       if (i === 0) context.moveTo(px, py);
       else context.lineTo(px, py);
     }
@@ -152,7 +152,7 @@ function drawTile(tile, ratio, { x, y, z }, shapes, colours) {
   };
   context.setTransform(ratio, 0, 0, ratio, 0, 0);
   context.lineJoin = "round";
-  graticule(context, colours.grid, { z, world, left, top });
+  graticule(context, colours.grid, { z, sidePx, left, top });
   context.fillStyle = colours.land;
   for (const land of shapes.lands) {
     context.beginPath();
@@ -167,17 +167,17 @@ function drawTile(tile, ratio, { x, y, z }, shapes, colours) {
 }
 
 /** Draw meridians and parallels on the sea, at a round distance that suits the zoom. */
-function graticule(context, style, { z, world, left, top }) {
+function graticule(context, style, { z, sidePx, left, top }) {
   const step = [30, 30, 30, 15, 10, 5, 2, 1, 0.5, 0.25][Math.min(z, 9)];
   context.beginPath();
   const from = Math.floor(((left - 0.5) * 360) / step) * step;
-  for (let lon = from; lon <= (left + TILE_PX / world - 0.5) * 360; lon += step) {
-    const px = Math.round((lon / 360 + 0.5 - left) * world) + 0.5;
+  for (let lon = from; lon <= (left + TILE_PX / sidePx - 0.5) * 360; lon += step) {
+    const px = Math.round((lon / 360 + 0.5 - left) * sidePx) + 0.5;
     context.moveTo(px, 0);
     context.lineTo(px, TILE_PX);
   }
-  for (const lat of parallels(step, top, TILE_PX / world)) {
-    const py = Math.round((lat - top) * world) + 0.5;
+  for (const lat of parallels(step, top, TILE_PX / sidePx)) {
+    const py = Math.round((lat - top) * sidePx) + 0.5;
     context.moveTo(0, py);
     context.lineTo(TILE_PX, py);
   }

@@ -188,12 +188,12 @@ export class EventList {
       sign: signWord(event),
       time: utcClock(event.timeMs),
     });
-    const why = h(
+    const asking = h(
       "button",
       { type: "button", class: "event-why quiet", "aria-label": about, onclick: () => this.onWhy(event) },
       gettext("Why?"),
     );
-    return h("div", { class: "event-row" }, button, why);
+    return h("div", { class: "event-row" }, button, asking);
   }
 
   #button(event, head, about, attributes) {

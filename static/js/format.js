@@ -21,27 +21,27 @@ const VERTICAL = /vertical|climb|descent/;
 
 // How to write a value, by the ending of its field's name, which gives the unit (speed_mps, course_deg).
 const UNITS = [
-  ["_time_us", (value) => utcTime(value / 1000)],
-  ["_us", (value) => utcTime(value / 1000)],
-  ["_mps", (value, name) => (VERTICAL.test(name) ? climb(value) : speed(value))],
-  ["_kmh", (value) => speed(value / 3.6)],
-  ["_kn", (value) => speed(value * MPS_PER_KNOT)],
-  ["_deg_per_min", (value) => `${number(value, 1)}\u00b0/min`],
-  ["_deg", (value) => `${number(value, 1)}\u00b0`],
-  ["_fpm", (value) => climb(value * MPS_PER_FPM)],
-  ["_ft", (value) => altitude(value * LENGTHS_M.ft)],
-  ["_nm", (value) => length(value * LENGTHS_M.nm)],
-  ["_km", (value) => length(value * LENGTHS_M.km)],
-  ["_m", (value, name) => (/altitude|elevation/.test(name) ? altitude(value) : length(value))],
-  ["_s", (value) => `${number(value, 0)} s`],
-  ["_kg", (value) => inUnit(value, units().mass)],
+  ["_time_us", (us) => utcTime(us / 1000)],
+  ["_us", (us) => utcTime(us / 1000)],
+  ["_mps", (mps, name) => (VERTICAL.test(name) ? climb(mps) : speed(mps))],
+  ["_kmh", (kmh) => speed(kmh / 3.6)],
+  ["_kn", (knots) => speed(knots * MPS_PER_KNOT)],
+  ["_deg_per_min", (rate) => `${number(rate, 1)}\u00b0/min`],
+  ["_deg", (deg) => `${number(deg, 1)}\u00b0`],
+  ["_fpm", (fpm) => climb(fpm * MPS_PER_FPM)],
+  ["_ft", (ft) => altitude(ft * LENGTHS_M.ft)],
+  ["_nm", (nm) => length(nm * LENGTHS_M.nm)],
+  ["_km", (km) => length(km * LENGTHS_M.km)],
+  ["_m", (m, name) => (/altitude|elevation/.test(name) ? altitude(m) : length(m))],
+  ["_s", (s) => `${number(s, 0)} s`],
+  ["_kg", (kg) => inUnit(kg, units().mass)],
   ["_c", temperature],
-  ["_pct", (value) => `${number(value, 0)} %`],
+  ["_pct", (percent) => `${number(percent, 0)} %`],
 ];
 
 /** A count with thousands separated: 12,345. */
-export function count(value) {
-  return Math.round(value).toLocaleString(LOCALE);
+export function count(amount) {
+  return Math.round(amount).toLocaleString(LOCALE);
 }
 
 // A feed that is out of order has a few stale elements. More of them come from wrong times.
@@ -55,17 +55,17 @@ export function staleness({ stale = 0, elements = 0 }) {
 }
 
 /** An amount of SI units in a unit of `SYSTEMS`. */
-function inUnit(value, [symbol, each, decimals]) {
-  return `${number(value / each, decimals)} ${symbol}`;
+function inUnit(amount, [symbol, each, decimals]) {
+  return `${number(amount / each, decimals)} ${symbol}`;
 }
 
 /** A speed over the ground. */
-export function speed(mps) {
+function speed(mps) {
   return inUnit(mps, units().speed);
 }
 
 /** A speed upwards, or downwards where it is negative. */
-export function climb(mps) {
+function climb(mps) {
   return inUnit(mps, units().climb);
 }
 
@@ -87,8 +87,8 @@ export function length(m) {
 }
 
 /** Return a number with two decimals below 10, with one below 100, and with none from there on. */
-function rough(value) {
-  return number(value, value < 10 ? 2 : value < 100 ? 1 : 0);
+function rough(amount) {
+  return number(amount, amount < 10 ? 2 : amount < 100 ? 1 : 0);
 }
 
 const [NORTH, EAST] = [pgettext("direction", "N"), pgettext("direction", "E")];
@@ -102,12 +102,12 @@ export function place(lonDeg, latDeg, decimals = 4) {
 }
 
 /** A longitude (axis 0) or latitude (1): "24.5° E". */
-export function degrees(value, axis) {
+export function degrees(deg, axis) {
   const [after, before] = [
     [EAST, WEST],
     [NORTH, SOUTH],
   ][axis];
-  return `${number(Math.abs(value), 2)}°${value === 0 ? "" : ` ${value < 0 ? before : after}`}`;
+  return `${number(Math.abs(deg), 2)}°${deg === 0 ? "" : ` ${deg < 0 ? before : after}`}`;
 }
 
 /** Hours, minutes and seconds in UTC. */
@@ -246,9 +246,9 @@ export function layerName(fileName) {
 }
 
 const TYPE_WORDS = {
-  Point: (number) => ngettext("point", "points", number),
-  LineString: (number) => ngettext("line", "lines", number),
-  Polygon: (number) => ngettext("polygon", "polygons", number),
+  Point: (many) => ngettext("point", "points", many),
+  LineString: (many) => ngettext("line", "lines", many),
+  Polygon: (many) => ngettext("polygon", "polygons", many),
 };
 
 /** What a layer's features are called: "polygons", or "features" where they are mixed. */
@@ -365,8 +365,8 @@ function withTimes(what, plan) {
   const { when, windowS, slideS, beforeS, afterS, forMin } = timesOf(plan);
   const figures = { window: windowS, slide: slideS, minutes: forMin, before: beforeS, after: afterS };
   const texts = Object.entries(figures)
-    .filter(([, value]) => Number.isFinite(value))
-    .map(([name, value]) => [name, number(value, 3)]);
+    .filter(([, figure]) => Number.isFinite(figure))
+    .map(([name, figure]) => [name, number(figure, 3)]);
   const words = TIMES_WORDS[when === "window" && slideS !== null ? "sliding" : when];
   return words ? filled(words, { what, ...Object.fromEntries(texts) }) : what;
 }
@@ -415,7 +415,7 @@ const FUNCTION_WORDS = {
 };
 
 /** What an aggregate computes: "count", "average speed", "largest latitude". */
-export function aggregateText({ function: name, property, dimension }) {
+function aggregateText({ function: name, property, dimension }) {
   const of = dimension ?? (property && inSentence(label(property)));
   return filled(FUNCTION_WORDS[name] ?? `${name} %(property)s`, { property: of || "" }).trim();
 }
@@ -460,7 +460,7 @@ export function focusText(around, name) {
 const RECTANGLE_WORDS = { inside: gettext("inside a rectangle"), outside: gettext("outside a rectangle") };
 
 function membersText(plan, titleOf, focus) {
-  if (plan?.kind === "rule") return ruleText(plan, (number) => titleOf("query", number));
+  if (plan?.kind === "rule") return ruleText(plan, (query) => titleOf("query", query));
   const shape = shapeText(plan?.area);
   if (plan?.kind === "approach") {
     const where = shapeText(plan.target) || RECTANGLE_WORDS.inside;
@@ -479,7 +479,7 @@ function membersText(plan, titleOf, focus) {
   const words =
     predicate === "dwithin"
       ? NEAR
-      : (PREDICATES.find(([name]) => name === predicate)?.[1] ?? `${predicate} %(partner)s`);
+      : (PREDICATES.find(([known]) => known === predicate)?.[1] ?? `${predicate} %(partner)s`);
   const near = filled(words, { partner, distance: length(distance) });
   return joined(withAway(withTimes(near, plan), plan, titleOf), shape);
 }
@@ -523,8 +523,8 @@ export function square(squareM) {
     shortM,
   } = units();
   const [unit, metres] = squareM < shortM ** 2 ? [shortSymbol, shortSize] : [symbol, size];
-  const value = squareM / metres ** 2;
-  return `${number(value, value < 100 ? 1 : 0)}\u00a0${unit}²`;
+  const squares = squareM / metres ** 2;
+  return `${number(squares, squares < 100 ? 1 : 0)}\u00a0${unit}²`;
 }
 
 function withAway(what, { away_from: away }, titleOf) {

@@ -204,14 +204,16 @@ function partnersOf(batch) {
 
 /** Return a function of a row that returns `{closest: {timeMs, afterS, places}}`, if the frame tells where and when the two will be closest. */
 function closestOf(batch) {
-  const [times, seconds, places] = ["closest_us", "closest_s", "closest_places"].map((name) => batch.getChild(name));
-  if (!times || times.nullCount === batch.numRows) return () => ({});
+  const [closestUs, seconds, places] = ["closest_us", "closest_s", "closest_places"].map((name) =>
+    batch.getChild(name),
+  );
+  if (!closestUs || closestUs.nullCount === batch.numRows) return () => ({});
   return (row) => {
-    if (times.get(row) === null) return {};
+    if (closestUs.get(row) === null) return {};
     const [lon, lat, partnerLon, partnerLat] = places.get(row);
     return {
       closest: {
-        timeMs: inMs(times.get(row)),
+        timeMs: inMs(closestUs.get(row)),
         afterS: seconds.get(row),
         places: [
           [lon, lat],
@@ -225,13 +227,13 @@ function closestOf(batch) {
 /** Return a function of a row that returns `{timeMs, lon, lat, windowMs, sinceMs, untilMs}`, if the frame tells the partner's report. */
 function reportOf(batch) {
   const names = ["partner_time_us", "partner_bounds", "window_us", "since_us", "until_us"];
-  const [times, boxes, ...spans] = names.map((name) => batch.getChild(name));
-  if (!times || times.nullCount === batch.numRows) return () => ({});
+  const [timesUs, boxes, ...spans] = names.map((name) => batch.getChild(name));
+  if (!timesUs || timesUs.nullCount === batch.numRows) return () => ({});
   const [lon, lat] = [middles(boxes, 0), middles(boxes, 1)];
   return (row) => {
-    if (times.get(row) === null) return {};
+    if (timesUs.get(row) === null) return {};
     const [windowMs, sinceMs, untilMs] = spans.map((column) => inMs(column?.get(row)));
-    return { timeMs: inMs(times.get(row)), lon: lon[row], lat: lat[row], windowMs, sinceMs, untilMs };
+    return { timeMs: inMs(timesUs.get(row)), lon: lon[row], lat: lat[row], windowMs, sinceMs, untilMs };
   };
 }
 

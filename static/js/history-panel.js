@@ -268,7 +268,7 @@ export class HistoryPanel {
     const first = { table: "", partner: layers[0]?.[0] ?? "" }; // streams are mostly paired with layers
     for (const [name, standard] of Object.entries(first)) {
       const select = this.form.elements[name];
-      const kept = this.picked.has(name) && [...stored, ...layers].some(([value]) => value === select.value);
+      const kept = this.picked.has(name) && [...stored, ...layers].some(([known]) => known === select.value);
       offer(
         select,
         [

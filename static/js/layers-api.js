@@ -5,7 +5,7 @@ import { filled, gettext } from "./i18n.js";
 const ROOT = "/layers/";
 
 /** An error that the server answered with; `status` is 0 if there was no answer. */
-export class LayerError extends Error {
+class LayerError extends Error {
   constructor(status, message) {
     super(message);
     this.status = status;

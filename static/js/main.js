@@ -403,7 +403,7 @@ createLitQueries(map.leaflet, $("query-list"), {
   at: (place) => map.queryAt(place),
   onChange: (numbers) => map.light(numbers),
 });
-createExamples(store, (shown) => ask({ type: "examples.show", shown }));
+createExamples(store, (listed) => ask({ type: "examples.show", shown: listed }));
 const viewsPanel = new ViewsPanel({
   store,
   ask: (message) => socket.request(message),
@@ -593,13 +593,13 @@ async function ask(message, done) {
   }
 }
 
-/** Select the object of an incident and fly to it; without an object, to the query. */
 /** Fly to the place of an alarm about whole answers, which has no object, or to its query if it has no place. */
 function showPlace({ lon, lat, query }) {
   if (Number.isFinite(lon) && Number.isFinite(lat)) map.flyTo(lon, lat, OBJECT_ZOOM);
   else if (store.queries.has(query)) navigation.toQuery(store.queries.get(query));
 }
 
+/** Select the object of an incident and fly to it; without an object, to the query. */
 function showIncident({ stream, key, lon, lat, query }) {
   if (!key) return showPlace({ lon, lat, query });
   const slot = store.objects.slot(stream, key);
@@ -632,9 +632,9 @@ function setNames(on) {
 /** Show a saved view: its address, and only its queries and layers. */
 function openView(view) {
   location.hash = view.address;
-  const [queries, layers] = [new Set(view.queries), new Set(view.layers)];
-  for (const { query } of store.listed()) store.show(query, queries.has(query));
-  for (const { name } of [...store.layers.values()]) store.showLayer(name, layers.has(name));
+  const [wanted, wantedLayers] = [new Set(view.queries), new Set(view.layers)];
+  for (const { query } of store.listed()) store.show(query, wanted.has(query));
+  for (const { name } of [...store.layers.values()]) store.showLayer(name, wantedLayers.has(name));
 }
 
 /** Show a view of an address: the streams that it has, and its place. */

@@ -19,7 +19,7 @@ export const UNROUNDED = {
   _projectLatlngs(latLngs, result, bounds) {
     if (Array.isArray(latLngs[0])) return latLngs.forEach((ring) => this._projectLatlngs(ring, result, bounds));
     const origin = this._map.getPixelOrigin();
-    const ring = latLngs.map((latLng) => this._map.project(latLng)._subtract(origin));
+    const ring = latLngs.map((corner) => this._map.project(corner)._subtract(origin));
     for (const point of ring) bounds.extend(point);
     return result.push(ring);
   },

@@ -1,7 +1,6 @@
 // The form of a new or edited query: its name, stream, kind, area or focus, figure and filter; and its plan as JSON.
 
 import { AggregateFields } from "./aggregate-fields.js";
-import { AreaFields } from "./area-fields.js";
 import { AroundFields } from "./around-fields.js";
 import { ClosestFields } from "./closest-fields.js";
 import { $, offer } from "./dom.js";
@@ -322,8 +321,8 @@ export class QueryForm {
   #fromNumbers() {
     const numbers = SIDES.map((side) => this.form.elements[side].valueAsNumber);
     if (!numbers.every(Number.isFinite)) return;
-    let [west, south, east, north] = numbers;
-    if (east < west) east += 360; // typed the usual way: from 170 to -170 crosses the antimeridian
+    const [west, south, typedEast, north] = numbers;
+    const east = typedEast < west ? typedEast + 360 : typedEast; // typed the usual way: from 170 to -170 crosses the antimeridian
     this.setRectangle(
       rectangleOf({ lo: [west, Math.min(south, north)], hi: [east, Math.max(south, north)] }, this.centerLon()),
     );

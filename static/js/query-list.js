@@ -63,10 +63,10 @@ export function createQueryList(store, pages, actions) {
         rows.set(query.query, row);
         observer.observe(row.element);
       }
-      const { element, update } = rows.get(query.query);
+      const { element, update: renew } = rows.get(query.query);
       if (!element.isConnected || element.previousElementSibling !== before)
         list.insertBefore(element, before ? before.nextSibling : list.firstChild);
-      update(query);
+      renew(query);
       before = element;
     }
     renderPaging(pages, queries.length);

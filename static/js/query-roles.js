@@ -104,7 +104,7 @@ function trackingText(roles, { plan }) {
   if (!roles) return "\u2026";
   if (!plan?.around?.key) return gettext("none: it does not move");
   if (roles.tracking === null) return gettext("not known: the focal object has not reported");
-  const region = roles.regions.find(({ region }) => region === roles.tracking);
+  const region = roles.regions.find((one) => one.region === roles.tracking);
   const words = region ? gettext("region %(number)s, %(extent)s") : gettext("region %(number)s");
   return filled(words, { number: roles.tracking, extent: region && extentText(region) });
 }

@@ -90,8 +90,8 @@ export function sharesOf(regions) {
   return regions.map((region) => (most(name) > 0 ? region[name] / most(name) : 0));
 }
 
-function rate({ elements_per_s: rate }) {
-  return `${count(Math.round(rate))}/s`;
+function rate({ elements_per_s: elementsPerS }) {
+  return `${count(Math.round(elementsPerS))}/s`;
 }
 
 function list(messages) {
@@ -109,7 +109,7 @@ function list(messages) {
       ]),
     ),
   );
-  const changes = messages.flatMap(({ space, changes }) => changes.map((change) => ({ space, ...change })));
+  const changes = messages.flatMap((message) => message.changes.map((change) => ({ space: message.space, ...change })));
   changes.sort((a, b) => b.at_us - a.at_us);
   fill(
     $("region-changes"),

@@ -57,8 +57,8 @@ export function boxAround(area) {
   return { lo: [west - side, low], hi: [east + side, high] };
 }
 
-function reachOf({ circle: round, corridor }) {
-  return round ? round.radius_m : corridor ? corridor.width_m / 2 : 0;
+function reachOf({ circle: disc, corridor }) {
+  return disc ? disc.radius_m : corridor ? corridor.width_m / 2 : 0;
 }
 
 /** Return an area whose longitudes begin within [-180, 180), as plans have them. */
@@ -141,7 +141,7 @@ function partsOutside(line, inside) {
 function crossing(a, b, inside) {
   let [low, high] = [0, 1];
   const at = (share) => a.place.map((value, axis) => value + share * (b.place[axis] - value));
-  for (let round = 0; round < HALVINGS; round++) {
+  for (let turn = 0; turn < HALVINGS; turn++) {
     const middle = (low + high) / 2;
     if (inside(at(middle)) === a.inside) low = middle;
     else high = middle;
@@ -341,8 +341,8 @@ export function besideLongest({ line, width_m: width }) {
 export function covers(area, place) {
   if (!area.lo) return contains(area, place);
   const { lo, hi } = area;
-  const within = (axis, value) => value >= (lo[axis] ?? -Infinity) && value <= (hi[axis] ?? Infinity);
-  return within(1, place[1]) && [0, 360, -360].some((turn) => within(0, place[0] + turn));
+  const between = (axis, value) => value >= (lo[axis] ?? -Infinity) && value <= (hi[axis] ?? Infinity);
+  return between(1, place[1]) && [0, 360, -360].some((turn) => between(0, place[0] + turn));
 }
 
 /**

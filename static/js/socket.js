@@ -13,7 +13,7 @@ const SILENT_S = 8;
 const SIGNED_OUT_CODES = [4401, 4403, 4410, 4413]; // the last two end a connection by a share link
 
 /** An error with which the server answered a request. */
-export class ServerError extends Error {
+class ServerError extends Error {
   constructor({ code, message, english }) {
     super(message);
     this.code = code ?? "";

@@ -8,7 +8,7 @@ import { dropAnswer } from "./store-members.js";
 import { REDUCERS } from "./store-messages.js";
 import { ToldPairs } from "./told-pairs.js";
 
-export const LIVE_STATUSES = ["pending", "running", "paused", "failed", "waiting"];
+const LIVE_STATUSES = ["pending", "running", "paused", "failed", "waiting"];
 
 // The map draws an object faded that has not reported for this long, by the clock of its own stream.
 const STALE_MS = { ship: 360_000, aircraft: 60_000, bus: 180_000, other: 300_000 };

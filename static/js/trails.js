@@ -4,7 +4,7 @@ export const MOST_POINTS = 128; // of one object
 export const LENGTHS_MIN = [0, 1, 5, 15, 60];
 export const USUAL_MIN = 5;
 /** What is kept of each place beside its time, in this order. */
-export const VALUES = ["speed", "altitude", "chosen"];
+const VALUES = ["speed", "altitude", "chosen"];
 
 const FIRST_POINTS = 8;
 const MOST_IN_ALL = 2_000_000; // points of 24 bytes; beyond it no trail gets longer

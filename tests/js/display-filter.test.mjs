@@ -21,9 +21,9 @@ test("a filter finds what the server finds, and is refused for the same reason",
 });
 
 test("no text overflows", () => {
-  const brackets = "(".repeat(400) + "a" + ")".repeat(400);
+  const brackets = `${"(".repeat(400)}a${")".repeat(400)}`;
   assert.equal(compileFilter(brackets)('{"a":true}'), true);
-  for (const text of ["(".repeat(1990), "NOT ".repeat(490) + "a", `a = ${"-".repeat(1900)}b`, "x".repeat(2001)])
+  for (const text of ["(".repeat(1990), `${"NOT ".repeat(490)}a`, `a = ${"-".repeat(1900)}b`, "x".repeat(2001)])
     assert.throws(() => compileFilter(text), FilterError);
 });
 

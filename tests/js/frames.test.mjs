@@ -241,7 +241,7 @@ test("a pair of a closest approach carries where and when the two will be closes
       [3, 4],
     ],
   };
-  const row = {
+  const paired = {
     sign: "+",
     reason: "moved",
     key: "a",
@@ -251,7 +251,7 @@ test("a pair of a closest approach carries where and when the two will be closes
     partner: { key: "b", properties: {}, distance: 500 },
     closest,
   };
-  const { partners } = columnsOf([row, { ...row, closest: undefined }]);
+  const { partners } = columnsOf([paired, { ...paired, closest: undefined }]);
   assert.deepEqual(partners[0].closest, {
     timeMs: 5000,
     afterS: 240,

@@ -48,7 +48,7 @@ test("what comes after a list was passed on is in the next one", () => {
 test("the page's own timer is called as browsers want it: not as a method of something else", async (t) => {
   const owners = [];
   t.mock.method(globalThis, "setTimeout", function (run) {
-    owners.push(this);
+    owners.push(this); // eslint-disable-line no-invalid-this -- this is what the test is about
     run();
   });
   const lists = [];

@@ -213,7 +213,7 @@ function roles(...regions) {
 
 test("tuples are counted since the page was opened, whatever the connection", () => {
   const store = opened(AROUND, roles([0, 5], [1, 7]));
-  const sent = () => store.roles.get(7).regions.map(({ region, sent, participates }) => [region, sent, participates]);
+  const sent = () => store.roles.get(7).regions.map((one) => [one.region, one.sent, one.participates]);
   store.apply(roles([0, 6], [1, 7]), NOW);
   assert.deepEqual(sent(), [
     [0, 6, true],

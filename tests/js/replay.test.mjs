@@ -61,8 +61,8 @@ test("a time outside of the span is the nearest end, and speeds have a first and
   assert.equal(one.atMs, 40_000);
 });
 
-/** A page of rows `[at, sign, key]` that tells the scene in its first `scene` rows. */
-function page(fromMs, untilMs, scene, ...told) {
+/** A page of rows `[at, sign, key]` that tells the scene in its first `held` rows. */
+function page(fromMs, untilMs, held, ...told) {
   const column = (read) => told.map(read);
   const numbers = (read) => Float64Array.from(told, read);
   const rows = {

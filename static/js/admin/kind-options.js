@@ -19,8 +19,8 @@ function showOptions(form, part, kind) {
   }
   // A kind from another package may declare no options; they are then one JSON object, as are options that a kind does not declare.
   for (const row of rowsOf(form, `field-${part}_options`)) {
-    const text = row.querySelector("textarea")?.value.trim() ?? "";
-    row.hidden = (declared || !kind) && ["", "{}"].includes(text);
+    const options = row.querySelector("textarea")?.value.trim() ?? "";
+    row.hidden = (declared || !kind) && ["", "{}"].includes(options);
   }
 }
 

@@ -92,6 +92,6 @@ function minutes(us) {
   return s < 5400 ? `${Math.round(s / 60)} min` : `${number(s / 3600, 1)} h`;
 }
 
-function times(number) {
-  return filled(ngettext("%(count)s time", "%(count)s times", number), { count: count(number) });
+function times(many) {
+  return filled(ngettext("%(count)s time", "%(count)s times", many), { count: count(many) });
 }

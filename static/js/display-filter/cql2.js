@@ -4,7 +4,7 @@
 
 import { filled, gettext } from "../i18n.js";
 
-export const MOST_CHARACTERS = 2000;
+const MOST_CHARACTERS = 2000;
 
 const MOST_BRACKETS = 400; // unlike the server's, this parser recurs
 

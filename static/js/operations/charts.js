@@ -3,7 +3,7 @@
 import { h, setText } from "../dom.js";
 import { filled, gettext } from "../i18n.js";
 import { colour } from "../theme.js";
-import { figure, rates, ratios, times, values, withGaps } from "./series.js";
+import { figure, isKnown, rates, ratios, times, values, withGaps } from "./series.js";
 
 const HEIGHT = 170;
 const STAGES = {
@@ -195,7 +195,7 @@ export function chartsOf(space) {
       title: gettext("Redis"),
       words: gettext("share of its memory; feeds wait above 60 %"),
       unit: "%",
-      series: [[gettext("used"), (past) => values(past, (entry) => (entry.redis == null ? null : 100 * entry.redis))]],
+      series: [[gettext("used"), (past) => values(past, (entry) => (isKnown(entry.redis) ? 100 * entry.redis : null))]],
     },
     {
       title: gettext("Disk"),
@@ -247,7 +247,7 @@ function createChart({ title, words, unit, series, sum = false }) {
       { ...axis, size: 62, values: (_, ticks) => ticks.map((value) => figure(value, unit)) },
     ],
     series: [
-      { label: "UTC", value: (_, at) => (at == null ? "\u2013" : clock(at, true)) },
+      { label: "UTC", value: (_, at) => (isKnown(at) ? clock(at, true) : "\u2013") },
       ...series.map(([label], i) => ({
         label,
         stroke: colour(`s${i}`),
@@ -286,7 +286,7 @@ function createChart({ title, words, unit, series, sum = false }) {
 const clock = (at, seconds) => new Date(at * 1000).toISOString().slice(11, seconds ? 19 : 16);
 
 /** The sum of the values that are known; null if none is. */
-function total(values) {
-  const known = values.filter((value) => value !== null);
+function total(amounts) {
+  const known = amounts.filter((amount) => amount !== null);
   return known.length ? known.reduce((sum, value) => sum + value, 0) : null;
 }

@@ -9,6 +9,9 @@ const GAP_S = 20;
 /** Return the times of entries in seconds since 1970. */
 export const times = (past) => past.map((entry) => entry.at_us / US);
 
+/** Return whether there is a value: entries of the past have no newer figures. */
+export const isKnown = (value) => value !== null && value !== undefined;
+
 /** Return a value of each entry; null where it is not known. */
 export const values = (past, read) => past.map((entry) => read(entry) ?? null);
 
@@ -22,7 +25,7 @@ export function rates(past, read) {
     if (!before) return null;
     const [was, is] = [read(before), read(entry)];
     const seconds = (entry.at_us - before.at_us) / US;
-    if (was == null || is == null || is < was || seconds <= 0 || seconds > GAP_S) return null;
+    if (!isKnown(was) || !isKnown(is) || is < was || seconds <= 0 || seconds > GAP_S) return null;
     return (is - was) / seconds;
   });
 }

@@ -56,7 +56,7 @@ async function answered(path, signal) {
     response = await fetch(ROOT + path, { signal });
   } catch (error) {
     if (error.name === "AbortError") throw error;
-    throw new Error(gettext("The server cannot be reached. Try again in a moment."));
+    throw new Error(gettext("The server cannot be reached. Try again in a moment."), { cause: error });
   }
   if (response.ok) return response;
   const told = await response.json().catch(() => ({}));

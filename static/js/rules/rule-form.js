@@ -64,7 +64,7 @@ export class RuleForm {
     elements.about.value = fields.whole ? "whole" : "each";
     elements.side.value = fields.side;
     elements.group.value = fields.group;
-    for (const name of ["bound", "back"]) elements[name].value = Number.isFinite(fields[name]) ? fields[name] : "";
+    for (const bound of ["bound", "back"]) elements[bound].value = Number.isFinite(fields[bound]) ? fields[bound] : "";
     $("rule-groups").replaceChildren(...this.#groups().map((group) => new Option(group, group)));
     elements.limit.value = fields.limit;
     elements.objects.value = fields.objects;

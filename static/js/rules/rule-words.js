@@ -91,7 +91,7 @@ function namedText(name, value, nameOf) {
 }
 
 /** Tell whether a condition is about whole answers, and not about objects. */
-export function isWhole(condition) {
+function isWhole(condition) {
   const [[operator, value]] = Object.entries(condition);
   if (operator === "not") return isWhole(value);
   return operator === "count" || operator === "value" || (Array.isArray(value) && value.some(isWhole));

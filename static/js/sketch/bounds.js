@@ -13,12 +13,12 @@ const COUNTS = ["count", "distinct", "frequency", "outliers", "n"];
 const SHARES = ["density", "probability", "correlation", "contains"];
 
 /** Return a statistic of a feature as text, in the unit that the feature's name says. */
-export function figure(statistic, feature, figure) {
-  if (figure === null || figure === undefined || !Number.isFinite(figure)) return NONE;
-  if (COUNTS.includes(statistic)) return count(figure);
-  if (SHARES.includes(statistic) || !feature) return significant(figure);
-  if (isPlain(feature)) return significant(figure);
-  return statistic === "std" || statistic === "contrast" ? difference(feature, figure) : value(feature, figure);
+export function figure(statistic, feature, amount) {
+  if (amount === null || amount === undefined || !Number.isFinite(amount)) return NONE;
+  if (COUNTS.includes(statistic)) return count(amount);
+  if (SHARES.includes(statistic) || !feature) return significant(amount);
+  if (isPlain(feature)) return significant(amount);
+  return statistic === "std" || statistic === "contrast" ? difference(feature, amount) : value(feature, amount);
 }
 
 /** Return whether the name of a feature says no unit. */
@@ -27,7 +27,7 @@ function isPlain(feature) {
 }
 
 /** Return a difference of values of a feature as text: degrees Fahrenheit have another zero, which differences do not have. */
-export function difference(feature, amount) {
+function difference(feature, amount) {
   if (feature.endsWith("_c") && !units().celsius) return `${number(1.8 * amount, 1)} \u00b0F`;
   return value(feature, amount);
 }
@@ -83,7 +83,7 @@ export function basisText({ elements, leaves, cut, first_us: firstUs, last_us: l
 }
 
 /** Return a span of times: as days if it is longer than two days. */
-export function spanText(fromMs, toMs) {
+function spanText(fromMs, toMs) {
   if (toMs - fromMs <= 2 * DAY_MS) return utcSpan(fromMs, toMs);
   const [from, to] = [fromMs, toMs].map((ms) => utcTime(ms).slice(0, 10));
   return filled(gettext("%(from)s to %(to)s"), { from, to });

@@ -3,7 +3,7 @@
 import { $, h, offer, setText } from "../dom.js";
 import { inSentence } from "../field-words.js";
 import { label } from "../format.js";
-import { filled, gettext } from "../i18n.js";
+import { gettext } from "../i18n.js";
 import { basisText } from "./bounds.js";
 import { gradient } from "./colours.js";
 import { ofFeatures } from "./statistics.js";

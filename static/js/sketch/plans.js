@@ -37,7 +37,7 @@ export function planFrom(fields) {
 }
 
 /** Return the questions: always what the feature is like as a whole; then what is shown besides. */
-export function asksOf({ feature, features, comoments, shows, every, binS, other }) {
+function asksOf({ feature, features, comoments, shows, every, binS, other }) {
   const of = { features: [feature] };
   const asks = [{ question: "select", ...of }];
   if (shows.includes("series")) asks.push({ question: "series", ...of, every });

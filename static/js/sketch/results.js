@@ -13,7 +13,7 @@ import { contrastTable, correlationMatrix, figuresTable, regressionTable } from 
 const NOTHING = gettext("Nothing was sketched there.");
 
 /** Return how the steps of a question are called, in the time zone of its plan. */
-export function stepNames(plan, every) {
+function stepNames(plan, every) {
   const zone = plan.time?.zone;
   const local = (ms) => (zone ? Date.parse(`${localTime(ms, zone).replace(" ", "T")}Z`) : ms);
   return (ms) => stepText([local(ms), local(ms) + 3_600_000], every);

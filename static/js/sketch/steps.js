@@ -14,9 +14,6 @@ const LENGTHS = [
   ["year", 365.25 * DAY_MS],
 ];
 
-/** The lengths of steps, from short to long. */
-export const STEPS = LENGTHS.map(([name]) => name);
-
 /** Return the shortest length of a step that a sketch of such time bins tells apart, and with which the slider has at most 240 steps. */
 export function stepFor(firstMs, lastMs, binMs) {
   const fits = ([, ms]) => ms >= binMs && (lastMs - firstMs) / ms <= MOST;

@@ -2,7 +2,7 @@
 
 import { roundSteps } from "../sketch/scales.js";
 
-export const MOST_RANGES = 7;
+const MOST_RANGES = 7;
 export const MOST_CATEGORIES = 8; // as many as Okabe and Ito have colours
 export const OTHER = MOST_CATEGORIES; // the class of texts beyond these
 export const UNKNOWN = MOST_CATEGORIES + 1; // the class of objects without a value

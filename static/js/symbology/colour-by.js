@@ -30,7 +30,7 @@ const KIND_WORDS = {
 const NAMES = { speed: "speed_mps", altitude: "altitude_m" };
 
 /** Return the name of the property that a choice is about; null if it is about something else. */
-export function propertyOf(by) {
+function propertyOf(by) {
   return by.startsWith(PROPERTY) && by.length > PROPERTY.length ? by.slice(PROPERTY.length) : null;
 }
 

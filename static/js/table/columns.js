@@ -147,7 +147,7 @@ export class Columns {
     if (name === ALTITUDE) return Number.isFinite(objects.alt[slot]) ? altitude(objects.alt[slot]) : "\u2013";
     if (name === LONGITUDE || name === LATITUDE) return this.number(name, slot).toFixed(5);
     const number = this.number(name, slot);
-    return number === number ? value(name, number) : (this.text(name, slot) ?? "\u2013");
+    return !Number.isNaN(number) ? value(name, number) : (this.text(name, slot) ?? "\u2013");
   }
 
   /** Parse the properties of an object. */

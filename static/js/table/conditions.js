@@ -73,7 +73,7 @@ function textIn(columns, name, slot) {
   const text = columns.text(name, slot);
   if (text !== null) return text;
   const number = name.startsWith("@") ? NaN : columns.number(name, slot);
-  return number === number ? String(number) : "";
+  return !Number.isNaN(number) ? String(number) : "";
 }
 
 function pattern(text, whole = false) {

@@ -5,7 +5,7 @@ import { filled, gettext } from "../i18n.js";
 import { aboutColumn, ALTITUDE, HEARD, KEY, LATITUDE, LONGITUDE, NAME, PLACE, STREAM } from "./columns.js";
 import { rowAfter, rowsInView, scrolledTo } from "./windowing.js";
 
-export const ROW_PX = 28;
+const ROW_PX = 28;
 const STAR_PX = 40;
 const HINT = gettext("A part of the text, or >, <, >=, <=, = or <> and a value");
 // What the buttons of the columns do that every object has.
@@ -215,7 +215,7 @@ export class Grid {
       cell.shown = text;
       cell.textContent = text;
       const number = columns.number(column, slot);
-      cell.classList.toggle("number", number === number && column !== PLACE);
+      cell.classList.toggle("number", !Number.isNaN(number) && column !== PLACE);
     });
   }
 

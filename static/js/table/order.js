@@ -25,7 +25,7 @@ export class Sorter {
     for (let i = 0; i < n; i++) {
       const slot = slots[i];
       const number = numberOf(slot);
-      if (number === number) {
+      if (!Number.isNaN(number)) {
         keys[numbers] = number + 0; // -0 is 0
         this.slots[numbers++] = slot;
         continue;

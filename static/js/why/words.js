@@ -49,11 +49,6 @@ export function deciding(term) {
   return [...(term.decides ? [term] : []), ...(term.parts ?? []).flatMap(deciding)];
 }
 
-/** What a term asks and what was found, as one text. */
-export function termText({ asks, found }) {
-  return inUnits(found ? `${asks}: ${found}` : asks);
-}
-
 /** Return a text of the server, whose lengths are metric, with lengths in the chosen units. */
 export function inUnits(text) {
   if (unitsName() === "metric") return text;

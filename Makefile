@@ -6,6 +6,9 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 # Playwright brings a Node of its own, for machines that have none.
 NODE ?= $(shell command -v node || ls $(VENV)/lib/python3*/site-packages/playwright/driver/node)
+# What checks JavaScript comes by npm, and needs a Node of version 20 at least. `make lint NPM=npm` fails where it is missing.
+NPM ?= $(shell node -e 'process.exit(parseInt(process.versions.node) < 20)' 2>/dev/null && command -v npm)
+NPM_INSTALLED := node_modules/.installed
 # Only for its recorded flights, so without what it depends on.
 FLIGHTS := traffic==2.13
 
@@ -16,7 +19,7 @@ MADE := $(addprefix tests/, plans/test_schema.py webapp/test_static.py webapp/te
 MESSAGES := --no-location --no-obsolete --no-wrap --ignore .venv --ignore node_modules --ignore build --ignore var \
 	--ignore static/bundle --ignore static/vendor --ignore tests --ignore bench --ignore docs
 
-.PHONY: live test test-python test-js check lint explore bench bench-place chaos soak fuzz bundle messages release install lock clean
+.PHONY: live test test-python test-js check lint lint-js explore bench bench-place chaos soak fuzz bundle messages release install lock clean
 
 live: $(INSTALLED)
 	$(BIN)/python manage.py live
@@ -53,6 +56,15 @@ lint: $(INSTALLED)
 	$(BIN)/lint-imports
 	$(BIN)/mypy
 	$(BIN)/python -m pytest -q -p no:tests.house.browser_required $(MADE)
+	$(if $(NPM),$(MAKE) lint-js,@echo "JavaScript is not checked: this needs npm and Node 20 or newer.")
+
+# Format, rules, types, and exports that nothing uses.
+SCRIPTS := "static/js/**/*.js" "tests/js/**/*.mjs" "tools/*.mjs" "*.js"
+lint-js: $(NPM_INSTALLED)
+	node_modules/.bin/prettier --check --cache $(SCRIPTS)
+	node_modules/.bin/eslint --cache --cache-location node_modules/.cache/eslint/ $(SCRIPTS)
+	node_modules/.bin/tsc
+	node_modules/.bin/knip --no-progress
 
 # Examples and seeds that no check has had yet, tests in a random order, and each file of tests by itself. It takes hours;
 # one room takes minutes: `make explore OPTIONS=tests/sketch`.
@@ -109,6 +121,10 @@ $(INSTALLED): requirements.lock pyproject.toml
 	$(BIN)/python -c 'import streaming.compiled_json, streaming.sketch.compiled_groups'
 	@touch $@
 
+$(NPM_INSTALLED): package-lock.json
+	$(NPM) ci --ignore-scripts --no-audit --no-fund
+	@touch $@
+
 lock:
 	rm -rf build/lock && $(PYTHON) -m venv build/lock
 	build/lock/bin/python -m pip install '.[test]'
@@ -118,4 +134,4 @@ lock:
 	mv build/requirements.lock requirements.lock
 
 clean:
-	rm -rf $(VENV) build dist *.egg-info .pytest_cache .ruff_cache .mypy_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) node_modules build dist *.egg-info .pytest_cache .ruff_cache .mypy_cache .import_linter_cache .hypothesis

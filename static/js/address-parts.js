@@ -7,7 +7,10 @@ import { toast } from "./toasts.js";
 
 const PATIENCE_MS = 20_000; // for the queries to come, before one of an address is told to be missing
 
-/** @param {object} parts `store`, `tabs`, `panel`, `queryList`, `pages`, `symbology`, `displayFilter`, `theme`, `kiosk`, `replay` */
+/**
+ * @param {any} address
+ * @param {Record<string, any>} parts `store`, `tabs`, `panel`, `queryList`, `pages`, `symbology`, `displayFilter`, `theme`, `kiosk`, `replay`
+ */
 export function connectParts(
   address,
   { store, tabs, panel, queryList, pages, symbology, displayFilter, theme, kiosk, replay },

@@ -5,8 +5,16 @@ import { isStep, KEYS, readAddress, writeAddress } from "./url-state.js";
 const OURS = { lookout: true }; // of entries of the history that hold all of the state
 
 export class Address {
+  view;
+  showView;
+  table;
+  showTable;
+  onFaults;
+  window;
+  connected;
+
   /**
-   * @param {object} parts `view()` and `showView(view)`; `table()` and `showTable(state)`; `onFaults(texts)`, called with parts of an
+   * @param {Record<string, any>} parts `view()` and `showView(view)`; `table()` and `showTable(state)`; `onFaults(texts)`, called with parts of an
    *   address that are not understood; `window`
    */
   constructor(parts) {

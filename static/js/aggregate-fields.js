@@ -15,7 +15,11 @@ const MOST_THRESHOLDS = 8;
 const SAMPLE = 100;
 
 export class AggregateFields {
-  /** @param {object} parts `store`; `form`, the query form's element; `dimensions()`, their names */
+  store;
+  form;
+  dimensions;
+
+  /** @param {Record<string, any>} parts `store`; `form`, the query form's element; `dimensions()`, their names */
   constructor({ store, form, dimensions }) {
     Object.assign(this, { store, form, dimensions });
     form.elements.function.replaceChildren(...FUNCTIONS.map(([name, words]) => new Option(words, name)));
@@ -79,7 +83,7 @@ export class AggregateFields {
     });
   }
 
-  #add({ above, below, for_s: seconds }) {
+  #add(/** @type {Record<string, any>} */ { above, below, for_s: seconds }) {
     const side = h(
       "select",
       { "aria-label": gettext("Above or below") },

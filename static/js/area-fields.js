@@ -50,10 +50,21 @@ const EDIT_HINTS = {
 };
 
 export class AreaFields {
+  L;
+  map;
+  store;
+  form;
+  colour;
+  onChange;
+  other;
+  stream;
+  filtered;
+  onError;
+
   /**
-   * @param {object} L Leaflet
-   * @param {object} map Leaflet's map
-   * @param {object} parts `store`; `form`, the query form's element; `colour()`; `onChange()`, called when the area changes
+   * @param {Record<string, any>} L Leaflet
+   * @param {Record<string, any>} map Leaflet's map
+   * @param {Record<string, any>} parts `store`; `form`, the query form's element; `colour()`; `onChange()`, called when the area changes
    */
   constructor(L, map, parts) {
     Object.assign(this, { L, map }, parts);

@@ -9,7 +9,11 @@ const MOST_NAMES = 200;
 const STANDARD_K = 10;
 
 export class AroundFields {
-  /** @param {object} parts `store`; `form`, the query form's element; `center()`, the middle of the map as [longitude, latitude] */
+  store;
+  form;
+  center;
+
+  /** @param {Record<string, any>} parts `store`; `form`, the query form's element; `center()`, the middle of the map as [longitude, latitude] */
   constructor({ store, form, center }) {
     Object.assign(this, { store, form, center });
     this.unit = "m";

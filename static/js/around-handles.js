@@ -15,10 +15,19 @@ const LARGE = 10; // steps, with Shift
 const STEP_PX = 5; // how far a step moves a place
 
 export class AroundHandles {
+  L;
+  map;
+  plan;
+  at;
+  changed;
+  draft;
+  save;
+  onDrag;
+
   /**
-   * @param {object} L Leaflet
-   * @param {object} map Leaflet's map
-   * @param {object} parts `plan()`, the drawn plan, and `at()`, its place; `changed()`, whether it is not saved yet;
+   * @param {Record<string, any>} L Leaflet
+   * @param {Record<string, any>} map Leaflet's map
+   * @param {Record<string, any>} parts `plan()`, the drawn plan, and `at()`, its place; `changed()`, whether it is not saved yet;
    *   `draft(plan)`, which draws another plan, or for null the saved one; `save()`, which saves the drawn plan; `onDrag(on)`
    */
   constructor(L, map, parts) {

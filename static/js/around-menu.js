@@ -16,8 +16,12 @@ const TEXTS = {
 };
 
 export class AroundMenu {
+  onPick;
+  onMore;
+  titleOf;
+
   /**
-   * @param {object} parts `onPick(about, target)`, called with an entry of `ABOUT`; `onMore(target)`, which opens such a query
+   * @param {Record<string, any>} parts `onPick(about, target)`, called with an entry of `ABOUT`; `onMore(target)`, which opens such a query
    *   in the form; `titleOf(stream)`; a target is `{stream, focus, name, it}`
    */
   constructor(parts) {

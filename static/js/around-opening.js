@@ -9,7 +9,7 @@ import { toast } from "./toasts.js";
 /**
  * Listen to the map.
  *
- * @param {object} parts `store`, `map`, `menu`, `shown(stream)`; `busy()` tells whether a click is for something else, and
+ * @param {Record<string, any>} parts `store`, `map`, `menu`, `shown(stream)`; `busy()` tells whether a click is for something else, and
  *   `onOpen()` is called before the menu opens at a pointer
  * @returns {function} opens the menu of the selected object, or of the middle of the map
  */

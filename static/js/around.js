@@ -12,7 +12,7 @@ const ECCENTRICITY_2 = (2 - 1 / 298.257223563) / 298.257223563;
 const CORNERS = 96;
 
 /** Return the place at a distance and a bearing (degrees from north) from another place; its longitude may exceed 180. */
-export function destination([lon, lat], bearingDeg, metres) {
+export function destination(/** @type {any[]} */ [lon, lat], bearingDeg, metres) {
   const [along, bearing, phi] = [metres / EARTH_RADIUS_M, bearingDeg * DEG, lat * DEG];
   const sine = Math.sin(phi) * Math.cos(along) + Math.cos(phi) * Math.sin(along) * Math.cos(bearing);
   const east = Math.atan2(Math.sin(bearing) * Math.sin(along) * Math.cos(phi), Math.cos(along) - Math.sin(phi) * sine);
@@ -132,6 +132,6 @@ function rounded(value, decimals) {
 }
 
 /** Return a place in the copy of the world that is nearest to the place before it. */
-function unwrapped([lon, lat], before) {
+function unwrapped(/** @type {any[]} */ [lon, lat], before) {
   return [before ? lon + 360 * Math.round((before[0] - lon) / 360) : lon, lat];
 }

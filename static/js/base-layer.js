@@ -14,9 +14,9 @@ const FINEST_ZOOM = 10; // beyond it, the finer data has no more detail
 /**
  * Make the layer.
  *
- * @param {object} L Leaflet
- * @param {object} urls `world`, files of the whole world from `COARSEST_ZOOM` on; `borders`; `land`, the index of the finer cells
- * @param {function} palette returning `{sea, land, coast, border, grid}`
+ * @param {Record<string, any>} L Leaflet
+ * @param {Record<string, any>} urls `world`, files of the whole world from `COARSEST_ZOOM` on; `borders`; `land`, the index of the finer cells
+ * @param {(...values: any[]) => any} palette returning `{sea, land, coast, border, grid}`
  */
 export function createBaseLayer(L, urls, palette) {
   const Layer = L.GridLayer.extend({

@@ -3,7 +3,16 @@
 import { gettext, LOCALE } from "./i18n.js";
 
 /** Leaflet's options of a base map, as the page describes it. */
-export function optionsOf({ kind, layers, credit, attribution = "", min_zoom: minZoom, max_zoom: maxNativeZoom }) {
+export function optionsOf(
+  /** @type {Record<string, any>} */ {
+    kind,
+    layers,
+    credit,
+    attribution = "",
+    min_zoom: minZoom,
+    max_zoom: maxNativeZoom,
+  },
+) {
   const shared = { attribution: credit ?? escaped(attribution), minZoom, maxNativeZoom, maxZoom: 24 };
   return kind === "wms" ? { ...shared, layers, format: "image/png", transparent: true } : shared;
 }
@@ -23,9 +32,9 @@ export function firstOf(names, maps, remembered) {
 /**
  * Return a promise of the layer of a base map. It is a promise since vectors need a library, loaded when they are first shown.
  *
- * @param {object} L Leaflet
- * @param {object} base as the page describes it
- * @param {object} parts `vectorsUrl`, the address of protomaps-leaflet; `dark`, whether the theme is dark
+ * @param {Record<string, any>} L Leaflet
+ * @param {Record<string, any>} base as the page describes it
+ * @param {Record<string, any>} parts `vectorsUrl`, the address of protomaps-leaflet; `dark`, whether the theme is dark
  */
 export async function layerOf(L, base, { vectorsUrl, dark }) {
   const options = optionsOf(base);

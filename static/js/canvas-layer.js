@@ -25,9 +25,9 @@ const OUTLINE_PX = 3; // from the edge of an object in a pair to its outline
 /**
  * Make the layer.
  *
- * @param {object} L Leaflet
- * @param {object} store read only
- * @param {object} options `palette()`, `now()`, `hidden(stream)`, true for streams that are switched off, `veil(stream)`, how
+ * @param {Record<string, any>} L Leaflet
+ * @param {Record<string, any>} store read only
+ * @param {Record<string, any>} options `palette()`, `now()`, `hidden(stream)`, true for streams that are switched off, `veil(stream)`, how
  *   faintly a density has the objects of a stream drawn that are in no answer (0 as always, 1 faded, 2 not at all), and
  *   `taken()`, boxes `[left, top, right, bottom]` in layer points, in which no name may lie, and `marks()`, `{pointed, watched}`:
  *   the slot that is pointed at in the table of objects, and those that are watched; `colourBy`, a ColourBy, and `paint()`, the colours
@@ -182,7 +182,9 @@ const METHODS = {
     }
     const off = new Set([...this.store.streams.keys()].filter(this.hidden));
     this.veiled = new Map(
-      [...this.store.streams.keys()].map((name) => [name, this.veil(name)]).filter(([, how]) => how > 0),
+      [...this.store.streams.keys()]
+        .map((name) => /** @type {[string, number]} */ ([name, this.veil(name)]))
+        .filter(([, how]) => how > 0),
     );
     const selected = this.store.selectedSlots();
     const view = this.place();

@@ -6,10 +6,15 @@ import { apart, wholeLength } from "./shapes.js";
 const SMALLEST_PX = 6;
 
 export class CircleDrawing {
+  L;
+  map;
+  onCircle;
+  onEnd;
+
   /**
-   * @param {object} L Leaflet
-   * @param {object} map Leaflet's map
-   * @param {object} parts `onCircle(center, radiusM)`, called while the circle grows, without a radius after a tap; `onEnd()`
+   * @param {Record<string, any>} L Leaflet
+   * @param {Record<string, any>} map Leaflet's map
+   * @param {Record<string, any>} parts `onCircle(center, radiusM)`, called while the circle grows, without a radius after a tap; `onEnd()`
    */
   constructor(L, map, parts) {
     Object.assign(this, { L, map, ...parts, waiting: false });

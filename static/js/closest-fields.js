@@ -8,7 +8,10 @@ const STANDARD_S = 600;
 const FILTER_EXAMPLE = "speed_mps > 5";
 
 export class ClosestFields {
-  /** @param {object} parts `store`; `form`, the query form's element */
+  store;
+  elements;
+
+  /** @param {Record<string, any>} parts `store`; `form`, the query form's element */
   constructor({ store, form }) {
     Object.assign(this, { store, elements: form.elements });
   }

@@ -15,7 +15,7 @@ const SYMBOL_PX = 12; // from the middle
  * Return the pairs of the shown queries for closest approaches: `{from, places, colour, afterS, text}`, `from` where the two are
  * now; the most urgent first.
  *
- * @param {object} store
+ * @param {Record<string, any>} store
  */
 export function closestPairs({ answers, objects, queries }) {
   const found = [];
@@ -37,7 +37,9 @@ export function closestPairs({ answers, objects, queries }) {
 /**
  * Draw pairs, as `closestPairs` returns them, each with its text if there is room for that.
  *
- * @param {object} how `view` as for `drawPairs`; `width` and `height` of the canvas; `colours` of queries; `edge`, that of casings
+ * @param {CanvasRenderingContext2D} context
+ * @param {any[]} pairs
+ * @param {Record<string, any>} how `view` as for `drawPairs`; `width` and `height` of the canvas; `colours` of queries; `edge`, that of casings
  */
 export function drawClosest(context, pairs, { view, width, height, colours, edge }) {
   const room = new Room(width, height);

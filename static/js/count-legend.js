@@ -14,7 +14,7 @@ const SAMPLES = [
   ["circle", { cx: 14, cy: 9, r: 5 }],
 ];
 
-/** @param {object} parts `store`; `palette()`; `onJoin(layer)`; `onPlain(layer)`, which colours it as before */
+/** @param {Record<string, any>} parts `store`; `palette()`; `onJoin(layer)`; `onPlain(layer)`, which colours it as before */
 export function createCountLegend({ store, palette, onJoin, onPlain }) {
   const box = $("count-legend");
   const rows = new Map();
@@ -92,14 +92,14 @@ function update(parts, layer, joins, colour) {
 }
 
 function sample(rank, style) {
-  const [tag, shape] = SAMPLES[rank];
+  const [tag, shape] = /** @type {[string, Record<string, any>]} */ (SAMPLES[rank]);
   const svg = document.createElementNS(SVG, "svg");
   const element = document.createElementNS(SVG, tag);
   const look = { fill: rank === 1 ? "none" : style.fillColor, stroke: style.color };
   const widths = { "fill-opacity": style.fillOpacity, "stroke-width": style.weight, "stroke-opacity": style.opacity };
   for (const [name, value] of Object.entries({ ...shape, ...look, ...widths })) element.setAttribute(name, value);
   for (const [name, value] of Object.entries({ width: 28, height: 18, "aria-hidden": "true" }))
-    svg.setAttribute(name, value);
+    svg.setAttribute(name, String(value));
   svg.append(element);
   return svg;
 }

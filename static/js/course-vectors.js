@@ -23,7 +23,8 @@ export function vectorOf({ course, speed, y }, slot, seconds) {
 /**
  * Draw the lines of the objects on the canvas, except for stale ones.
  *
- * @param {object} what `objects`; `visible`, `{n, slots, x, y}`; `world`, its width in pixels; `seconds`; `stale(slot)`; `shown(slot)`;
+ * @param {CanvasRenderingContext2D} context
+ * @param {Record<string, any>} what `objects`; `visible`, `{n, slots, x, y}`; `world`, its width in pixels; `seconds`; `stale(slot)`; `shown(slot)`;
  *   `line`, the colour, and `edge`, that of its casing
  */
 export function drawVectors(context, { objects, visible, world, seconds, stale, shown, line, edge }) {
@@ -52,9 +53,9 @@ export function drawVectors(context, { objects, visible, world, seconds, stale, 
 /**
  * Return the ways of the objects that are in the answers of predicted entries: `[i, seconds, colour]` of each, `i` its index in `visible`.
  *
- * @param {object} objects
- * @param {object} visible
- * @param {Map<number, object>} queries by number; those that are not shown have no ways
+ * @param {Record<string, any>} objects
+ * @param {Record<string, any>} visible
+ * @param {Map<number, any>} queries by number; those that are not shown have no ways
  */
 export function waysAhead(objects, { n, slots }, queries) {
   const predicted = [...queries.values()].filter(({ plan, shown }) => shown && plan?.kind === "approach");

@@ -1,6 +1,13 @@
 // What every panel needs to work with the page: elements, text and timing.
 
-/** Make an element: `h("button", {class: "icon", onclick: f, "aria-label": "Close"}, child, ...)`. */
+/**
+ * Make an element: `h("button", {class: "icon", onclick: f, "aria-label": "Close"}, child, ...)`.
+ *
+ * @param {string} tag
+ * @param {Record<string, any>} attributes
+ * @param {...any} children
+ * @returns {any} an element of the kind that the tag says
+ */
 export function h(tag, attributes = {}, ...children) {
   const element = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) {
@@ -12,6 +19,12 @@ export function h(tag, attributes = {}, ...children) {
   return element;
 }
 
+/**
+ * Return an element of the page by its id; its template says of which kind it is.
+ *
+ * @param {string} id
+ * @returns {any}
+ */
 export function $(id) {
   return document.getElementById(id);
 }

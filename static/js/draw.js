@@ -4,10 +4,15 @@ const HANDLES = ["nw", "n", "ne", "e", "se", "s", "sw", "w"];
 const SMALLEST_PX = 6;
 
 export class RectangleEditor {
+  L;
+  map;
+  colour;
+  onChange;
+
   /**
-   * @param {object} L Leaflet
-   * @param {object} map Leaflet's map
-   * @param {object} parts `colour()`
+   * @param {Record<string, any>} L Leaflet
+   * @param {Record<string, any>} map Leaflet's map
+   * @param {Record<string, any>} parts `colour()`
    */
   constructor(L, map, { colour }) {
     Object.assign(this, { L, map, colour, onChange: null });

@@ -5,10 +5,12 @@ import { UNROUNDED } from "./moving-layer.js";
 import { boxAround, drawnAs } from "./shapes.js";
 
 export class DrawnArea {
+  area;
+
   /**
-   * @param {object} L Leaflet
-   * @param {object} area a GeoJSON polygon, a circle or a corridor, as plans have it
-   * @param {object} style Leaflet's options of a path
+   * @param {Record<string, any>} L Leaflet
+   * @param {Record<string, any>} area a GeoJSON polygon, a circle or a corridor, as plans have it
+   * @param {Record<string, any>} style Leaflet's options of a path
    */
   constructor(L, area, style) {
     Object.assign(this, { L, area });

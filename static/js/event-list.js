@@ -22,10 +22,16 @@ import { filled, gettext } from "./i18n.js";
 const REFRESH_MS = 250;
 
 /**
- * @param {object} parts `store`; `open()`, whether the list is in view; `onPick(event)`; `onWhy(event)`; `onFilter()`, called when
+ * @param {Record<string, any>} parts `store`; `open()`, whether the list is in view; `onPick(event)`; `onWhy(event)`; `onFilter()`, called when
  *   it shows another query
  */
 export class EventList {
+  store;
+  open;
+  onFilter;
+  onPick;
+  onWhy;
+
   constructor(parts) {
     Object.assign(this, parts);
     this.groups = new EventGroups();

@@ -6,7 +6,7 @@ import { toast } from "./toasts.js";
 
 const REFRESH_MS = 200;
 
-/** @param {function} show called with whether the user sees the examples; returns a promise of the reply, or of null after an error */
+/** @param {(...values: any[]) => any} show called with whether the user sees the examples; returns a promise of the reply, or of null after an error */
 export function createExamples(store, show) {
   const examples = () => [...store.queries.values()].filter(({ example }) => example);
   const layers = () =>

@@ -11,10 +11,16 @@ const STEP_PX = 2;
 const LARGE = 10; // steps, with Shift
 
 export class FeatureEditor {
+  L;
+  map;
+  colour;
+  onChange;
+  onDrag;
+
   /**
-   * @param {object} L Leaflet
-   * @param {object} map Leaflet's map
-   * @param {object} parts `colour()`; `onChange()` after every step; `onDrag()`, if given, while a corner or the pointer moves
+   * @param {Record<string, any>} L Leaflet
+   * @param {Record<string, any>} map Leaflet's map
+   * @param {Record<string, any>} parts `colour()`; `onChange()` after every step; `onDrag()`, if given, while a corner or the pointer moves
    */
   constructor(L, map, parts) {
     Object.assign(this, { L, map }, parts);
@@ -166,7 +172,7 @@ export class FeatureEditor {
       return;
     }
     const bounds = this.map.getBounds().pad(0.05);
-    const inView = ([lon, lat]) => bounds.contains([lat, lon]);
+    const inView = (/** @type {any[]} */ [lon, lat]) => bounds.contains([lat, lon]);
     const lines = linesOf(this.shape);
     const seen = lines.reduce((sum, line) => sum + line.filter(inView).length, 0);
     const before = this.tooMany;

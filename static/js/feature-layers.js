@@ -10,10 +10,18 @@ const POINT_PX = 5;
 const MOST_LABELS = 100; // of a layer: more would hide the map
 
 export class FeatureLayers {
+  L;
+  map;
+  store;
+  api;
+  palette;
+  onError;
+  onDrawn;
+
   /**
-   * @param {object} L Leaflet
-   * @param {object} map Leaflet's map
-   * @param {object} parts `store`; `api`, a LayersApi; `palette()`; `onError(message)`; `onDrawn()`
+   * @param {Record<string, any>} L Leaflet
+   * @param {Record<string, any>} map Leaflet's map
+   * @param {Record<string, any>} parts `store`; `api`, a LayersApi; `palette()`; `onError(message)`; `onDrawn()`
    */
   constructor(L, map, parts) {
     Object.assign(this, { L, map }, parts);
@@ -95,7 +103,7 @@ export class FeatureLayers {
   /** Write the largest counts onto the features of a layer that is coloured by count. */
   #label(name) {
     const largest = this.store.layers.get(name)?.byCount ? largestCounts(this.store.joinsOf(name), MOST_LABELS) : [];
-    const wanted = new Map(largest);
+    const wanted = new Map(/** @type {[string, number][]} */ (largest));
     const markers = this.labels.get(name) ?? new Map();
     this.labels.set(name, markers);
     const items = new Map(

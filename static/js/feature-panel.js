@@ -24,7 +24,14 @@ const CONFLICT = gettext(
 );
 
 export class FeaturePanel {
-  /** @param {object} parts `store`; `api`, a LayersApi; `editor`, a FeatureEditor; `features`, FeatureLayers; `done(text)`; `watch(plan, name)`, which begins a query */
+  store;
+  api;
+  editor;
+  features;
+  done;
+  watch;
+
+  /** @param {Record<string, any>} parts `store`; `api`, a LayersApi; `editor`, a FeatureEditor; `features`, FeatureLayers; `done(text)`; `watch(plan, name)`, which begins a query */
   constructor(parts) {
     Object.assign(this, parts);
     this.editing = null; // {layer, key, version, properties, fresh}

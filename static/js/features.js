@@ -45,7 +45,7 @@ export function viewOf(sides, zoom, version) {
 /**
  * Return `{of(key), most}`: the number of objects that a feature is paired with, and the largest number of all features.
  *
- * @param {object[]} joins as `store.joinsOf(layer)` returns them
+ * @param {any[]} joins as `store.joinsOf(layer)` returns them
  */
 export function pairedCounts(joins) {
   const of = (key) => joins.reduce((sum, { counts }) => sum + (counts.get(key) ?? 0), 0);

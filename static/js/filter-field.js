@@ -7,8 +7,15 @@ import { filled, ngettext } from "./i18n.js";
 const CHECK_AFTER_MS = 350;
 
 export class FilterField {
+  input;
+  list;
+  offered;
+  line;
+  texts;
+  check;
+
   /**
-   * @param {object} parts elements: `input`, `list` of suggestions, `offered`, which says how many there are, and `line` for what the filter
+   * @param {Record<string, any>} parts elements: `input`, `list` of suggestions, `offered`, which says how many there are, and `line` for what the filter
    *   matches; `texts()`, the properties of the objects that it is about, as JSON; `check(fields)`, returning a promise of a `filter.checked`
    */
   constructor(parts) {

@@ -69,7 +69,7 @@ function insideText(before) {
   return (before.replace(/"[^"]*"/g, "").split("'").length - 1) % 2 === 1;
 }
 
-function valuesOf([, name, , begun], names) {
+function valuesOf(/** @type {any[]} */ [, name, , begun], names) {
   const known = names.get(name.startsWith('"') ? name.slice(1, -1).replaceAll('""', '"') : name);
   const wanted = begun.toLowerCase();
   const values = [...(known?.values ?? [])].filter(([value]) => String(value).toLowerCase().startsWith(wanted));

@@ -20,6 +20,7 @@ export const SIGNS = { "-1": MINUS, 0: "~", 1: "+" };
 const VERTICAL = /vertical|climb|descent/;
 
 // How to write a value, by the ending of its field's name, which gives the unit (speed_mps, course_deg).
+/** @type {[string, (amount: number, name?: string) => string][]} */
 const UNITS = [
   ["_time_us", (us) => utcTime(us / 1000)],
   ["_us", (us) => utcTime(us / 1000)],
@@ -55,7 +56,7 @@ export function staleness({ stale = 0, elements = 0 }) {
 }
 
 /** An amount of SI units in a unit of `SYSTEMS`. */
-function inUnit(amount, [symbol, each, decimals]) {
+function inUnit(amount, /** @type {any[]} */ [symbol, each, decimals]) {
   return `${number(amount / each, decimals)} ${symbol}`;
 }
 
@@ -137,6 +138,7 @@ export function localTime(ms, timeZone) {
 
 /** Hours, minutes and seconds in a time zone; the browser's own where none is given. */
 export function localClock(ms, timeZone) {
+  /** @type {Intl.DateTimeFormatOptions} */
   const options = { hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23", timeZone };
   return Number.isFinite(ms) ? new Intl.DateTimeFormat("en-GB", options).format(ms) : NONE;
 }
@@ -388,7 +390,7 @@ export const SOURCES = ["layer", "stream", "stored"];
 /**
  * What a plan looks for: "inside", "within Forests", "within 10 km of MS Anna", "count inside".
  *
- * @param {function} titleOf returns what a layer or stream is called, given its source and name
+ * @param {(...values: any[]) => any} titleOf returns what a layer or stream is called, given its source and name
  * @param {string} focus what the focal object is called, if that is known
  */
 export function planText(plan, titleOf, focus) {
@@ -421,14 +423,14 @@ function aggregateText({ function: name, property, dimension }) {
 }
 
 /** What a group of an aggregate is called. */
-export function groupName(group, { group_by: groups } = {}) {
+export function groupName(group, /** @type {Record<string, any>} */ { group_by: groups } = {}) {
   return group === "null"
     ? filled(gettext("no %(group)s"), { group: groups ? inSentence(label(groups)) : gettext("group") })
     : group;
 }
 
 /** Return an aggregate's value as text, with its unit. */
-export function figureText(figure, { function: name, property, dimension } = {}) {
+export function figureText(figure, /** @type {Record<string, any>} */ { function: name, property, dimension } = {}) {
   if (figure === null || figure === undefined) return NONE;
   if (name === "count") return count(figure);
   return property ? value(property, figure) : number(figure, dimension ? 5 : 3);
@@ -494,7 +496,7 @@ function closestPlanText({ within_m: withinM, within_s: withinS, join, stream },
 }
 
 /** Say what a plan takes into account: ", accurate to 10 m, at most 50 m/s, with crossings between reports". */
-function noiseText({ accuracy = 0, fastest_m_s: most, gap_s: gapS = GAP_S }) {
+function noiseText(/** @type {Record<string, any>} */ { accuracy = 0, fastest_m_s: most, gap_s: gapS = GAP_S }) {
   const parts = [];
   if (typeof accuracy === "object")
     parts.push(filled(gettext("accuracy by %(property)s"), { property: accuracy.property }));

@@ -168,13 +168,16 @@ function jsonPartner({ partner, ...row }) {
   };
 }
 
-function jsonClosest({ closest }) {
+function jsonClosest(/** @type {Record<string, any>} */ { closest }) {
   return closest
     ? { closest: { timeMs: closest.time_us / 1000, afterS: closest.after_s, places: closest.places } }
     : {};
 }
 
-function jsonReport({ time_us: timeUs, bounds }, { window_us: windowUs, since_us: sinceUs, until_us: untilUs }) {
+function jsonReport(
+  { time_us: timeUs, bounds },
+  /** @type {Record<string, any>} */ { window_us: windowUs, since_us: sinceUs, until_us: untilUs },
+) {
   if (timeUs === undefined) return {};
   const [lon, lat] = [0, 1].map((axis) =>
     middle(bounds[axis] ?? -Infinity, bounds[axis + bounds.length / 2] ?? Infinity),

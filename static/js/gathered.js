@@ -4,7 +4,11 @@ const WAIT_MS = 20;
 export const MOST = 1000; // items of one message: the server's limit
 
 export class Gathered {
-  /** @param {function} passOn called with a list of at most `MOST` items, `WAIT_MS` after the first of them was added */
+  passOn;
+  later;
+  waiting;
+
+  /** @param {(...values: any[]) => any} passOn called with a list of at most `MOST` items, `WAIT_MS` after the first of them was added */
   constructor(passOn, { later = (run, ms) => setTimeout(run, ms) } = {}) {
     Object.assign(this, { passOn, later, waiting: new Set(), due: false });
   }

@@ -11,10 +11,14 @@ const CROWDED_PX = 2;
 const SELECTED_PX = 8;
 
 export class HistoryLayer {
+  L;
+  map;
+  palette;
+
   /**
-   * @param {object} L Leaflet
-   * @param {object} map Leaflet's map
-   * @param {function} palette returns the colours
+   * @param {Record<string, any>} L Leaflet
+   * @param {Record<string, any>} map Leaflet's map
+   * @param {(...values: any[]) => any} palette returns the colours
    */
   constructor(L, map, palette) {
     Object.assign(this, { L, map, palette });

@@ -29,8 +29,18 @@ const MOST_ROWS = 500;
 const MOST_COLUMNS = 12;
 
 export class HistoryPanel {
+  store;
+  layer;
+  editor;
+  now;
+  view;
+  ask;
+  onOpen;
+  onPick;
+  onBox;
+
   /**
-   * @param {object} parts `store`; `layer`, a HistoryLayer; `editor`, of rectangles; `now()`; `view()`, the map's rectangle;
+   * @param {Record<string, any>} parts `store`; `layer`, a HistoryLayer; `editor`, of rectangles; `now()`; `view()`, the map's rectangle;
    *   `ask(message)`, returning a promise of the answer; `onOpen()`; `onPick(row)` and `onBox(box)`, which bring them into view
    */
   constructor(parts) {
@@ -49,7 +59,7 @@ export class HistoryPanel {
       new Option(gettext("All times"), "all"),
       new Option(gettext("From \u2026 to \u2026"), "custom"),
     );
-    elements.limit.replaceChildren(...LIMITS.map((limit) => new Option(count(limit), limit)));
+    elements.limit.replaceChildren(...LIMITS.map((limit) => new Option(count(limit), String(limit))));
     this.form.addEventListener("submit", (event) => {
       event.preventDefault();
       this.run();

@@ -33,7 +33,7 @@ export function formTime(ms, zone) {
 /**
  * Return the span of time that the fields ask for, in milliseconds: `{from, to}`, with null for an open end; null for all times.
  *
- * @param {object} fields `span` (a name of `SPANS`, "all" or "custom"), `from`, `to` and `zone` as `instantOf` has them
+ * @param {Record<string, any>} fields `span` (a name of `SPANS`, "all" or "custom"), `from`, `to` and `zone` as `instantOf` has them
  * @param {number} nowMs the table's own time
  */
 export function spanOf({ span, from, to, zone }, nowMs) {

@@ -57,7 +57,12 @@ export function cornersOf({ bow, stern, port, starboard }, headingDeg, scale) {
 
 /** The hulls of the objects in view. */
 export class Hulls {
-  /** @param {object} objects of the store */
+  objects;
+  texts;
+  known;
+  shown;
+
+  /** @param {Record<string, any>} objects of the store */
   constructor(objects) {
     Object.assign(this, { objects, texts: [], known: [], shown: new Map() });
   }

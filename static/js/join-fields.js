@@ -8,7 +8,10 @@ import { TimeFields } from "./time-fields.js";
 const STANDARD_M = 50;
 
 export class JoinFields {
-  /** @param {object} parts `store`; `form`, the query form's element */
+  store;
+  form;
+
+  /** @param {Record<string, any>} parts `store`; `form`, the query form's element */
   constructor({ store, form }) {
     Object.assign(this, { store, form });
     this.times = new TimeFields({ store, form });

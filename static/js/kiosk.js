@@ -9,7 +9,7 @@ import { STATES } from "./status-bar.js";
 const REFRESH_MS = 500;
 const MOST_ROWS = 6;
 
-/** @param {object} parts `store`; `map`, a MonitorMap; `now()`; `onChange()`, called when it begins or ends */
+/** @param {Record<string, any>} parts `store`; `map`, a MonitorMap; `now()`; `onChange()`, called when it begins or ends */
 export function createKiosk({ store, map, now, onChange }) {
   let on = false;
   const box = $("kiosk");

@@ -6,8 +6,9 @@ const LEAST_PX = 20; // few labels are narrower: with less room beside a symbol,
 /**
  * Return those of `things` whose labels do not overlap; where two would, the earlier one stays.
  *
- * @param {function} pointOf returns the place `{x, y}` of a thing on the screen
- * @param {Array} size width and height of a label
+ * @param {any[]} things
+ * @param {(...values: any[]) => any} pointOf returns the place `{x, y}` of a thing on the screen
+ * @param {number[]} size width and height of a label
  */
 export function uncrowded(things, pointOf, [width, height]) {
   const kept = [];
@@ -21,6 +22,9 @@ export function uncrowded(things, pointOf, [width, height]) {
 
 /** A grid of cells of a few pixels over the screen, which counts the things in each cell. */
 export class Room {
+  width;
+  height;
+
   constructor(width, height) {
     Object.assign(this, { width, height });
     this.columns = Math.ceil(width / CELL_PX);
@@ -56,8 +60,8 @@ export class Room {
  *
  * The time is proportional to the number of symbols: for each, it looks at the cells of the boxes on its two sides.
  *
- * @param {object} places `{n, x, y}` of the symbols on the screen
- * @param {object} how `room`, to which the symbols and the labels are added; `radius` of a symbol; `height` of a label; `gap`
+ * @param {Record<string, any>} places `{n, x, y}` of the symbols on the screen
+ * @param {Record<string, any>} how `room`, to which the symbols and the labels are added; `radius` of a symbol; `height` of a label; `gap`
  *   between them; `order`, the numbers of the symbols, the most important first; `widthOf(i)`, called only where there may
  *   be room; `sideOf(i)`, the side to try first; `most`, the largest number of labels
  */

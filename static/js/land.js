@@ -59,7 +59,7 @@ export function summed({ steps, lines }) {
  * coast, not the cell's edge.
  *
  * @param {number[][]} rings flat whole numbers: a place in steps from the cell's corner, then differences
- * @param {object} index `cell`, `overlap` and `step` in degrees
+ * @param {Record<string, any>} index `cell`, `overlap` and `step` in degrees
  * @param {number[]} corner longitude and latitude of the cell's south-west corner
  */
 export function cellRings(rings, { cell, overlap, step }, [west, south]) {

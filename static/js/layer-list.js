@@ -10,7 +10,7 @@ import { stateText } from "./states.js";
 const REFRESH_MS = 100;
 const PROBLEMS_SHOWN = 100;
 
-/** @param {object} actions `show`, `zoom`, `join`, `count`, `drawPoint`, `drawLine`, `drawPolygon`, `cancel`, `remove`: functions of a layer; `share(layer, team)` */
+/** @param {Record<string, any>} actions `show`, `zoom`, `join`, `count`, `drawPoint`, `drawLine`, `drawPolygon`, `cancel`, `remove`: functions of a layer; `share(layer, team)` */
 export function createLayerList(store, actions) {
   const rows = new Map();
   const list = $("layer-list");
@@ -184,8 +184,15 @@ function showProblems(details, { problems = [], problem_count: total = problems.
 }
 
 export class LayerForm {
+  store;
+  mostBytes;
+  upload;
+  names;
+  onOpen;
+  onDone;
+
   /**
-   * @param {object} parts `store`; `mostBytes`, the largest size of a file; `upload(fields, onProgress)`, returning `{done, abort}`;
+   * @param {Record<string, any>} parts `store`; `mostBytes`, the largest size of a file; `upload(fields, onProgress)`, returning `{done, abort}`;
    *   `names()`; `onOpen()`; `onDone(layer)`
    */
   constructor(parts) {

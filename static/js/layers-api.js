@@ -27,8 +27,8 @@ export class LayersApi {
   /**
    * Upload a file. Return `{done, abort}`, where `done` is a promise of the layer that is being imported.
    *
-   * @param {object} fields `file`, `name`, `title`
-   * @param {function} onProgress called with the share that has arrived
+   * @param {Record<string, any>} fields `file`, `name`, `title`
+   * @param {(...values: any[]) => any} onProgress called with the share that has arrived
    */
   upload(fields, onProgress) {
     const request = new XMLHttpRequest(); // fetch does not report the progress of an upload
@@ -77,7 +77,7 @@ export class LayersApi {
     return (await this.#ask("PATCH", `${name}/features`, { body: JSON.stringify(edit), headers })).version;
   }
 
-  async #ask(method, path, { headers = {}, ...options } = {}) {
+  async #ask(method, path, /** @type {Record<string, any>} */ { headers = {}, ...options } = {}) {
     let response;
     try {
       response = await fetch(ROOT + path, { method, headers: { "X-CSRFToken": this.csrf, ...headers }, ...options });

@@ -8,9 +8,9 @@ import { tried } from "./toasts.js";
 /**
  * Create it.
  *
- * @param {object} parts `store`, `api`, `navigation`, `now()`, `mostBytes`; `onOpen()` of the form, `draw(layer, kind)` of a
+ * @param {Record<string, any>} parts `store`, `api`, `navigation`, `now()`, `mostBytes`; `onOpen()` of the form, `draw(layer, kind)` of a
  *   feature, `start(plan)` of a query
- * @returns {object} `form`; `join(name)` begins a query that joins a layer, `refresh()` asks the server for the layers
+ * @returns {Record<string, any>} `form`; `join(name)` begins a query that joins a layer, `refresh()` asks the server for the layers
  */
 export function createLayersPage({ store, api, navigation, now, mostBytes, onOpen, draw, start }) {
   const arriving = new Set(); // layers that this page uploaded, while they are being imported

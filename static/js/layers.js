@@ -11,7 +11,7 @@ import { stateText } from "./states.js";
 const REFRESH_MS = 500;
 
 /**
- * @param {object} parts `store`; `map`, a MonitorMap; `now()`; `shown(stream)`; `toggle(stream, on)`; `base`, the number of
+ * @param {Record<string, any>} parts `store`; `map`, a MonitorMap; `now()`; `shown(stream)`; `toggle(stream, on)`; `base`, the number of
  *   the base map that is shown; `onBase(i)`; `names`, whether names are shown; `onNames(on)`;
  *   `dense(stream)`, whether its density is shown; `onDense(stream, on)`
  */
@@ -59,7 +59,7 @@ export function countInView(objects, bounds) {
   return objects.countIn(normalisedBox(bounds));
 }
 
-function createRow(stream, { store, now, shown, toggle, dense, onDense }) {
+function createRow(stream, /** @type {Record<string, any>} */ { store, now, shown, toggle, dense, onDense }) {
   const input = h("input", { type: "checkbox", onchange: ({ target }) => toggle(stream.name, target.checked) });
   const dot = h("span", { "aria-hidden": "true" });
   const name = h("span", { class: "stream-name" });

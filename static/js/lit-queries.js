@@ -5,9 +5,9 @@ import { coalesced } from "./dom.js";
 const TELL_MS = 100; // a list of a thousand cards changes many times a second
 
 /**
- * @param {object} map Leaflet's map
+ * @param {Record<string, any>} map Leaflet's map
  * @param {HTMLElement} list of cards, each with its number in `data-query`
- * @param {object} parts `at([lon, lat])`, the number of the query whose shape is there; `onChange(numbers)`, called with the set
+ * @param {Record<string, any>} parts `at([lon, lat])`, the number of the query whose shape is there; `onChange(numbers)`, called with the set
  *   of lit queries when it changes
  */
 export function createLitQueries(map, list, { at, onChange }) {

@@ -30,9 +30,15 @@ const LAT_LIMIT = 85;
 const FREE = 100_000; // degrees of longitude: enough for any number of turns round the world
 
 export class MonitorMap {
+  L;
+  store;
+  palette;
+  baseUrls;
+  isDark;
+
   /**
    * @param {HTMLElement} element that the django-leaflet template tag made
-   * @param {object} parts `L`, `store`, `palette()`, `now()`, `hidden(stream)`, `baseUrls`, `baseMaps`, `isDark()`, `onBase()`;
+   * @param {Record<string, any>} parts `L`, `store`, `palette()`, `now()`, `hidden(stream)`, `baseUrls`, `baseMaps`, `isDark()`, `onBase()`;
    *   `onPlan(query, plan)`, returning a promise of the saved edit; `start`, the first view or null; and what `createObjectLayer` takes
    */
   constructor(element, parts) {
@@ -215,7 +221,7 @@ export class MonitorMap {
   queryAt(place) {
     const corners = ({ shape }) => shape.ring ?? shape.getLatLngs()[0].map(({ lng, lat }) => [lng, lat]);
     const rectangles = [...this.rectangles].map(([number, known]) => [number, corners(known)]);
-    return smallestAround(new Map([...rectangles, ...this.moving.rings()]), place);
+    return smallestAround(new Map(/** @type {[number, any][]} */ ([...rectangles, ...this.moving.rings()])), place);
   }
 
   /** Move the rectangles to the copy of the world that is on the screen. */

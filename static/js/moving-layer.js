@@ -26,10 +26,19 @@ export const UNROUNDED = {
 };
 
 export class MovingLayer {
+  L;
+  map;
+  store;
+  palette;
+  now;
+  onChange;
+  names;
+  lit;
+
   /**
-   * @param {object} L Leaflet
-   * @param {object} map Leaflet's map
-   * @param {object} parts `store`; `palette()`; `now()`; `onChange(query, plan)`, returning a promise of the saved edit;
+   * @param {Record<string, any>} L Leaflet
+   * @param {Record<string, any>} map Leaflet's map
+   * @param {Record<string, any>} parts `store`; `palette()`; `now()`; `onChange(query, plan)`, returning a promise of the saved edit;
    *   `names`, QueryNames; `lit(number)`, whether a query's shape is filled
    */
   constructor(L, map, parts) {
@@ -325,6 +334,6 @@ function planOf({ draft, query }) {
   return draft ?? query.plan;
 }
 
-function latLng([lon, lat]) {
+function latLng(/** @type {any[]} */ [lon, lat]) {
   return [lat, lon];
 }

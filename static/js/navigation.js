@@ -6,7 +6,10 @@ import { boxOf } from "./plan.js";
 export const OBJECT_ZOOM = 9;
 
 export class Navigation {
-  /** @param {object} parts `map`, a MonitorMap; `store` */
+  map;
+  store;
+
+  /** @param {Record<string, any>} parts `map`, a MonitorMap; `store` */
   constructor({ map, store }) {
     Object.assign(this, { map, store });
   }

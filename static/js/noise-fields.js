@@ -5,7 +5,7 @@ import { gettext } from "./i18n.js";
 import { GAP_S } from "./noise.js";
 
 export class NoiseFields {
-  /** @param {object} parts `form`; the elements of the noise are among its elements. */
+  /** @param {Record<string, any>} parts `form`; the elements of the noise are among its elements. */
   constructor({ form }) {
     this.elements = form.elements;
     this.gapS = GAP_S;

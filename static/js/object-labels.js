@@ -15,7 +15,11 @@ const HALO_PX = 3;
 const RANKS = 5;
 
 export class ObjectLabels {
-  /** @param {object} objects of the store */
+  objects;
+  names;
+  widths;
+
+  /** @param {Record<string, any>} objects of the store */
   constructor(objects) {
     Object.assign(this, { objects, shown: new Map(), names: new Map(), widths: new Map(), placedMs: -Infinity });
   }
@@ -39,8 +43,8 @@ export class ObjectLabels {
    * Choose which objects have their names beside them.
    *
    * @param {CanvasRenderingContext2D} context measures the text
-   * @param {object} visible `{n, slots, x, y}`
-   * @param {object} view `width`, `height`, `radius` of a symbol, `selected` slot, `taken` boxes `[left, top, right, bottom]`,
+   * @param {Record<string, any>} visible `{n, slots, x, y}`
+   * @param {Record<string, any>} view `width`, `height`, `radius` of a symbol, `selected` slot, `taken` boxes `[left, top, right, bottom]`,
    *   `family` of the font
    */
   place(context, visible, { width, height, radius, selected, taken, family }, nowMs) {

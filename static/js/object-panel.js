@@ -12,8 +12,17 @@ const MOST_PARTNERS = 5;
 const MOST_ROWS = 14; // of the tooltip
 
 export class ObjectPanel {
+  store;
+  now;
+  onFollow;
+  onLocate;
+  onTrails;
+  onHistory;
+  onAround;
+  onFollowing;
+
   /**
-   * @param {object} parts `store`; `now()`; `onFollow(slot)`; `onLocate(slot)`; `onTrails(on)`; `onHistory(stream, key)`;
+   * @param {Record<string, any>} parts `store`; `now()`; `onFollow(slot)`; `onLocate(slot)`; `onTrails(on)`; `onHistory(stream, key)`;
    *   `onAround(stream, key, point)`; `onFollowing()`, called when it begins or ends to follow
    */
   constructor(parts) {
@@ -142,8 +151,20 @@ export function fill(list, rows) {
 
 /** The tooltip: it follows the pointer over the map, and shows the present properties of the object or feature under it. */
 export class Tooltip {
+  store;
+  map;
+  layer;
+  features;
+  history;
+  density;
+  now;
+  disabled;
+  onPick;
+  onPickFeature;
+  onPickRow;
+
   /**
-   * @param {object} parts `store`; `map`, Leaflet's map; `layer`, that of the objects; `features`, a FeatureLayers; `history`, a
+   * @param {Record<string, any>} parts `store`; `map`, Leaflet's map; `layer`, that of the objects; `features`, a FeatureLayers; `history`, a
    *   HistoryLayer; `density`, a Density; `now()`; `disabled()`; `onPick(slot)`; `onPickFeature(found)`; `onPickRow(index)`
    */
   constructor(parts) {

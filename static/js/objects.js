@@ -52,6 +52,21 @@ export function numberOf(properties, written) {
 
 /** Slots of objects; a slot is reused once its object has left every answer. */
 export class Objects {
+  speed;
+  altitude;
+  kind;
+  timeMs;
+  lon;
+  lat;
+  alt;
+  course;
+  heading;
+  x;
+  y;
+  alive;
+  colour;
+  paired;
+
   constructor() {
     this.capacity = 0;
     this.size = 0; // number of slots ever used, where loops over slots end

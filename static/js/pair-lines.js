@@ -11,8 +11,8 @@ const MARK_PX = 6;
  * Draw the pairs that were told lately, in the colours of their queries.
  *
  * @param {CanvasRenderingContext2D} context
- * @param {object} told a ToldPairs
- * @param {object} parts `view`, `{world, middle, left, top}`; `nowMs`; `colourOf(query)`, null for a query that is hidden
+ * @param {Record<string, any>} told a ToldPairs
+ * @param {Record<string, any>} parts `view`, `{world, middle, left, top}`; `nowMs`; `colourOf(query)`, null for a query that is hidden
  */
 export function drawPairs(context, told, { view, nowMs, colourOf }) {
   context.lineWidth = 2;
@@ -32,8 +32,8 @@ export function drawPairs(context, told, { view, nowMs, colourOf }) {
  * Draw the encounters of a query that last: a line between the two where they are now, and a diamond where they were nearest.
  *
  * @param {CanvasRenderingContext2D} context
- * @param {Iterable<object>} lasting the encounters, as `encounterOf` returns them
- * @param {object} parts `view`, as for `drawPairs`; `colour`; `edge`; `placesOf(encounter)`, where the two are now, `[[lon, lat], [lon, lat]]`
+ * @param {Iterable<any>} lasting the encounters, as `encounterOf` returns them
+ * @param {Record<string, any>} parts `view`, as for `drawPairs`; `colour`; `edge`; `placesOf(encounter)`, where the two are now, `[[lon, lat], [lon, lat]]`
  */
 export function drawEncounters(context, lasting, { view, colour, edge, placesOf }) {
   const marks = [];

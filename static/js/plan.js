@@ -82,7 +82,7 @@ export function reportOf(plan) {
  * Return the plan to save. It keeps what the form does not show of an edited plan, except for an area that only repeats
  * the old box, or that would cut the answer when the plan turns from inside to outside. Without a new box the old one stays.
  *
- * @param {object} fields `stream`, `report` as `reportOf` returns it, `where`, `box` or null, `shape`, an area that is no box, or
+ * @param {Record<string, any>} fields `stream`, `report` as `reportOf` returns it, `where`, `box` or null, `shape`, an area that is no box, or
  *   null; for a join `join`, its partners
  *   `{source, name, predicate, distance, where}` and, with a stream, `times` as `timesOf` returns them; with a focus `around`;
  *   for nearest neighbours `k`, and `max_distance` or null; for predicted entries `within`, in seconds; for closest
@@ -186,7 +186,7 @@ function withAggregate(plan, aggregate) {
 }
 
 /** Return a plan without `emit` "all", for the kinds of plans that cannot report every element as it comes. */
-function told({ emit, ...plan }) {
+function told(/** @type {Record<string, any>} */ { emit, ...plan }) {
   return emit && emit !== "all" ? { ...plan, emit } : plan;
 }
 

@@ -48,8 +48,22 @@ const NO_STREAM = gettext("No stream is switched on. An administrator can add on
 const SIDES = ["west", "south", "east", "north"];
 
 export class QueryForm {
+  store;
+  editor;
+  areas;
+  view;
+  centerLon;
+  center;
+  dimensions;
+  preview;
+  save;
+  check;
+  past;
+  onClose;
+  onOpen;
+
   /**
-   * @param {object} parts `store`; `editor`, of rectangles; `areas(parts)`, which makes the fields of other areas; `view()`, the map's rectangle; `centerLon()`;
+   * @param {Record<string, any>} parts `store`; `editor`, of rectangles; `areas(parts)`, which makes the fields of other areas; `view()`, the map's rectangle; `centerLon()`;
    *   `center()`; `dimensions()`; `preview(query, plan, onDraft)`, which shows a plan with a focus on the map;
    *   `save(query, fields)` and, for a filter, `check(fields)`, which return promises; `past`, which tries plans; `onClose()`; `onOpen(query)`
    */

@@ -22,11 +22,11 @@ const SEARCH_MS = 250;
 const NEAR_PX = 200; // a card that is almost in view counts as in view
 
 /**
- * @param {object} pages QueryPages
- * @param {object} actions `zoom`, `show`, `edit`, `pause`, `share`, `cancel`, `events`, `alarm`: functions of a query; `now()`; `pick(slot)`;
+ * @param {Record<string, any>} pages QueryPages
+ * @param {Record<string, any>} actions `zoom`, `show`, `edit`, `pause`, `share`, `cancel`, `events`, `alarm`: functions of a query; `now()`; `pick(slot)`;
  *   `object(stream, key, place)`; `roles(query, told)`, which asks to be told how a query is answered, or ends that; `seen()`,
  *   called when other cards are in view or open
- * @returns {object} with `open(number)`, which unfolds a query's card and brings it into view; `all()`, which ends a search;
+ * @returns {Record<string, any>} with `open(number)`, which unfolds a query's card and brings it into view; `all()`, which ends a search;
  *   `close()`, which folds all cards; `cards` and `opened`, the sets of the queries whose cards are in view and open
  */
 export function createQueryList(store, pages, actions) {

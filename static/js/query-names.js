@@ -9,7 +9,11 @@ const MOST_PX = 260;
 const TOOLS_PX = 48; // at the top of the map, where its tools are
 
 export class QueryNames {
-  /** @param {object} map Leaflet's map */
+  map;
+  L;
+  shapes;
+
+  /** @param {Record<string, any>} map Leaflet's map */
   constructor(L, map) {
     Object.assign(this, { L, map, shapes: new Map(), changed: false });
     map.createPane("query-names").style.zIndex = 440; // below the objects, which a name must not hide
@@ -19,8 +23,9 @@ export class QueryNames {
   /**
    * Put a name onto a shape; the next `place` writes it.
    *
+   * @param {number} number of the query
    * @param {string} name
-   * @param {object} how `bounds` in degrees, `colour`, and `round`, whether the name is on the top of a circle rather than within a corner
+   * @param {Record<string, any>} how `bounds` in degrees, `colour`, and `round`, whether the name is on the top of a circle rather than within a corner
    */
   set(number, name, { bounds, colour, round }) {
     const known = this.shapes.get(number) ?? { marker: null, box: null, written: "" };

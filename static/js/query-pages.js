@@ -13,8 +13,14 @@ export function upTo(position, other) {
 }
 
 export class QueryPages {
+  store;
+  ask;
+  onError;
+  onChange;
+  later;
+
   /**
-   * @param {object} parts `store`; `ask(message)`, which returns a promise of the server's reply; `onError(error)`; `onChange()`;
+   * @param {Record<string, any>} parts `store`; `ask(message)`, which returns a promise of the server's reply; `onError(error)`; `onChange()`;
    *   `later(run, ms)`, to count again
    */
   constructor({ later = (run, ms) => setTimeout(run, ms), ...parts }) {
@@ -154,7 +160,7 @@ export class QueryPages {
   }
 
   /** Return a promise of a page; null if it does not come. */
-  async #page({ after, search, limit = PAGE }) {
+  async #page(/** @type {Record<string, any>} */ { after, search, limit = PAGE }) {
     const { mapped } = this.store;
     this.asked = this.#spaces();
     try {

@@ -10,7 +10,7 @@ const WORDS = [
   gettext("the assembler, in this web process, makes one answer of the tuples that they send."),
 ].join(" ");
 
-/** @param {function} onOpen called with whether the part is open: only then does the server send the roles */
+/** @param {(...values: any[]) => any} onOpen called with whether the part is open: only then does the server send the roles */
 export function createRoles(store, number, onOpen) {
   const parts = {
     home: h("dd"),

@@ -9,7 +9,7 @@ const FAINTEST = 0.03;
 const STRONGEST = 0.38;
 const MOST_LATITUDE = 85;
 
-/** @param {object} parts Leaflet as `L`; `map`, its map; `store`; `colour()`; `onShow(on)`, called when they are shown or hidden */
+/** @param {Record<string, any>} parts Leaflet as `L`; `map`, its map; `store`; `colour()`; `onShow(on)`, called when they are shown or hidden */
 export function createRegions({ L, map, store, colour, onShow }) {
   map.createPane("regions").style.zIndex = 420;
   const drawn = new Map(); // space -> {number, boxes, labels}

@@ -7,12 +7,18 @@ import { gettext } from "./i18n.js";
 const SHOWN = 8;
 const WAIT_MS = 120;
 
-/** @param {function} onPick called with the slot */
+/** @param {(...values: any[]) => any} onPick called with the slot */
 export function createSearch(store, onPick) {
   return new Search(store, onPick);
 }
 
 class Search {
+  store;
+  onPick;
+  input;
+  box;
+  list;
+
   constructor(store, onPick) {
     Object.assign(this, { store, onPick, input: $("search"), box: $("search-box"), list: $("search-results") });
     this.due = false; // the text changed since the options were made

@@ -152,7 +152,7 @@ function crossing(a, b, inside) {
 /** Return the ring of the places within a distance of an edge; null for an edge without a length. */
 function capsule(from, to, metres) {
   const at = (share) => [from[0] + (to[0] - from[0]) * share, from[1] + (to[1] - from[1]) * share];
-  const bearing = ([, lat]) => {
+  const bearing = (/** @type {any[]} */ [, lat]) => {
     const [perLon, perLat] = localMetres(clamp(lat, -89.9, 89.9));
     return Math.atan2((to[0] - from[0]) * perLon, (to[1] - from[1]) * perLat) / DEG;
   };
@@ -166,7 +166,7 @@ function capsule(from, to, metres) {
   return [...side(-1), ...end(to, -90), ...side(1).reverse(), ...end(from, 90)];
 }
 
-function near([lon, lat], [other]) {
+function near(/** @type {any[]} */ [lon, lat], /** @type {any[]} */ [other]) {
   return [lon + 360 * Math.round((other - lon) / 360), lat];
 }
 
@@ -200,7 +200,7 @@ function arc(a, b) {
   return 2 * MEAN_M * Math.asin(Math.min(1, chord / (2 * MEAN_M)));
 }
 
-function rectangular([lon, lat]) {
+function rectangular(/** @type {any[]} */ [lon, lat]) {
   const [x, y] = [lon * DEG, lat * DEG];
   const across = AXIS_M / Math.sqrt(1 - ECCENTRICITY_2 * Math.sin(y) ** 2);
   return [
@@ -348,9 +348,9 @@ export function covers(area, place) {
 /**
  * Count the objects of a stream that an area contains, and how that differs from another area.
  *
- * @param {object} objects of the store
- * @param {object} before the other area, or null
- * @returns {object} `{inside, came, left}`
+ * @param {Record<string, any>} objects of the store
+ * @param {Record<string, any>} before the other area, or null
+ * @returns {Record<string, any>} `{inside, came, left}`
  */
 export function changeOf(objects, stream, before, after) {
   const counts = { inside: 0, came: 0, left: 0 };

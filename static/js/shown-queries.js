@@ -9,8 +9,8 @@ import { boxOf } from "./plan.js";
  * raise events. Of the others it shows those whose cards are in view or open, those whose events are listed alone, and
  * those that are on the map.
  *
- * @param {object} query
- * @param {object} seen `few`; `cards` and `opened`, sets of numbers; `events`, the number of a query or null; `area`, the box
+ * @param {Record<string, any>} query
+ * @param {Record<string, any>} seen `few`; `cards` and `opened`, sets of numbers; `events`, the number of a query or null; `area`, the box
  *   `{lo, hi}` that the map shows
  */
 export function isShown(query, { few, cards, opened, events, area }) {
@@ -19,7 +19,7 @@ export function isShown(query, { few, cards, opened, events, area }) {
 }
 
 /** Return whether a query may have something to draw in an area: its rectangle, or an answer that no rectangle bounds. */
-function onMap({ shown, plan }, area) {
+function onMap(/** @type {Record<string, any>} */ { shown, plan }, area) {
   const box = boxOf(plan);
   return shown && (!box || kindOf(plan).report === "outside" || boxesMeet(box, area));
 }

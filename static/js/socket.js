@@ -14,7 +14,7 @@ const SIGNED_OUT_CODES = [4401, 4403, 4410, 4413]; // the last two end a connect
 
 /** An error with which the server answered a request. */
 class ServerError extends Error {
-  constructor({ code, message, english }) {
+  constructor(/** @type {Record<string, any>} */ { code, message, english }) {
     super(message);
     this.code = code ?? "";
     this.english = english ?? message; // for what looks at its words
@@ -24,7 +24,7 @@ class ServerError extends Error {
 export class Socket {
   /**
    * @param {string} path of the websocket on this server
-   * @param {object} parts `Arrow`; `onMessage(message)`; `onState(state, code)` with "open", "reconnecting", "offline" or "signed-out";
+   * @param {Record<string, any>} parts `Arrow`; `onMessage(message)`; `onState(state, code)` with "open", "reconnecting", "offline" or "signed-out";
    *   `onOpen()` after every (re)connection
    */
   constructor(path, parts) {

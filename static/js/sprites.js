@@ -61,8 +61,8 @@ export class SpriteSheet {
   /**
    * @param {number} size of a sprite in CSS pixels
    * @param {number} ratio device pixels to a CSS pixel
-   * @param {object} palette `{kinds: [css], queries: [css], edge: css}`
-   * @param {object} paint of classes, `{fills: [css], edge: css}`
+   * @param {Record<string, any>} palette `{kinds: [css], queries: [css], edge: css}`
+   * @param {Record<string, any>} paint of classes, `{fills: [css], edge: css}`
    */
   constructor(size, ratio, palette, paint) {
     this.radius = (size * ratio) / 2;

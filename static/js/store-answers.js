@@ -150,7 +150,7 @@ const figures = {
     return ["figures", ...(store.eventsSeen === seenBefore ? [] : ["events"]), ...(placed ? ["places"] : [])];
   },
 
-  take(store, answer, message, nowMs, onCrossing = () => {}) {
+  take(store, answer, message, nowMs, /** @type {(message: any, row: number) => void} */ onCrossing = () => {}) {
     const { rows } = message;
     let placed = false;
     for (let row = 0; row < rows.length; row++) {

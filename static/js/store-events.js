@@ -74,7 +74,15 @@ export function recordEncounter(store, query, sign, reason, found, nowMs) {
 }
 
 /** Record that a threshold `[group, name, value]` was crossed, or is no longer crossed. */
-export function recordCrossing(store, query, sign, reason, [group, threshold, value], timeMs, nowMs) {
+export function recordCrossing(
+  store,
+  query,
+  sign,
+  reason,
+  /** @type {any[]} */ [group, threshold, value],
+  timeMs,
+  nowMs,
+) {
   const { lon = NaN, lat = NaN } = store.places.get(query) ?? {};
   const at = timeMs > 0 ? timeMs : nowMs + store.clockOffsetMs;
   push(store, query, nowMs, { sign, reason, key: "", group, threshold, value, timeMs: at, lon, lat });

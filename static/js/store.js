@@ -13,7 +13,7 @@ const LIVE_STATUSES = ["pending", "running", "paused", "failed", "waiting"];
 // The map draws an object faded that has not reported for this long, by the clock of its own stream.
 const STALE_MS = { ship: 360_000, aircraft: 60_000, bus: 180_000, other: 300_000 };
 
-/** @param {object} looks how the layers were shown before, as `looksOf` returns it; null if that is not known */
+/** @param {Record<string, any>} looks how the layers were shown before, as `looksOf` returns it; null if that is not known */
 export function createStore(looks = {}) {
   return new Store(looks);
 }

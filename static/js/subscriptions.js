@@ -9,8 +9,18 @@ const LINGER_MS = 5000; // a query that was scrolled away, or is off the map, ma
 const BEGINNINGS = ["answer.snapshot", "answer.resumed"];
 
 export class Subscriptions {
+  store;
+  socket;
+  bounds;
+  shown;
+  wanted;
+  whole;
+  watched;
+  now;
+  later;
+
   /**
-   * @param {object} parts `store`; `socket`; `bounds()`, the map's rectangle; `shown(stream)`, whether a stream is switched on;
+   * @param {Record<string, any>} parts `store`; `socket`; `bounds()`, the map's rectangle; `shown(stream)`, whether a stream is switched on;
    *   `wanted(query, area)`, whether the page shows a query while the map shows an area; `whole()`, streams that the page shows
    *   everywhere; `watched()`, keys of objects that it shows wherever they are, by stream; `now()`, in milliseconds; `later(run, ms)`
    */

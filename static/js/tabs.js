@@ -5,7 +5,7 @@ import { $ } from "./dom.js";
 /** Names of the tabs; the first is shown at first. */
 export const TABS = ["queries", "events", "incidents", "layers", "history", "statistics"];
 
-/** @param {function} onChange called after another tab is shown */
+/** @param {(...values: any[]) => any} onChange called after another tab is shown */
 export function createTabs(onChange) {
   let [current] = TABS;
   const panel = $("panel");

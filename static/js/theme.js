@@ -16,7 +16,7 @@ export function colour(name) {
 /**
  * Connect the toggle button. `onChange` runs after every change, including one of the system.
  *
- * @returns {object} `toggle()`; `chosen()`, "dark" or "light", null as long as the system's preference holds; `show(theme)`, which does not
+ * @returns {Record<string, any>} `toggle()`; `chosen()`, "dark" or "light", null as long as the system's preference holds; `show(theme)`, which does not
  *   remember the theme
  */
 export function createTheme(button, onChange) {

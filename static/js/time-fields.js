@@ -7,7 +7,10 @@ import { timesOf } from "./time-joins.js";
 const NUMBERS = ["windowS", "slideS", "beforeS", "afterS", "latenessS", "idleS", "forMin", "gapMin", "awayM"];
 
 export class TimeFields {
-  /** @param {object} parts `store`; `form`, the query form's element */
+  store;
+  form;
+
+  /** @param {Record<string, any>} parts `store`; `form`, the query form's element */
   constructor({ store, form }) {
     Object.assign(this, { store, form });
   }
@@ -29,7 +32,7 @@ export class TimeFields {
     offer(away, [["", [["", "nothing"], ...layers]]], chosen ?? away.value);
   }
 
-  /** Return the times, as `timesOf` does, from the fields; `slideS` is null if it is empty. */
+  /** Return the times, as `timesOf` does, from the fields; `slideS` is null if it is empty. @returns {Record<string, any>} */
   read() {
     const { elements } = this.form;
     const numbers = Object.fromEntries(NUMBERS.map((name) => [name, elements[name].valueAsNumber]));

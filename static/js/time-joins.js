@@ -68,7 +68,7 @@ export function timeless(plan) {
 }
 
 /** Return a join as one over event time, if `times`, as `timesOf` returns them, say so. It keeps what the form does not show of `before`. */
-export function timed({ emit, ...plan }, before, times) {
+export function timed(/** @type {Record<string, any>} */ { emit, ...plan }, before, times) {
   const kind = KINDS[times.when];
   const own = { window: windowOf, interval: intervalOf, encounter: encounterOf }[times.when](before, times);
   const kept = times.when === "encounter" && emit && emit !== "all" ? { emit } : {};

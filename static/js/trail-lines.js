@@ -10,7 +10,7 @@ const CASING_PX = 1.6; // the dark or bright edge about a line that is coloured 
  * Draw the trails of some objects.
  *
  * @param {CanvasRenderingContext2D} context
- * @param {object} what `objects` of the store; `slots`, those with trails; `selected`, slots; `view`, `{world, middle, left, top}`;
+ * @param {Record<string, any>} what `objects` of the store; `slots`, those with trails; `selected`, slots; `view`, `{world, middle, left, top}`;
  *   `colours`, the palette; `lengthMs`; `colourBy`, a ColourBy; `paint`, the colours of its classes
  */
 export function drawTrails(context, { objects, slots, selected, view, colours, lengthMs, colourBy, paint }) {

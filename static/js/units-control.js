@@ -12,7 +12,7 @@ export function recallUnits() {
   chooseUnits(recall(NAME));
 }
 
-/** @param {function} onChange called after other units were chosen */
+/** @param {(...values: any[]) => any} onChange called after other units were chosen */
 export function createUnitsControl(onChange) {
   const words = gettext("Figures are in %(units)s. Filters and thresholds keep the units of the feed.");
   const show = () => setText($("units-hint"), filled(words, { units: units().hint }));

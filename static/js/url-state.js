@@ -55,7 +55,7 @@ export function formatHash({ zoom, lat, lon, streams }) {
 /**
  * Read an address `{search, hash}`.
  *
- * @returns {object} `{view, table, values, faults}`: the view and the table, null without them; the values of the keys that it holds; and the
+ * @returns {Record<string, any>} `{view, table, values, faults}`: the view and the table, null without them; the values of the keys that it holds; and the
  *   parts that it does not understand, as they are written
  */
 export function readAddress({ search, hash }) {

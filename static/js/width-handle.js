@@ -8,10 +8,14 @@ const STEPS = { ArrowRight: 1, ArrowUp: 1, ArrowLeft: -1, ArrowDown: -1 };
 const LARGE = 10; // steps, with Shift
 
 export class WidthHandle {
+  L;
+  map;
+  onChange;
+
   /**
-   * @param {object} L Leaflet
-   * @param {object} map Leaflet's map
-   * @param {function} onChange called with the new width in metres
+   * @param {Record<string, any>} L Leaflet
+   * @param {Record<string, any>} map Leaflet's map
+   * @param {(...values: any[]) => any} onChange called with the new width in metres
    */
   constructor(L, map, onChange) {
     Object.assign(this, { L, map, onChange, marker: null });

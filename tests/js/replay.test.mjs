@@ -73,7 +73,7 @@ function page(fromMs, untilMs, held, ...told) {
     properties: column(() => "{}"),
     ...Object.fromEntries(["timeMs", "atMs", "lon", "lat", "alt"].map((name) => [name, numbers(([at]) => at)])),
   };
-  return { fromMs, untilMs, scene, life_us: LIFE_MS * 1000, rows };
+  return { fromMs, untilMs, scene: held, life_us: LIFE_MS * 1000, rows };
 }
 
 /** Deterministic random reports of some objects, as the server cuts them into pages. */

@@ -3,9 +3,9 @@
 import { filled, gettext } from "../i18n.js";
 import { followKinds, text } from "./kind-options.js";
 
-const form = document.getElementById("channel_form");
+const form = /** @type {any} */ (document.getElementById("channel_form"));
 const answer = document.getElementById("trial-answer");
-const button = document.getElementById("trial");
+const button = /** @type {any} */ (document.getElementById("trial"));
 
 followKinds(form);
 button.addEventListener("click", test);

@@ -1,8 +1,8 @@
 // The plan of the regions: draw a rectangle on it, and its corners become the area by which the space is cut anew.
 
 const SVG = "http://www.w3.org/2000/svg";
-const plan = document.getElementById("plan");
-const form = document.getElementById("cut-form");
+const plan = /** @type {any} */ (document.getElementById("plan"));
+const form = /** @type {any} */ (document.getElementById("cut-form"));
 
 if (plan && form) listen();
 
@@ -35,7 +35,7 @@ function placeOf(event) {
   return [part(event.clientX, box.left, box.width), part(event.clientY, box.top, box.height)];
 }
 
-function show(drawn, [x, y], [toX, toY]) {
+function show(drawn, /** @type {any[]} */ [x, y], /** @type {any[]} */ [toX, toY]) {
   const { width, height } = plan.viewBox.baseVal;
   const rectangle = {
     x: Math.min(x, toX) * width,

@@ -3,11 +3,11 @@
 import { filled, gettext } from "../i18n.js";
 import { followKinds, text } from "./kind-options.js";
 
-const form = document.getElementById("stream_form");
+const form = /** @type {any} */ (document.getElementById("stream_form"));
 const answer = document.getElementById("trial-answer");
 
 followKinds(form);
-const button = document.getElementById("trial");
+const button = /** @type {any} */ (document.getElementById("trial"));
 button.addEventListener("click", test);
 
 async function test() {

@@ -5,7 +5,10 @@ import { placeOfRow } from "./words.js";
 const RADIUS_PX = 6;
 
 export class BacktestLayer {
-  /** @param {object} L Leaflet; @param {object} map Leaflet's map; @param {function} colour of the marks */
+  L;
+  colour;
+
+  /** @param {Record<string, any>} L Leaflet; @param {Record<string, any>} map Leaflet's map; @param {(...values: any[]) => any} colour of the marks */
   constructor(L, map, colour) {
     Object.assign(this, { L, map, colour });
     map.createPane("backtest").style.zIndex = 447;

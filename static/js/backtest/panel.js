@@ -7,7 +7,12 @@ import { SPANS, placeOfRow, progressText, questionOf, resultText, rowText } from
 const REFERENCE = "backtest";
 
 export class BacktestPanel {
-  /** @param {object} parts `layer`; `send(message)`; `now()` in ms; `onPlace(place)`, which shows a place on the map */
+  layer;
+  send;
+  now;
+  onPlace;
+
+  /** @param {Record<string, any>} parts `layer`; `send(message)`; `now()` in ms; `onPlace(place)`, which shows a place on the map */
   constructor(parts) {
     Object.assign(this, parts);
     this.panel = $("backtest");
@@ -21,7 +26,7 @@ export class BacktestPanel {
   /**
    * Put the controls into an element of a form.
    * @param {HTMLElement} element
-   * @param {object} form `plan()`, or null if the fields are not complete; `name()`; `aside()` makes room for the map, and `back()` opens the form again
+   * @param {Record<string, any>} form `plan()`, or null if the fields are not complete; `name()`; `aside()` makes room for the map, and `back()` opens the form again
    */
   offer(element, form) {
     const span = h(

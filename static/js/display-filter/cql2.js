@@ -21,6 +21,7 @@ const NOT_CLOSED = gettext("the %(sign)s at character %(at)s is not closed");
 const HABITS = { "==": "=", "&&": "AND", "||": "OR", "!": "NOT" };
 const KEYWORDS = /^(and|or|not|like|between|in|is|null|true|false)$/i;
 const NEAR_KEYWORDS = ["AND", "OR", "LIKE", "BETWEEN", "IN", "IS"];
+/** @type {[string, RegExp][]} */
 const TOKENS = [
   ["number", /(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?/iuy],
   ["text", /'(?:[^']|'')*'/uy],

@@ -5,7 +5,12 @@ import { FilterError } from "./cql2.js";
 import { compileFilter } from "./filter.js";
 
 export class DisplayFilter {
-  /** @param {object} store read only */
+  store;
+  test;
+  found;
+  texts;
+
+  /** @param {Record<string, any>} store read only */
   constructor(store) {
     Object.assign(this, { store, text: "" });
     this.#forget(null);

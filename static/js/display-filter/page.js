@@ -11,8 +11,8 @@ import { checked } from "./display-filter.js";
 const COUNT_MS = 1000;
 
 /**
- * @param {object} parts `store`; `filter`, a DisplayFilter; `shown(stream)`; `onChange()`, called when another filter holds
- * @returns {object} `toggle()`; `text()`; `set(text)`, which throws a FilterError; `close()`, which returns whether the field was open
+ * @param {Record<string, any>} parts `store`; `filter`, a DisplayFilter; `shown(stream)`; `onChange()`, called when another filter holds
+ * @returns {Record<string, any>} `toggle()`; `text()`; `set(text)`, which throws a FilterError; `close()`, which returns whether the field was open
  */
 export function createDisplayFilter({ store, filter, shown, onChange }) {
   const [form, input, error, button, note] = [

@@ -11,7 +11,7 @@ const MINUTES_MS = 5 * 60_000;
 const RECOUNT_MS = 1000;
 
 /**
- * @param {object} parts `store`; `now()`; `ask(message)`, returning a promise of the reply; `open()`, whether the list is in view;
+ * @param {Record<string, any>} parts `store`; `now()`; `ask(message)`, returning a promise of the reply; `open()`, whether the list is in view;
  *   `onPick(incident)`; `trace(stream, key, span)`, which draws where an object was; `onError(text)`
  */
 export function createIncidents({ store, now, ask, trace, onError, ...rest }) {

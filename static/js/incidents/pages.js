@@ -3,7 +3,11 @@
 const PAGE = 100;
 
 export class IncidentPages {
-  /** @param {object} parts `ask(message)`, which returns a promise of the reply; `take(reply)`; `onError(error)` */
+  ask;
+  take;
+  onError;
+
+  /** @param {Record<string, any>} parts `ask(message)`, which returns a promise of the reply; `take(reply)`; `onError(error)` */
   constructor(parts) {
     Object.assign(this, parts);
     this.turn = 0;
@@ -17,7 +21,7 @@ export class IncidentPages {
   }
 
   /** Ask for the first pages of the incidents that pass filters; return a promise of their numbers, null if some did not come. */
-  async reload({ severity, query, assigned, state } = {}) {
+  async reload(/** @type {Record<string, any>} */ { severity, query, assigned, state } = {}) {
     const turn = ++this.turn;
     this.filters = { ...(severity && { severity }), ...(query && { query }), ...(assigned && { mine: true }) };
     this.next = { open: null, closed: null };

@@ -21,8 +21,18 @@ const SNOOZES = [
 const SIGNS = { info: "i", warning: "!", critical: "!!" };
 
 export class IncidentPanel {
+  store;
+  now;
+  pages;
+  ask;
+  open;
+  onPick;
+  onWhy;
+  onWay;
+  onError;
+
   /**
-   * @param {object} parts `store`; `now()`, the server's time; `pages`, an IncidentPages; `ask(message)`, returning a promise of
+   * @param {Record<string, any>} parts `store`; `now()`, the server's time; `pages`, an IncidentPages; `ask(message)`, returning a promise of
    *   the reply; `open()`, whether the list is in view; `onPick(incident)`, which shows its object; `onWhy(incident)`; `onWay(incident)`, returning a
    *   promise of how many reports were found; `onError(text)`
    */

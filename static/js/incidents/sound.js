@@ -11,7 +11,10 @@ const VOLUME = 0.12;
 const QUIET_MS = 1500; // after a sound, so that a hundred incidents are one sound
 
 export class Sound {
-  /** @param {object} parts `now()`; `AudioContext` of the browser */
+  now;
+  AudioContext;
+
+  /** @param {Record<string, any>} parts `now()`; `AudioContext` of the browser */
   constructor({ now, AudioContext = window.AudioContext }) {
     Object.assign(this, { now, AudioContext });
     this.muted = recall("muted") ?? false;

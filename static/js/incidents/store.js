@@ -57,7 +57,7 @@ export class Incidents {
    * Return the incidents that pass filters: open ones first, snoozed ones after the other open ones, then closed ones, each the
    * newest first.
    *
-   * @param {object} filters as `passes` has them
+   * @param {Record<string, any>} filters as `passes` has them
    */
   listed(filters, nowMs) {
     const rank = (incident) => (incident.closed ? 2 : snoozed(incident, nowMs) ? 1 : 0);
@@ -100,7 +100,8 @@ export function snoozed({ closed, snoozed_until: until }, nowMs) {
 /**
  * Return whether an incident passes filters.
  *
- * @param {object} filters `severity`, `state` ("open", "new": nobody has acknowledged it, "snoozed" or "closed"), `query` (a
+ * @param {Record<string, any>} incident
+ * @param {Record<string, any>} filters `severity`, `state` ("open", "new": nobody has acknowledged it, "snoozed" or "closed"), `query` (a
  *   number) and `assigned` (a user's name); null for all
  */
 export function passes(incident, { severity, state, query, assigned }, nowMs) {

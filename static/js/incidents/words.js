@@ -65,7 +65,7 @@ export function standing(incident, nowMs) {
 }
 
 /** Say a change of the audit log in words: "ann commented: on my way". */
-export function changeText({ user, what, text }) {
+export function changeText(/** @type {Record<string, any>} */ { user, what, text }) {
   const who = user ?? "Lookout";
   if (what === "commented") return `${who}: ${text}`;
   const detail =

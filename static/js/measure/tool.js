@@ -9,10 +9,15 @@ const REST_PX = 3; // from the last place: nearer, the pointer has not gone on
 const LABEL_FROM_PX = 60; // an edge that is shorter on the screen has no label
 
 export class MeasureTool {
+  L;
+  map;
+  colour;
+  onStart;
+
   /**
-   * @param {object} L Leaflet
-   * @param {object} map Leaflet's map
-   * @param {object} parts `colour()`; `onStart()`, called before the user measures
+   * @param {Record<string, any>} L Leaflet
+   * @param {Record<string, any>} map Leaflet's map
+   * @param {Record<string, any>} parts `colour()`; `onStart()`, called before the user measures
    */
   constructor(L, map, { colour, onStart }) {
     Object.assign(this, { L, map, colour, onStart, state: "off", pointer: null, made: new Measurement() });

@@ -58,6 +58,7 @@ export function extended(past, later) {
 }
 
 const UNITS = { B: 1e9, "B/s": 1e9 };
+/** @type {[number, string][]} */
 const PREFIXES = [
   [1e9, "G"],
   [1e6, "M"],

@@ -7,6 +7,14 @@ const FIRST_MS = 1000; // after that time, of the first page, so that it comes s
 const MOST_ROWS = 200_000; // that are kept; without the oldest ones, a jump asks for all anew
 
 export class AnswerTrack {
+  queries;
+  revisions;
+  ask;
+  clock;
+  onTold;
+  onRefused;
+  onError;
+
   #pages = []; // {fromMs, untilMs, rows, messages: [[atMs, message], ...]}; the first begins with snapshots of all queries
   #next = { page: 0, message: 0 }; // the first message that is not told
   #ended = new AbortController();
@@ -14,7 +22,7 @@ export class AnswerTrack {
   #cut = false; // whether the first pages are forgotten
 
   /**
-   * @param {object} parts `queries()`, the numbers of the shown queries; `revisions()`, which change when one is edited;
+   * @param {Record<string, any>} parts `queries()`, the numbers of the shown queries; `revisions()`, which change when one is edited;
    *   `ask(queries, span, signal)`, a promise of a page; `clock`; `onTold()`, called when more is known; `onRefused(errors)`, with
    *   the queries that cannot be played; `onError(text)`
    */

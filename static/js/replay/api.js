@@ -25,7 +25,7 @@ export class ReplayApi {
       ...(stepMs > 0 && { step_us: 1000 * stepMs }),
     };
     const response = await answered(
-      `elements/${encodeURIComponent(stream)}?${new URLSearchParams(parameters)}`,
+      `elements/${encodeURIComponent(stream)}?${new URLSearchParams(asTexts(parameters))}`,
       signal,
     );
     return readPage(this.Arrow, await response.arrayBuffer());
@@ -33,19 +33,21 @@ export class ReplayApi {
 
   /** Return a promise of a page of the answers of some queries; `refused` has the errors of those that cannot be played. */
   async answers(queries, span, endMs, signal) {
-    const parameters = new URLSearchParams({
-      queries: queries.join(","),
-      ...inUs(span),
-      end_us: Math.round(endMs * 1000),
-      session: this.session,
-    });
+    const parameters = new URLSearchParams(
+      asTexts({
+        queries: queries.join(","),
+        ...inUs(span),
+        end_us: Math.round(endMs * 1000),
+        session: this.session,
+      }),
+    );
     const response = await answered(`answers?${parameters}`, signal);
     return readPage(this.Arrow, await response.arrayBuffer());
   }
 
   /** Return a promise of the recorded events of a span: `{events, truncated}`. */
   async events(span) {
-    return (await answered(`events?${new URLSearchParams(inUs(span))}`)).json();
+    return (await answered(`events?${new URLSearchParams(asTexts(inUs(span)))}`)).json();
   }
 }
 
@@ -67,4 +69,9 @@ async function answered(path, signal) {
 
 function inUs({ fromMs, toMs }) {
   return { from_us: Math.round(fromMs * 1000), to_us: Math.round(toMs * 1000) };
+}
+
+/** Return parameters with their values as texts. */
+function asTexts(parameters) {
+  return Object.fromEntries(Object.entries(parameters).map(([name, value]) => [name, String(value)]));
 }

@@ -11,8 +11,19 @@ const MINUTE_MS = 60_000;
 const TEXT_FIELDS = "input:not([type=checkbox]):not([type=radio]):not([type=range]), select, textarea";
 
 export class ReplayBar {
+  clock;
+  onSeek;
+  onPlay;
+  onSpeed;
+  onSpan;
+  onOwnSpan;
+  onLive;
+  onAnswers;
+  palette;
+  queryOf;
+
   /**
-   * @param {object} parts `clock`; `onSeek(ms)`, `onPlay(on)`, `onSpeed(speed)`, `onSpan(name)`, `onOwnSpan(fromMs, toMs)`, `onLive()`,
+   * @param {Record<string, any>} parts `clock`; `onSeek(ms)`, `onPlay(on)`, `onSpeed(speed)`, `onSpan(name)`, `onOwnSpan(fromMs, toMs)`, `onLive()`,
    *   `onAnswers(on)`; `palette()`; `queryOf(number)`, a query's status
    */
   constructor(parts) {
@@ -22,7 +33,7 @@ export class ReplayBar {
     this.element = $("replay");
     this.slider = $("replay-slider");
     this.canvas = $("replay-ticks");
-    $("replay-speed").replaceChildren(...SPEEDS.map((speed) => new Option(`${speed}×`, speed)));
+    $("replay-speed").replaceChildren(...SPEEDS.map((speed) => new Option(`${speed}×`, String(speed))));
     $("replay-play").addEventListener("click", () => this.onPlay(!this.clock.playing));
     $("replay-speed").addEventListener("change", ({ target }) => this.onSpeed(Number(target.value)));
     $("replay-span").addEventListener("change", ({ target }) => this.#chooseSpan(target.value));

@@ -3,9 +3,12 @@
 export const SPEEDS = [1, 2, 5, 10, 30, 60, 120, 300, 600, 1200, 3600];
 
 export class ReplayClock {
+  fromMs;
+  toMs;
+
   #setMs = NaN; // when `atMs` was last set, by the computer's clock
 
-  /** @param {object} span `fromMs`, `toMs`, the ends of the slider; `atMs`, where the clock begins */
+  /** @param {Record<string, any>} span `fromMs`, `toMs`, the ends of the slider; `atMs`, where the clock begins */
   constructor({ fromMs, toMs, atMs }) {
     Object.assign(this, { fromMs, toMs, speed: 1, playing: false });
     this.seek(atMs);

@@ -10,7 +10,7 @@ export class ElementBuffer {
   #alive = new Map(); // key -> ref; the object that was heard last comes last
   #at = { page: 0, row: 0 }; // the first change that is not applied
 
-  /** @param {object} page the first page, with the scene at its beginning, as `readPage` returns it */
+  /** @param {Record<string, any>} page the first page, with the scene at its beginning, as `readPage` returns it */
   constructor(page) {
     this.lifeMs = page.life_us / 1000;
     this.fromMs = this.untilMs = page.fromMs;
@@ -20,7 +20,7 @@ export class ElementBuffer {
   }
 
   /** Add the page that follows. */
-  add({ rows, scene, untilMs }) {
+  add(/** @type {Record<string, any>} */ { rows, scene, untilMs }) {
     this.#pages.push({ rows, first: scene, untilMs });
     this.untilMs = untilMs;
   }

@@ -20,7 +20,7 @@ const FOLLOWED_MS = 500;
 const BEGIN_MS = 600_000; // before now, where a replay begins
 
 /**
- * @param {object} parts `store`, `map`, `palette()`, `now()`; `shown(stream)`; `Arrow`; `onStage()`, called when the page turns to
+ * @param {Record<string, any>} parts `store`, `map`, `palette()`, `now()`; `shown(stream)`; `Arrow`; `onStage()`, called when the page turns to
  *   the past and back; `onJump()`, called when the replay jumps to another time; `onAddress()`; `onError(text)`
  */
 export function createReplay({ store, map, palette, now, shown, Arrow, onStage, onJump, onAddress, onError }) {
@@ -92,7 +92,7 @@ export function createReplay({ store, map, palette, now, shown, Arrow, onStage, 
       .filter((query) => query.shown && query.status !== "failed")
       .slice(0, MOST_QUERIES);
 
-  async function enter({ atMs, speed = 1, playing = false }) {
+  async function enter(/** @type {Record<string, any>} */ { atMs, speed = 1, playing = false }) {
     turning = { atMs };
     const asked = turning;
     try {

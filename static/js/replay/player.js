@@ -11,12 +11,24 @@ const EVERY_UP_TO = 10; // but at this speed and below, and while the replay is 
 const MARGIN = 0.5; // of the view, on every side, that is asked for as well
 
 export class Player {
+  lifeMs;
+  store;
+  stage;
+  clock;
+  api;
+  answers;
+  bounds;
+  streams;
+  now;
+  onError;
+  onJump;
+
   #tracks = new Map(); // name of a stream -> {name, view, lifeMs, stepMs, buffer, asking, failed, knows, untilMs}
   #ended = new AbortController();
   #views = 0;
 
   /**
-   * @param {object} parts `store`, `stage`, `clock`, `api`; `answers`, an AnswerTrack; `bounds()` of the map; `streams()`, names of
+   * @param {Record<string, any>} parts `store`, `stage`, `clock`, `api`; `answers`, an AnswerTrack; `bounds()` of the map; `streams()`, names of
    *   the stored streams that are shown; `lifeMs(stream)`, how long its objects are shown that are not heard again; `now()`; `onError(text)`; `onJump()`, called after a jump to another time
    */
   constructor(parts) {

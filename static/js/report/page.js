@@ -6,7 +6,7 @@ import { address, ask } from "./api.js";
 import { ReportPanel } from "./panel.js";
 
 /**
- * @param {object} parts `L`, Leaflet; `map`, a MonitorMap; `store`; `editor`, a RectangleEditor; `palette()`; `layer`, a
+ * @param {Record<string, any>} parts `L`, Leaflet; `map`, a MonitorMap; `store`; `editor`, a RectangleEditor; `palette()`; `layer`, a
  *   HistoryLayer; `now()`; `onOpen()`, which shows the panel; `onDraw()`, before a way is drawn
  */
 export function createReports({ L, map, store, editor, palette, layer, now, onOpen, onDraw }) {

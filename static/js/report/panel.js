@@ -26,8 +26,21 @@ const DRAWN = { rectangle: "here", polygon: "polygon" };
 const TERMS = { gap_s: ["gap", 60], fastest_mps: ["fastest", 1], stop_m: ["stopM", 1], stop_s: ["stopMin", 60] };
 
 export class ReportPanel {
+  store;
+  areas;
+  layer;
+  now;
+  ask;
+  stream;
+  parameters;
+  address;
+  onOpen;
+  onDraw;
+  onBox;
+  answer;
+
   /**
-   * @param {object} parts `store`; `areas`, a SketchAreas; `layer`, a HistoryLayer; `now()`; `ask(stream, parameters)`, a promise of
+   * @param {Record<string, any>} parts `store`; `areas`, a SketchAreas; `layer`, a HistoryLayer; `now()`; `ask(stream, parameters)`, a promise of
    *   the document; `address(stream, parameters)`; `onOpen()`; `onDraw()`, before a way is drawn; `onBox(box)`, which brings a box
    *   into view
    */
@@ -195,7 +208,8 @@ export class ReportPanel {
   #read() {
     const { elements } = this.form;
     const place = this.#place();
-    const term = ([name, factor]) => (elements[name].value === "" ? null : factor * elements[name].valueAsNumber);
+    const term = (/** @type {any[]} */ [name, factor]) =>
+      elements[name].value === "" ? null : factor * elements[name].valueAsNumber;
     return {
       stream: elements.stream.value,
       report: elements.report.value,

@@ -8,7 +8,13 @@ const MOST_ROWS = 500;
 const TEXTS = ["key", "day", "began", "ended", "lon"];
 
 export class ReportTable {
-  /** @param {HTMLElement} element the table @param {object} parts `nameOf(key)`; `onPick(row)`; `onDrawn(shown, all)` */
+  element;
+  nameOf;
+  onPick;
+  onDrawn;
+  report;
+
+  /** @param {HTMLElement} element the table @param {Record<string, any>} parts `nameOf(key)`; `onPick(row)`; `onDrawn(shown, all)` */
   constructor(element, parts) {
     Object.assign(this, parts, { element, rows: [], report: null, picked: null, column: null, descending: false });
     element.addEventListener("click", ({ target }) => {

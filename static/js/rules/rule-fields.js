@@ -11,7 +11,7 @@ const secondsOf = (minutes) => Math.round(minutes * MINUTE_S * 1000) / 1000;
 /**
  * Return the plan of a rule.
  *
- * @param {object} fields `stream`; `query`, the watched one; `also` and `unless`, numbers of further queries, or ""; `until`, the
+ * @param {Record<string, any>} fields `stream`; `query`, the watched one; `also` and `unless`, numbers of further queries, or ""; `until`, the
  *   number of a query that must be left, or ""; `often`, whether the rule counts how often; `forMin`, `moreThan`, `withinMin`,
  *   `rearmMin`; `scheduled`, `days`, `from`, `to`, `timeZone`; `whole`, whether it is about
  *   the whole answer: then `limit` ("none", "fewer", "more") and `objects`; `valued`, whether it is about the value of an
@@ -30,6 +30,7 @@ export function planOfRule(fields) {
     }
     return { ...plan, ...timesOf(fields) };
   }
+  /** @type {Record<string, any>[]} */
   const parts = [{ query: fields.query }];
   if (fields.also) parts.push({ query: fields.also });
   if (fields.unless) parts.push({ not: { query: fields.unless } });
@@ -43,15 +44,15 @@ export function planOfRule(fields) {
 }
 
 /** Whether a rule is about a number of a whole answer, and not about each object. */
-const isOfNumber = ({ whole, valued }) => Boolean(whole || valued);
+const isOfNumber = (/** @type {Record<string, any>} */ { whole, valued }) => Boolean(whole || valued);
 
 const rateOf = (fields) => ({ more_than: fields.moreThan, within_s: secondsOf(fields.withinMin) });
 
-function termOf({ query, valued, group }, limit) {
+function termOf(/** @type {Record<string, any>} */ { query, valued, group }, limit) {
   return valued ? { value: { query, ...(group && { group }), ...limit } } : { count: { query, ...limit } };
 }
 
-function limitOfFields({ valued, side, bound, limit, objects }) {
+function limitOfFields(/** @type {Record<string, any>} */ { valued, side, bound, limit, objects }) {
   if (valued) return { [side]: bound };
   if (limit === "none") return { below: 1 };
   return limit === "fewer" ? { below: objects } : { above: objects };

@@ -16,7 +16,12 @@ export function canBeWatched({ plan, status }) {
 }
 
 export class RuleForm {
-  /** @param {object} parts `store`; `past`, which tries plans; `save(rule, fields)`, which returns a promise; `onSaved(query)` */
+  store;
+  past;
+  save;
+  onSaved;
+
+  /** @param {Record<string, any>} parts `store`; `past`, which tries plans; `save(rule, fields)`, which returns a promise; `onSaved(query)` */
   constructor(parts) {
     Object.assign(this, parts);
     this.dialog = $("rule-dialog");

@@ -140,7 +140,7 @@ function beginText({ when, rate, for_s: forS }, nameOf) {
     : filled(gettext("An alarm begins as soon as an object is %(what)s."), { what });
 }
 
-function wholeText({ what, rate, forS }) {
+function wholeText(/** @type {Record<string, any>} */ { what, rate, forS }) {
   if (rate) {
     const words = gettext(
       "An alarm begins when it has come to be so more than %(count)s times within %(duration)s: %(what)s.",

@@ -4,7 +4,7 @@
  * Return the documents of all answers after some rows have come, in the order of the questions.
  *
  * @param {object[]} before the documents that were known
- * @param {object} rows columns; a key begins with the number of its question, from 1
+ * @param {Record<string, any>} rows columns; a key begins with the number of its question, from 1
  */
 export function documentsAfter(before, rows) {
   const documents = [...before];

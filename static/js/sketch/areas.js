@@ -4,10 +4,20 @@ import { normalisedBox, rectangleOf, roundedBox, turnTowards } from "../geometry
 import { boxOf } from "../plan.js";
 
 export class SketchAreas {
+  L;
+  map;
+  store;
+  editor;
+  polygons;
+  view;
+  colour;
+  onChange;
+  clip;
+
   /**
-   * @param {object} L Leaflet
-   * @param {object} map Leaflet's map
-   * @param {object} parts `store`; `editor`, a RectangleEditor; `polygons`, a FeatureEditor; `view()`; `colour()`; `onChange()`;
+   * @param {Record<string, any>} L Leaflet
+   * @param {Record<string, any>} map Leaflet's map
+   * @param {Record<string, any>} parts `store`; `editor`, a RectangleEditor; `polygons`, a FeatureEditor; `view()`; `colour()`; `onChange()`;
    *   `clip(box)`, by default into the bounds of the space
    */
   constructor(L, map, parts) {

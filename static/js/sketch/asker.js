@@ -11,9 +11,16 @@ const REST_SHARE = 5;
 const SLOW = gettext("The engine has not answered yet. It may be busy, or the stream may not be sketched yet.");
 
 export class SketchAsker {
+  socket;
+  pulse;
+  visible;
+  now;
+  later;
+  cancel;
+
   /**
-   * @param {object} socket with `request(message)` and `send(message)`
-   * @param {object} parts `pulse(stream)`, which changes when the stream has new elements; `visible()`, whether anybody can see the
+   * @param {Record<string, any>} socket with `request(message)` and `send(message)`
+   * @param {Record<string, any>} parts `pulse(stream)`, which changes when the stream has new elements; `visible()`, whether anybody can see the
    *   page; `now()`, in milliseconds; `later(run, ms)`, returning what `cancel` takes
    */
   constructor(
@@ -35,9 +42,9 @@ export class SketchAsker {
    * Ask a question until it ends. If its plan is not `once`, it is asked again after a while when the stream has new elements, and
    * on a new connection.
    *
-   * @param {object} asked `plan`, or `text` like SQL
-   * @param {object} on `answers(documents, plan)`; `plan(plan, text)`, once the server has understood the question; `error(message)`
-   * @returns {object} with `end()`
+   * @param {Record<string, any>} asked `plan`, or `text` like SQL
+   * @param {Record<string, any>} on `answers(documents, plan)`; `plan(plan, text)`, once the server has understood the question; `error(message)`
+   * @returns {Record<string, any>} with `end()`
    */
   ask(asked, on) {
     const question = { asked, on, number: null, ended: false, once: asked.plan?.once === true };

@@ -15,10 +15,10 @@ const BAR_SHARE = 0.8; // of the width of a step
 /**
  * Make the chart of a series: least to largest as a band, the mean as a line with its bounds, counts or sums as bars.
  *
- * @param {object} answer to the question series
+ * @param {Record<string, any>} answer to the question series
  * @param {string} feature
  * @param {string} bars "count" or "sum"
- * @param {function} stepText returns what a step is called, given its first moment in milliseconds
+ * @param {(...values: any[]) => any} stepText returns what a step is called, given its first moment in milliseconds
  */
 export function seriesChart(answer, feature, bars, stepText) {
   const columns = answer.series[feature];

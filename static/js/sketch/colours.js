@@ -26,7 +26,7 @@ export function colourAt(share, dark) {
 }
 
 /** Return a colour as CSS writes it. */
-export function css([red, green, blue], alpha = 1) {
+export function css(/** @type {any[]} */ [red, green, blue], alpha = 1) {
   return `rgb(${red} ${green} ${blue} / ${alpha})`;
 }
 

@@ -11,9 +11,9 @@ const STATISTICS = ["count", "mean", "min", "max"];
 /**
  * Compare the sketch with the history, for the place and the times of a plan.
  *
- * @param {object} plan
+ * @param {Record<string, any>} plan
  * @param {string} feature
- * @param {object} parts `asker`; `ask(message)`, a promise of the reply; `stored`, whether the stream is stored; `nowMs`, the stream's time
+ * @param {Record<string, any>} parts `asker`; `ask(message)`, a promise of the reply; `stored`, whether the stream is stored; `nowMs`, the stream's time
  * @returns {Promise<HTMLElement[]>} a table, or why there is none
  */
 export async function compared(plan, feature, { asker, ask, stored, nowMs }) {

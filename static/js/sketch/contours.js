@@ -14,7 +14,7 @@ export function levelsOf(values) {
  * Return the lines on which a grid has a value: lists of `[column, row]`, fractions of them in between. A closed line ends
  * where it begins. There is no line beside a missing value.
  *
- * @param {object} grid `columns`, `rows`, and `values`, row by row, NaN where one is missing
+ * @param {Record<string, any>} grid `columns`, `rows`, and `values`, row by row, NaN where one is missing
  */
 export function linesAt({ columns, rows, values }, level) {
   const places = new Map(); // number of an edge -> where the line crosses it

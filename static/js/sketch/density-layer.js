@@ -14,8 +14,8 @@ const TURNS = [-360, 0, 360];
  * Make the layer. It draws what `show({cells, scale, strength, contours, text})` gave it last: `contours` says whether there are
  * lines, and `text(value)` labels one; `show(null)` clears it.
  *
- * @param {object} L Leaflet
- * @param {object} parts `isDark()`; `palette()`, with `text` and `surface`
+ * @param {Record<string, any>} L Leaflet
+ * @param {Record<string, any>} parts `isDark()`; `palette()`, with `text` and `surface`
  */
 export function createDensityLayer(L, parts) {
   const layer = new (L.Layer.extend(METHODS))();

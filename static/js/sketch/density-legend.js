@@ -16,7 +16,7 @@ const STATISTICS = [
   ["std", gettext("Spread")],
 ];
 
-/** @param {object} on `onOf(of)`, with "count" or "mean:temp"; `onContours(on)`; `onStep(at)`, -1 for all times; `onPlay()`; `onClose()` */
+/** @param {Record<string, any>} on `onOf(of)`, with "count" or "mean:temp"; `onContours(on)`; `onStep(at)`, -1 for all times; `onPlay()`; `onClose()` */
 export function createDensityLegend(on) {
   const [box, of, contours, slider, play] = [
     "density",

@@ -13,9 +13,18 @@ const PLAY_MS = 600;
 const COUNTS = ["count", "sum"];
 
 export class Density {
+  map;
+  store;
+  asker;
+  layer;
+  isDark;
+  view;
+  onChoose;
+  onVeil;
+
   /**
-   * @param {object} map Leaflet's map
-   * @param {object} parts `store`; `asker`, a SketchAsker; `layer`, of `createDensityLayer`; `createLegend`, as
+   * @param {Record<string, any>} map Leaflet's map
+   * @param {Record<string, any>} parts `store`; `asker`, a SketchAsker; `layer`, of `createDensityLayer`; `createLegend`, as
    *   `createDensityLegend` is; `isDark()`; `view()`, the map's rectangle; `chosen`, what was shown before, as `onChoose` got it;
    *   `onChoose(chosen)`, called with `{stream, of, contours}`; `onVeil()`, called when the objects are to be drawn more or less
    *   faintly

@@ -10,7 +10,7 @@ import { Density } from "./density.js";
 import { SketchPanel } from "./panel.js";
 
 /**
- * @param {object} parts `L`, Leaflet; `map`, a MonitorMap; `store`; `socket`; `editor`, a RectangleEditor; `palette()`; `isDark()`;
+ * @param {Record<string, any>} parts `L`, Leaflet; `map`, a MonitorMap; `store`; `socket`; `editor`, a RectangleEditor; `palette()`; `isDark()`;
  *   `now()`; `onOpen()`, which shows the panel; `onSaved(reply)`, called with the reply about a saved query
  */
 export function createSketches({ L, map, store, socket, editor, palette, isDark, now, onOpen, onSaved }) {

@@ -16,8 +16,18 @@ const OFFER_MS = 500; // the status of a thousand queries may come in a second
 const ZONE = Intl.DateTimeFormat().resolvedOptions().timeZone;
 
 export class SketchPanel {
+  store;
+  asker;
+  areas;
+  now;
+  ask;
+  onOpen;
+  onSaved;
+  documents;
+  shownPlan;
+
   /**
-   * @param {object} parts `store`; `asker`, a SketchAsker; `areas`, a SketchAreas; `isDark()`; `now()`; `ask(message)`, a promise of
+   * @param {Record<string, any>} parts `store`; `asker`, a SketchAsker; `areas`, a SketchAreas; `isDark()`; `now()`; `ask(message)`, a promise of
    *   the reply; `onOpen()`; `onSaved(reply)`
    */
   constructor(parts) {
@@ -100,7 +110,7 @@ export class SketchPanel {
     if (span.value !== "all" || this.picked.has("every")) return null;
     this.#busy(true);
     const plan = { stream: stream.value, kind: "sketch", ask: [{ question: "count" }], once: true };
-    return new Promise((resolve) => {
+    return new Promise((/** @type {(value?: any) => void} */ resolve) => {
       this.asker.ask(
         { plan },
         {

@@ -39,6 +39,7 @@ export function planFrom(fields) {
 /** Return the questions: always what the feature is like as a whole; then what is shown besides. */
 function asksOf({ feature, features, comoments, shows, every, binS, other }) {
   const of = { features: [feature] };
+  /** @type {Record<string, any>[]} */
   const asks = [{ question: "select", ...of }];
   if (shows.includes("series")) asks.push({ question: "series", ...of, every });
   if (shows.includes("histogram"))

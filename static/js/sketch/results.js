@@ -20,7 +20,10 @@ function stepNames(plan, every) {
 }
 
 export class Results {
-  /** @param {HTMLElement} place @param {function} isDark */
+  place;
+  isDark;
+
+  /** @param {HTMLElement} place @param {(...values: any[]) => any} isDark */
   constructor(place, isDark) {
     Object.assign(this, { place, isDark });
     this.parts = new Map(); // number of a question -> its element and the documents from which it was made

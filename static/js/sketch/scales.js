@@ -22,13 +22,13 @@ export function extentOf(...lists) {
 }
 
 /** Return an extent with some room on both sides; one that has no width gets one. */
-export function roomy([low, high], share = 0.06) {
+export function roomy(/** @type {any[]} */ [low, high], share = 0.06) {
   const room = high > low ? share * (high - low) : Math.abs(low) / 2 || 1;
   return [low - room, high + room];
 }
 
 /** Return a function that maps `[low, high]` to `[from, to]` in a straight line. */
-export function linear([low, high], [from, to]) {
+export function linear(/** @type {any[]} */ [low, high], /** @type {any[]} */ [from, to]) {
   const factor = high === low ? 0 : (to - from) / (high - low);
   return (value) => from + (value - low) * factor;
 }
@@ -50,7 +50,13 @@ function unitOf(ms) {
     ...[1, 3, 6].map((count) => ["month", count, 31 * DAY_MS]),
     ...[1, 2, 5, 10, 20, 50].map((count) => ["year", count, 366 * DAY_MS]),
   ];
-  return units.find(([, count, each]) => count * each >= ms) ?? ["year", 100];
+  return (
+    /** @type {[string, number, number][]} */ (units).find(([, count, each]) => count * each >= ms) ?? [
+      "year",
+      100,
+      Infinity,
+    ]
+  );
 }
 
 function startOf(unit, count, ms) {

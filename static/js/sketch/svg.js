@@ -68,7 +68,7 @@ export function baseAxis(ticks, y) {
 /**
  * Make the element of a chart.
  *
- * @param {object} chart `title`; `height`; `marks`, SVG elements; `places`, the x of each point; `words(i)`, what to say of a
+ * @param {Record<string, any>} chart `title`; `height`; `marks`, SVG elements; `places`, the x of each point; `words(i)`, what to say of a
  *   point; `first`, the point that is told at the start
  */
 export function createChart({ title, height, marks, places, words, first = places.length - 1 }) {

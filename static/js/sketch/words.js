@@ -70,9 +70,11 @@ function lastText(seconds) {
     return filled(ngettext("in the last %(count)s day", "in the last %(count)s days", days), {
       count: number(days, 1),
     });
-  const [unit, each] = [
+  /** @type {[string, number][]} */
+  const lengths = [
     ["h", 3600],
     ["min", 60],
-  ].find(([, length]) => seconds >= length && seconds % length === 0) ?? ["s", 1];
+  ];
+  const [unit, each] = lengths.find(([, length]) => seconds >= length && seconds % length === 0) ?? ["s", 1];
   return filled(gettext("in the last %(duration)s"), { duration: `${number(seconds / each, 1)} ${unit}` });
 }

@@ -14,7 +14,7 @@ const TAIL = 0.02; // of the values at either end, which do not stretch the rang
  * Return the borders between ranges of numbers, ascending; the first range is below the first border, and the last from the last border on.
  *
  * @param {Float64Array} values finite numbers, in any order
- * @param {object} how `equal`, whether each range is to have as many of the numbers; `unit`, `[size, zero]`: the borders are
+ * @param {Record<string, any>} how `equal`, whether each range is to have as many of the numbers; `unit`, `[size, zero]`: the borders are
  *   round in `(number - zero) / size`
  */
 export function bordersOf(values, { equal = false, unit: [size, zero] = [1, 0] } = {}) {

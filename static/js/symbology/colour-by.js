@@ -54,7 +54,13 @@ export function choicesOf(objects) {
 }
 
 export class ColourBy {
-  /** @param {object} store read only, but for what trails keep */
+  store;
+  by;
+  equal;
+  classes;
+  texts;
+
+  /** @param {Record<string, any>} store read only, but for what trails keep */
   constructor(store) {
     Object.assign(this, { store, by: NOTHING, equal: false });
     this.#forget();

@@ -12,8 +12,8 @@ const REFRESH_MS = 1000;
 const OFFER_MS = 3000;
 
 /**
- * @param {object} parts `store`; `isDark()`; `layer()`, the layer of the objects; `onTrails(on)`; `onChange()`, called when the user chose
- * @returns {object} `colourBy`; `paint()`; `start()`, once the map is there; `redraw()` after another theme or other units; and for each of
+ * @param {Record<string, any>} parts `store`; `isDark()`; `layer()`, the layer of the objects; `onTrails(on)`; `onChange()`, called when the user chose
+ * @returns {Record<string, any>} `colourBy`; `paint()`; `start()`, once the map is there; `redraw()` after another theme or other units; and for each of
  *   `colour`, `steps`, `trail` and `vector` an object with `get()` and `set(value)`
  */
 export function createSymbology({ store, isDark, layer, onTrails, onChange }) {

@@ -67,7 +67,7 @@ export function fieldName(name) {
  * use are kept.
  */
 export class Columns {
-  /** @param {object} store read only */
+  /** @param {Record<string, any>} store read only */
   constructor(store) {
     this.store = store;
     this.capacity = 0;

@@ -16,7 +16,7 @@ const COMPARE = {
 /**
  * Read a condition for a column: ">5", "<=3", "=7", "<>7", "=cargo", or a part of the text.
  *
- * @returns {object} `{error}`, in words, or `{passes(columns, slot)}`; null for no condition
+ * @returns {Record<string, any>} `{error}`, in words, or `{passes(columns, slot)}`; null for no condition
  */
 export function readCondition(name, written) {
   const [, sign = "", rest] = CONDITION.exec(written);

@@ -22,9 +22,20 @@ const SORTS = {
 const STEP_PX = 120; // by which the left and right arrows scroll
 
 export class Grid {
+  element;
+  rows;
+  watch;
+  now;
+  selected;
+  onSort;
+  onCondition;
+  onPick;
+  onPoint;
+  onStar;
+
   /**
    * @param {HTMLElement} element the grid, which scrolls
-   * @param {object} parts `rows`, a Rows; `watch`, a WatchList; `now()`; `selected()`, a slot or undefined; `onSort(name)`;
+   * @param {Record<string, any>} parts `rows`, a Rows; `watch`, a WatchList; `now()`; `selected()`, a slot or undefined; `onSort(name)`;
    *   `onCondition(name, written)`, returning what is wrong with it or ""; `onPick(slot)`; `onPoint(slot)`, undefined for none; `onStar(slot)`
    */
   constructor(element, parts) {

@@ -5,6 +5,12 @@ const DIGITS = 1 << DIGIT_BITS;
 
 /** Sorts slots stably by keys; it keeps its working space from one sort to the next. */
 export class Sorter {
+  slots;
+  order;
+  textSlots;
+  missingSlots;
+  spare;
+
   constructor() {
     this.counts = new Uint32Array(DIGITS);
     this.#grow(1024);
@@ -15,8 +21,9 @@ export class Sorter {
    * keys keep their order, also if it is descending. Descending, texts come before numbers.
    *
    * @param {Int32Array} slots
-   * @param {function} numberOf returns the number of a slot; NaN without one
-   * @param {function} rankOf returns the rank of the text of a slot, from 0 on; -1 without one; it is asked if there is no number
+   * @param {number} n
+   * @param {Record<string, any>} by `numberOf` returns the number of a slot; NaN without one; `rankOf` the
+   *   rank of the text of a slot, from 0 on; -1 without one; it is asked if there is no number; `descending`, the direction
    */
   sort(slots, n, { numberOf, rankOf, descending }) {
     if (n > this.capacity) this.#grow(Math.max(n, 2 * this.capacity));

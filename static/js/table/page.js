@@ -15,7 +15,7 @@ import { MOST_WATCHED, WatchList } from "./watch-list.js";
 const LOOK_MS = 1000; // between two looks at how long ago watched objects were heard of
 
 /**
- * @param {object} parts `store`; `map`, a MonitorMap; `navigation`; `now()`; `shown(stream)`; `onAddress()`, called when the state for
+ * @param {Record<string, any>} parts `store`; `map`, a MonitorMap; `navigation`; `now()`; `shown(stream)`; `onAddress()`, called when the state for
  *   the address changes; `onSubscribe()`, called when `whole`, `watched` or `query` may have changed
  */
 export function createTable({ store, map, navigation, now, shown, onAddress, onSubscribe }) {

@@ -28,8 +28,19 @@ const COUNTED = {
 };
 
 export class TablePanel {
+  store;
+  rows;
+  watch;
+  now;
+  onPick;
+  onPoint;
+  onStar;
+  onChange;
+  remembered;
+  onRemember;
+
   /**
-   * @param {object} parts `store`; `rows`, a Rows; `watch`, a WatchList; `now()`; `onPick(slot)`; `onPoint(slot)`; `onStar(slot)`;
+   * @param {Record<string, any>} parts `store`; `rows`, a Rows; `watch`, a WatchList; `now()`; `onPick(slot)`; `onPoint(slot)`; `onStar(slot)`;
    *   `onChange()`, called when the address or what is subscribed to may change; `remembered`, `{columns, height}` or null;
    *   `onRemember(kept)`
    */

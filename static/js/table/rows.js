@@ -9,7 +9,11 @@ const MOST_SORTS = 2; // rows that are equal in a column are in the order of the
 const ALWAYS_SEARCHED = [NAME, KEY, STREAM];
 
 export class Rows {
-  /** @param {object} parts `store`; `members`, a Members; `collator`, if it is not that of the browser's language */
+  store;
+  members;
+  collator;
+
+  /** @param {Record<string, any>} parts `store`; `members`, a Members; `collator`, if it is not that of the browser's language */
   constructor({ store, members, collator }) {
     Object.assign(this, { store, members, collator });
     this.columns = new Columns(store);
@@ -22,7 +26,8 @@ export class Rows {
     this.slots = new Int32Array(0);
     this.n = 0; // rows
     this.of = 0; // objects of the source
-    this.at = new Map(); // slot -> its row; null until it is asked for
+    /** @type {Int32Array | null} */
+    this.at = null; // the row of each slot; null until it is asked for
   }
 
   /** Show these columns. */

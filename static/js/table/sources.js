@@ -21,7 +21,12 @@ export function hasObjects({ plan }) {
 
 /** Collects the slots of a source, in the order of their numbers. */
 export class Members {
-  /** @param {object} parts `store`; `bounds()`, the map's rectangle; `shown(stream)`; `watch`, a WatchList */
+  store;
+  bounds;
+  shown;
+  watch;
+
+  /** @param {Record<string, any>} parts `store`; `bounds()`, the map's rectangle; `shown(stream)`; `watch`, a WatchList */
   constructor(parts) {
     Object.assign(this, parts);
     this.slots = new Int32Array(0);

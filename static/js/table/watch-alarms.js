@@ -4,7 +4,11 @@ import { age, parsed, reason, title } from "../format.js";
 import { filled, gettext } from "../i18n.js";
 
 export class WatchAlarms {
-  /** @param {object} parts `store`; `watch`, a WatchList; `raise(text, rising)`, called with what happened, and whether something came */
+  store;
+  watch;
+  raise;
+
+  /** @param {Record<string, any>} parts `store`; `watch`, a WatchList; `raise(text, rising)`, called with what happened, and whether something came */
   constructor(parts) {
     Object.assign(this, parts);
     this.seen = this.store.eventsSeen; // number of the newest event that was looked at

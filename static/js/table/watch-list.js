@@ -4,7 +4,7 @@ export const MOST_WATCHED = 500;
 const SETTINGS = { crossings: true, silence: true, silentMin: 10, sound: false };
 
 export class WatchList {
-  /** @param {object} remembered what `kept` returned at an earlier visit; null for nothing */
+  /** @param {Record<string, any>} remembered what `kept` returned at an earlier visit; null for nothing */
   constructor(remembered, onChange) {
     const { objects, ...settings } = remembered ?? {};
     this.onChange = onChange;

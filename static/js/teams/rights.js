@@ -24,7 +24,7 @@ export function teamChoices(store, chosen = null) {
 export const teamOf = (text) => (text ? Number(text) : null);
 
 /** Say with whom something is shared; empty if with nobody. */
-export function sharedText(store, { team, shared }) {
+export function sharedText(store, /** @type {Record<string, any>} */ { team, shared }) {
   const name =
     team === null || team === undefined
       ? ""

@@ -13,8 +13,13 @@ const HOURS = [
 ];
 
 export class ViewsPanel {
+  store;
+  ask;
+  address;
+  open;
+
   /**
-   * @param {object} parts `store`; `ask(message)`, which returns a promise of the reply; `address()`, the hash of the present view;
+   * @param {Record<string, any>} parts `store`; `ask(message)`, which returns a promise of the reply; `address()`, the hash of the present view;
    *   `open(view)`, which shows a saved view; `onError(text)`
    */
   constructor(parts) {

@@ -6,7 +6,11 @@ const SHORT_PX = 4;
 const PAD_PX = 70; // room for the label
 
 export class BorderLine {
-  /** @param {object} L Leaflet; @param {object} map Leaflet's map; @param {function} colour returns the colour of the line */
+  L;
+  map;
+  colour;
+
+  /** @param {Record<string, any>} L Leaflet; @param {Record<string, any>} map Leaflet's map; @param {(...values: any[]) => any} colour returns the colour of the line */
   constructor(L, map, colour) {
     Object.assign(this, { L, map, colour });
     this.drawn = L.layerGroup().addTo(map);

@@ -12,7 +12,7 @@ const AGAIN_MS = 1000;
 const MOST_ASKED = 10;
 
 /**
- * @param {object} parts `L`; `map`, Leaflet's map; `store`; `colour()`, that of the line; `ask(message)`, returning a promise of
+ * @param {Record<string, any>} parts `L`; `map`, Leaflet's map; `store`; `colour()`, that of the line; `ask(message)`, returning a promise of
  *   the reply
  */
 export function createWhy({ L, map, store, colour, ask }) {

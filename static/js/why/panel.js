@@ -23,7 +23,10 @@ const SOURCES = {
 };
 
 export class WhyPanel {
-  /** @param {object} parts `onClose()`; `onRefresh()` */
+  onClose;
+  onRefresh;
+
+  /** @param {Record<string, any>} parts `onClose()`; `onRefresh()` */
   constructor(parts) {
     Object.assign(this, parts);
     this.panel = $("why-panel");

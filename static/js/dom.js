@@ -70,7 +70,7 @@ export function icon(name) {
 
 /** Return a function that runs `draw` at most once in `intervalMs`, however often it is called, and always after the last call. */
 export function coalesced(draw, intervalMs) {
-  let timer = null;
+  let timer = /** @type {any} */ (null);
   let lastMs = -Infinity;
   return () => {
     if (timer !== null) return;

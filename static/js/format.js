@@ -20,7 +20,7 @@ export const SIGNS = { "-1": MINUS, 0: "~", 1: "+" };
 const VERTICAL = /vertical|climb|descent/;
 
 // How to write a value, by the ending of its field's name, which gives the unit (speed_mps, course_deg).
-/** @type {[string, (amount: number, name?: string) => string][]} */
+/** @type {[string, (amount: number, name: string) => string][]} */
 const UNITS = [
   ["_time_us", (us) => utcTime(us / 1000)],
   ["_us", (us) => utcTime(us / 1000)],
@@ -475,7 +475,7 @@ function membersText(plan, titleOf, focus) {
   if (kindOf(plan).report !== "join")
     return shape && !plan.compare ? shape : joined(RECTANGLE_WORDS[plan?.report ?? "inside"], shape);
   const { predicate, distance } = plan.join;
-  const source = SOURCES.find((one) => plan.join[one]);
+  const source = /** @type {string} */ (SOURCES.find((one) => plan.join[one]));
   const name = titleOf(source, plan.join[source]);
   const partner = source === "stored" ? filled(gettext("where %(name)s have been"), { name }) : name;
   const words =

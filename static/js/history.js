@@ -178,7 +178,7 @@ export function missing(question, rows) {
       ? gettext("There are more pairs. These are the first %(count)s by key and time.")
       : gettext("There are more rows. These are the first %(count)s by key and time.");
   const advice =
-    limit < LIMITS.at(-1)
+    limit < Math.max(...LIMITS)
       ? gettext("Choose a smaller place or time, or a larger maximum.")
       : gettext("Choose a smaller place or time.");
   return `${filled(found, { count: count(rows) })} ${advice}`;

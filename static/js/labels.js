@@ -93,6 +93,7 @@ export function labelled({ n, x, y }, { room, radius, height, gap, order, widthO
 
 /** Return the numbers below `n`, those of the lowest rank first, in linear time; `rankOf` returns 0 to `ranks` - 1. */
 export function byRank(n, ranks, rankOf) {
+  /** @type {number[][]} */
   const lists = Array.from({ length: ranks }, () => []);
   for (let i = 0; i < n; i++) lists[rankOf(i)].push(i);
   return lists.flat();

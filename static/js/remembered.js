@@ -5,7 +5,7 @@ const PREFIX = "lookout-";
 /** What was remembered under a name; null where nothing was, or where storage is forbidden. */
 export function recall(name) {
   try {
-    return JSON.parse(localStorage.getItem(PREFIX + name));
+    return JSON.parse(localStorage.getItem(PREFIX + name) ?? "null");
   } catch {
     return null;
   }

@@ -123,7 +123,7 @@ function corridorAs({ line, width_m: width }) {
 /** Return the parts of a line that do not lie inside, as lines; where one begins or ends between two places, that place is looked up. */
 function partsOutside(line, inside) {
   const parts = [];
-  let before = null;
+  let before = /** @type {any} */ (null);
   for (const place of line) {
     const now = { place, inside: inside(place) };
     if (before && before.inside !== now.inside) {

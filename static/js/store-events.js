@@ -6,7 +6,7 @@ import { kindOf } from "./kinds.js";
 export const EVENTS_KEPT = 2000;
 
 /** Record an event of a user's query; views have no events. */
-export function record(store, query, sign, reason, slot, partner, nowMs, passage = null) {
+export function record(store, query, sign, reason, slot, partner, nowMs, /** @type {any} */ passage = null) {
   const { objects } = store;
   push(store, query, nowMs, {
     sign,

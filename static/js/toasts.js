@@ -8,7 +8,9 @@ const SHOWN_MS = { info: 3500, watch: 8000, error: 9000 };
 /**
  * Show a message; errors stay longer, and are announced at once to screen readers.
  *
- * @param {Record<string, any>} action `text` and `run()` of a button; a message with a button stays longer
+ * @param {string} text
+ * @param {string} kind
+ * @param {Record<string, any> | null} action `text` and `run()` of a button; a message with a button stays longer
  */
 export function toast(text, kind = "info", action = null) {
   const close = h(

@@ -38,7 +38,7 @@ export class Trails {
     if (!trail) trail = this.bySlot[slot] = this.#made(FIRST_POINTS);
     const ms = timeMs - this.sinceMs;
     const { count } = trail;
-    const near = count > 1 && trail.ms[at(trail, count - 1)] - trail.ms[at(trail, count - 2)] < this.spacingMs;
+    const near = count > 1 && trail.ms[at(trail, count - 1)] - trail.ms[at(trail, count - 2)] < (this.spacingMs ?? 0);
     if (!near && count === trail.size && trail.size < MOST_POINTS && this.points < MOST_IN_ALL)
       trail = this.#grown(slot);
     if (!near) trail.count++;

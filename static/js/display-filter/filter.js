@@ -231,7 +231,7 @@ function negated(condition) {
 /** Join conditions by OR (`decisive` true) or AND (false): one that is `decisive` decides, whatever the others are. */
 function joined(decisive, conditions) {
   return (properties) => {
-    let result = !decisive;
+    let result = /** @type {boolean | null} */ (!decisive);
     for (const condition of conditions) {
       const holds = condition(properties);
       if (holds === decisive) return decisive;

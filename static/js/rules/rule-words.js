@@ -86,7 +86,7 @@ function figure({ query, group }, value, nameOf) {
 }
 
 function namedText(name, value, nameOf) {
-  const [, , query, group] = /^(count|value)(?: of (\d+))?(?: \((.*)\))?$/.exec(name);
+  const [, , query, group] = /^(count|value)(?: of (\d+))?(?: \((.*)\))?$/.exec(name) ?? [];
   return query ? figure({ query: Number(query), group }, value, nameOf) : number(value, 3);
 }
 

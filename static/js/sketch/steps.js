@@ -6,6 +6,7 @@ const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 const MONDAY_MS = -3 * DAY_MS; // 1970 began on a Thursday
 const MOST = 240;
+/** @type {[string, number][]} */
 const LENGTHS = [
   ["hour", HOUR_MS],
   ["day", DAY_MS],
@@ -16,8 +17,8 @@ const LENGTHS = [
 
 /** Return the shortest length of a step that a sketch of such time bins tells apart, and with which the slider has at most 240 steps. */
 export function stepFor(firstMs, lastMs, binMs) {
-  const fits = ([, ms]) => ms >= binMs && (lastMs - firstMs) / ms <= MOST;
-  return (LENGTHS.find(fits) ?? LENGTHS.at(-1))[0];
+  const fits = (/** @type {any[]} */ [, ms]) => ms >= binMs && (lastMs - firstMs) / ms <= MOST;
+  return (LENGTHS.find(fits) ?? LENGTHS[LENGTHS.length - 1])[0];
 }
 
 /** Return the steps between two times, both included, as `[fromMs, toMs]`; the end does not belong to a step. */

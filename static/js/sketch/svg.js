@@ -36,9 +36,10 @@ export function pathOf(points) {
 
 /** Return the path around a band `[[x, low, high], ...]`; a missing end breaks it. */
 export function bandOf(points) {
+  /** @type {any[][]} */
   const parts = [[]];
   for (const point of points) {
-    if (point.every(Number.isFinite)) parts.at(-1).push(point);
+    if (point.every(Number.isFinite)) parts[parts.length - 1].push(point);
     else parts.push([]);
   }
   const around = (part) =>

@@ -44,7 +44,11 @@ test-python: $(INSTALLED)
 
 # With ALL=1, and where npm is, what share of static/js these tests reach is held against the floor in .c8rc.json.
 test-js: $(INSTALLED) $(if $(and $(ALL),$(NPM)),$(NPM_INSTALLED))
-	$(if $(and $(ALL),$(NPM)),node_modules/.bin/c8) $(NODE) --test $(wildcard tests/js/*.test.js tests/js/*.test.mjs)
+	mkdir -p build/durations
+	$(if $(and $(ALL),$(NPM)),node_modules/.bin/c8) $(NODE) --test \
+		--test-reporter=spec --test-reporter-destination=stdout \
+		--test-reporter=junit --test-reporter-destination=build/durations/javascript.xml \
+		$(wildcard tests/js/*.test.js tests/js/*.test.mjs)
 
 .NOTPARALLEL:
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("streaming", "webapp")
-# The share of functions that are fully annotated; it only rises, to 0.98 or more.
-FLOOR = 0.946
+# The share of functions that are fully annotated; it only rises.
+FLOOR = 0.999
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 

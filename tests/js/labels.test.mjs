@@ -109,9 +109,10 @@ test("ten times as many symbols take about ten times as long, and names are aske
   const took = (n) => {
     const places = scattered(n);
     const times = [1, 2, 3, 4, 5].map(() => {
-      const before = performance.now();
+      // Processor time, since other programs may take turns with this one.
+      const before = process.cpuUsage();
       place(places, { widthOf: () => (asked++, 60) });
-      return performance.now() - before;
+      return process.cpuUsage(before).user / 1000;
     });
     return Math.min(...times);
   };

@@ -8,6 +8,7 @@ other workers never start one.
 import os
 from collections.abc import Iterable
 
+import pytest
 from xdist.scheduler import LoadScopeScheduling
 
 # Folders whose tests share the Lookout of their worker; clusters come first, since they have one of their own.
@@ -59,6 +60,7 @@ def pytest_xdist_make_scheduler(config, log):
     return Sharing(config, log) if config.getvalue("dist") == "loadfile" else None
 
 
+@pytest.hookimpl(tryfirst=True)  # before that of xdist
 def pytest_xdist_auto_num_workers():
     """Have one worker more than processors, since tests that share a Lookout wait for it most of the time."""
     return (os.cpu_count() or 1) + 1

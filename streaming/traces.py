@@ -5,11 +5,8 @@ which trace it belongs, and which number the span of the stage before has. So al
 hash of a key contains the stream.
 """
 
-import logging
-import threading
 import time
 from collections.abc import Iterable, Sequence
-from functools import lru_cache
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
@@ -92,7 +89,7 @@ class Traces:
     ratio : float
         Which part of the elements is sampled, from 0 to 1.
     tracer : Tracer, optional
-        Where spans go, see `open_traces`; needed if `ratio` is above 0.
+        Where spans go, such as `streaming.trace_export.Exporting`; needed if `ratio` is above 0.
     """
 
     def __init__(self, ratio: float = 0.0, tracer: Any = None) -> None:
@@ -170,31 +167,6 @@ class Traces:
 
 
 OFF = Traces()
-_opening = threading.Lock()
-
-
-def open_traces(ratio: float, program: str, space: str = "") -> Traces:
-    """Return the traces of this process, which sends spans from a thread of its own; the same for the same arguments.
-
-    Parameters
-    ----------
-    ratio : float
-        Which part of the elements is sampled, from 0 to 1.
-    program : {"gateway", "engine", "web"}
-        It gives ``service.name``.
-    space : str, optional
-        The space that the program evaluates; empty if it serves all of them.
-    """
-    with _opening:
-        return _opened(ratio, program, space) if ratio else OFF
-
-
-@lru_cache(maxsize=8)
-def _opened(ratio: float, program: str, space: str) -> Traces:
-    from streaming.trace_export import Exporting  # needs OpenTelemetry
-
-    logging.getLogger(__name__).info("%g of all elements are traced", ratio)
-    return Traces(ratio, Exporting.to_collector(program, space))
 
 
 def _mixed(number: np.ndarray) -> np.ndarray:

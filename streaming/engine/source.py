@@ -27,7 +27,7 @@ from streaming.logs import Log
 from streaming.operators.padding import Padding
 from streaming.redis_client import patient_client
 from streaming.spaces import parse_space
-from streaming.traces import open_traces
+from streaming.trace_opening import open_traces
 
 # How often Spark is told that it has to wait while the engine stops.
 _STOP_WAIT_S = 0.1

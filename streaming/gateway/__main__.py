@@ -12,7 +12,7 @@ from streaming.gateway.gateway import Gateway
 from streaming.gateway.samples import FLIGHTS, prepare_flights
 from streaming.log_format import set_up
 from streaming.settings import EngineSettings
-from streaming.traces import open_traces
+from streaming.trace_opening import open_traces
 
 logger = logging.getLogger("streaming.gateway")
 

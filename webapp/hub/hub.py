@@ -13,7 +13,7 @@ from django.conf import settings
 from streaming.logs import read_fragment
 from streaming.results import Fragment
 from streaming.spaces import Space
-from streaming.traces import open_traces
+from streaming.trace_opening import open_traces
 from webapp.hub.assembly import Batch
 from webapp.hub.catch_up import CatchUp
 from webapp.hub.clocks import Clocks

@@ -11,6 +11,7 @@ from webapp.audit.origin import origin
 from webapp.audit.registry import WATCHED, RecordedFields
 from webapp.logs import HIDDEN, without_secrets
 from webapp.models import AuditEntry, Query, Team
+from webapp.models.audited import AuditedQuerySet, Recorder
 
 # Options with these names hold secrets; all values of a mapping that is named so are hidden.
 SECRET_OPTION = re.compile(r"(?i)pass|secret|token|authori[sz]ation|api.?key|cookie|credential|headers")
@@ -19,6 +20,7 @@ _BEFORE = "_audit_before"
 
 def watch() -> None:
     """Record the changes of all watched models from now on."""
+    AuditedQuerySet.recorder = Recorder(watched_among, record_rows, record_created)
     for model, watched in WATCHED.items():
         # The row and its entry are written together also where the caller has no transaction.
         model.save = _together(model.save)  # type: ignore[method-assign]

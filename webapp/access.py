@@ -264,6 +264,11 @@ def uses_channel(channel: Channel, subscription: Subscription, rights: Rights | 
     return channel.team_id == subscription.team_id if rights is None else channel.team_id in rights.roles
 
 
+def usable_by(channel: Channel, subscription: Subscription) -> bool:
+    """Return whether a subscription may use a channel by the present rights of its receiver."""
+    return uses_channel(channel, subscription, None if subscription.team_id else rights_of(subscription.user))
+
+
 def hears(subscription: Subscription, query: Query, rights: Rights | None, examples: bool, named: bool) -> bool:
     """Return whether a subscription may tell of the incidents of a query.
 

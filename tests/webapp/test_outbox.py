@@ -5,11 +5,14 @@ from datetime import UTC, datetime, time
 import pytest
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError, connection, transaction
+from django.forms import model_to_dict
 from django.test.utils import CaptureQueriesContext
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.webapp.alarms import NOON, changed, query_of, subscribed, webhook
+from webapp.access import usable_by
+from webapp.admin.subscriptions import SubscriptionForm
 from webapp.delivery import outbox
 from webapp.delivery.outbox import enqueue
 from webapp.delivery.schedule import within
@@ -206,13 +209,12 @@ def test_a_subscription_is_of_a_user_or_a_team_and_uses_their_channels(user, oth
         ({"user": other}, [channel]),
         ({"team": team}, [channel, of_team]),
     ):
-        made = {each: Subscription(**receiver, channel=each) for each in (channel, of_user, of_team)}
-        for each, subscription in made.items():
-            if each in allowed:
-                subscription.full_clean()
-            else:
-                with pytest.raises(ValidationError, match="belongs to another user or team"):
-                    subscription.full_clean()
+        for each in (channel, of_user, of_team):
+            subscription = Subscription(**receiver, channel=each)
+            form = SubscriptionForm(model_to_dict(subscription))
+            assert usable_by(each, subscription) == form.is_valid() == (each in allowed)
+            if each not in allowed:
+                assert form.errors == {"channel": [f"the channel {each} belongs to another user or team"]}
     with pytest.raises(ValidationError, match="a subscription must be of a user or of a team"):
         Subscription(channel=channel).full_clean()
     with pytest.raises(IntegrityError):

@@ -11,7 +11,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from streaming.language import thousands
-from webapp.access import rights_of
+from webapp.access import rights_of, usable_by
 from webapp.delivery.schedule import DAYS
 from webapp.models import IncidentChange, Query, Subscription, Team
 
@@ -53,6 +53,17 @@ class SubscriptionForm(forms.ModelForm):
                     % {"value": user or team, "map": ", ".join(map(str, unseen))},
                 )
         return cleaned
+
+    def _post_clean(self) -> None:
+        """Refuse a channel of somebody else, once the subscription has its receiver, which not all forms ask for."""
+        super()._post_clean()  # type: ignore[misc]  # the stubs lack it; forms of Django extend it, too
+        subscription = self.instance
+        someone = bool(subscription.user_id) != bool(subscription.team_id)
+        if someone and subscription.channel_id and not usable_by(subscription.channel, subscription):
+            self.add_error(
+                "channel",
+                gettext("the channel %(channel)s belongs to another user or team") % {"channel": subscription.channel},
+            )
 
     @staticmethod
     def _sees(user: User | None, team: Team | None, query: Query) -> bool:

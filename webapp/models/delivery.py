@@ -111,12 +111,6 @@ class Channel(models.Model):
             return {"options": str(error)}
         return {}
 
-    def usable_by(self, subscription: "Subscription") -> bool:
-        """Return whether a subscription may use this channel."""
-        from webapp.access import rights_of, uses_channel  # late: it loads all models
-
-        return uses_channel(self, subscription, None if subscription.team_id else rights_of(subscription.user))
-
 
 class Subscription(models.Model):
     """Which changes of incidents a user, or a team, gets by which channel, and when.
@@ -197,7 +191,7 @@ class Subscription(models.Model):
         return ", ".join([*days, *hours]) or gettext("always")
 
     def clean(self) -> None:
-        """Check schedule, changes, and that the receiver may use the channel."""
+        """Check schedule and changes."""
         super().clean()
         errors = {}
         if not is_zone(self.time_zone):
@@ -208,11 +202,6 @@ class Subscription(models.Model):
             errors["begins" if self.begins is None else "ends"] = gettext("give both times of day, or neither")
         errors |= _choice_errors("weekdays", self.weekdays, WHOLE_WEEK)
         errors |= _choice_errors("changes", self.changes, CHANGES)
-        someone = bool(self.user_id) != bool(self.team_id)
-        if someone and self.channel_id and not self.channel.usable_by(self):
-            errors["channel"] = gettext("the channel %(channel)s belongs to another user or team") % {
-                "channel": self.channel
-            }
         if errors:
             raise ValidationError(errors)
 

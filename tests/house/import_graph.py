@@ -1,4 +1,4 @@
-"""Which modules of the project import which when they are loaded, and which of them do so in a circle."""
+"""Which modules of the project import which, and which of them do so in a circle."""
 
 import ast
 from collections.abc import Iterator, Mapping, Set
@@ -7,34 +7,36 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 
 
-def imports_of(*packages: str) -> tuple[dict[str, set[str]], int]:
-    """Return the imports between the modules of packages, and how many stand within functions.
+def imports_of(*packages: str) -> dict[str, set[str]]:
+    """Return the imports between the modules of packages, also those within functions.
 
     What runs only where types are checked does not count, nor that a module's packages are loaded before it.
     """
     sources = {_name(path): path.read_text() for part in packages for path in (ROOT / part).rglob("*.py")}
-    graph, within = {}, 0
-    for name, text in sources.items():
-        tree = ast.parse(text)
-        graph[name] = {found for found in _imported(_at_loading(tree.body), sources) if found != name}
-        functions = (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
-        within += sum(isinstance(node, ast.Import | ast.ImportFrom) for one in functions for node in ast.walk(one))
-    return graph, within
+    return graph_of(sources)
+
+
+def graph_of(sources: Mapping[str, str]) -> dict[str, set[str]]:
+    """Return the imports between modules, given their texts by name."""
+    return {
+        name: {found for found in _imported(_imports(ast.parse(text)), sources) if found != name}
+        for name, text in sources.items()
+    }
 
 
 def _name(path: Path) -> str:
     return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
 
 
-def _at_loading(body: list[ast.stmt]) -> Iterator[ast.Import | ast.ImportFrom]:
-    """Yield the imports that run when a module is loaded."""
-    for node in body:
-        if isinstance(node, ast.Import | ast.ImportFrom):
-            yield node
-        elif not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            for_types = isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
-            parts = ("orelse",) if for_types else ("body", "orelse", "finalbody", "handlers")
-            yield from _at_loading([inner for part in parts for inner in getattr(node, part, [])])
+def _imports(node: ast.AST) -> Iterator[ast.Import | ast.ImportFrom]:
+    """Yield the imports that run when a module is loaded, or later."""
+    if isinstance(node, ast.Import | ast.ImportFrom):
+        yield node
+        return
+    for_types = isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
+    for inner in node.orelse if for_types else ast.iter_child_nodes(node):
+        if isinstance(inner, ast.stmt | ast.excepthandler | ast.match_case):  # expressions import nothing
+            yield from _imports(inner)
 
 
 def _imported(nodes: Iterator[ast.Import | ast.ImportFrom], modules: Mapping[str, str]) -> Iterator[str]:

@@ -243,7 +243,8 @@ def test_a_channel_that_does_not_load_fails_its_deliveries_and_no_others(user, r
     changed(query_of(user))
     deliver_due()
     assert states() == {"sent": 1, "failed": 1}
-    error = DeliveryAttempt.objects.get(outcome="failed").error
+    # A busy machine may come to a second attempt.
+    (error,) = set(DeliveryAttempt.objects.filter(outcome="failed").values_list("error", flat=True))
     assert error.startswith("a channel's kind must be one of") and error.endswith("got 'pigeon'")
 
 

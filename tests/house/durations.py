@@ -3,6 +3,9 @@
 A run with ``--junitxml=build/durations/NAME.xml`` is kept there, and compared with what stood there. At its end, the
 plugin prints the slowest tests, the total of each room (the folders of ``tests``), and, if the tests that both runs had
 took much longer than before, which of them did. Any run prints which tests took long and are not marked ``long``.
+
+The names of the tests that passed are kept beside it, in ``NAME.passed``. A later run of the same commit leaves them
+out with ``--without=build/durations/NAME.passed``, so that the continuous integration runs none twice.
 """
 
 from collections import defaultdict
@@ -75,6 +78,20 @@ def unmarked(reports) -> list[tuple[float, str]]:
     return sorted((one for one in found if one[0] > LONG_S), reverse=True)
 
 
+def pytest_addoption(parser):
+    """Add the option that leaves out what has passed."""
+    parser.addoption("--without", type=Path, metavar="FILE", help="leave out the tests whose names are in a file")
+
+
+def pytest_collection_modifyitems(config, items):
+    """Leave out what has passed."""
+    if config.option.without:
+        names = set(config.option.without.read_text().splitlines())
+        left_out = [item for item in items if item.nodeid in names]
+        items[:] = [item for item in items if item.nodeid not in names]
+        config.hook.pytest_deselected(items=left_out)
+
+
 def pytest_configure(config):
     """Read the run before, whose file this one replaces."""
     path = config.option.xmlpath
@@ -90,7 +107,9 @@ def pytest_terminal_summary(terminalreporter, config):
         [f"{seconds:.1f} s {name}" for seconds, name in unmarked(reports)],
     )
     if config.option.xmlpath:
-        now = kept(Path(config.option.xmlpath))
+        path = Path(config.option.xmlpath)
+        now, passed = kept(path), terminalreporter.stats.get("passed", ())
+        path.with_suffix(".passed").write_text("".join(f"{report.nodeid}\n" for report in passed))
         share, grown = slower(config.stash[_before], now)
         slowest = sorted(now.items(), key=lambda test: -test[1])[:SLOWEST]
         _section(terminalreporter, f"slowest {SLOWEST} tests", [f"{took:8.1f} s {name}" for name, took in slowest])

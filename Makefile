@@ -31,7 +31,7 @@ TIER := $(if $(ALL),all,test)
 
 # With ALL=1, what share of the code the tests reach is measured, and held against the floor in pyproject.toml. The continuous
 # integration measures `make test`, too, and does not repeat what has passed there: WITHOUT=test.
-MEASURED := -W ignore::RuntimeWarning -m slipcover --dont-wrap-pytest --source streaming,webapp --omit "*/migrations/*" \
+MEASURED := -W ignore::RuntimeWarning -m slipcover --dont-wrap-pytest --source streaming,webapp --omit "*/migrations/*,*/compiled_*" \
 	--branch --json --out build/coverage/$(TIER).json
 QUIET := -W "ignore:Module already imported so cannot be rewritten; slipcover" -W "ignore:Unable to activate pytest branch"
 

@@ -59,7 +59,7 @@ def run(tmp_path):
         command = [sys.executable, "-m", "pytest", "-s", "--noconftest", "-p", "tests.house.seeds", "-c", os.devnull]
         command += ["-p", "no:cacheprovider", "-p", "no:hypothesispytest", "--rootdir", tmp_path, *options]
         known = {name: value for name, value in os.environ.items() if name != "LOOKOUT_SEEDS"}
-        known |= environment | {"PYTHONPATH": str(ROOT), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+        known |= environment | {"PYTHONPATH": str(ROOT), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTEST_ADDOPTS": ""}
         return subprocess.run([*command, tmp_path], cwd=tmp_path, env=known, capture_output=True, text=True).stdout
 
     return run

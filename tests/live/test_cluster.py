@@ -75,6 +75,7 @@ def kill_worker(spark):
     spark.start_worker(0)
 
 
+@pytest.mark.long
 async def test_answers_are_exact_after_a_worker_or_an_executor_is_killed_in_mid_stream(cluster):
     live, kill = cluster
     port = free_port()

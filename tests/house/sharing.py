@@ -5,10 +5,8 @@ that share one, those of `SHARED`, run on the first `LOOKOUTS` workers, which ta
 other workers never start one.
 """
 
-import os
 from collections.abc import Iterable
 
-import pytest
 from xdist.scheduler import LoadScopeScheduling
 
 # Folders whose tests share the Lookout of their worker; clusters come first, since they have one of their own.
@@ -58,9 +56,3 @@ class Sharing(LoadScopeScheduling):
 def pytest_xdist_make_scheduler(config, log):
     """Divide runs with ``--dist loadfile`` as the module says."""
     return Sharing(config, log) if config.getvalue("dist") == "loadfile" else None
-
-
-@pytest.hookimpl(tryfirst=True)  # before that of xdist
-def pytest_xdist_auto_num_workers():
-    """Have one worker more than processors, since tests that share a Lookout wait for it most of the time."""
-    return (os.cpu_count() or 1) + 1

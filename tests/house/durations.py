@@ -80,13 +80,13 @@ def unmarked(reports) -> list[tuple[float, str]]:
 
 def pytest_addoption(parser):
     """Add the option that leaves out what has passed."""
-    parser.addoption("--without", type=Path, metavar="FILE", help="leave out the tests whose names are in a file")
+    parser.addoption("--without", metavar="FILE", help="leave out the tests whose names are in a file")
 
 
 def pytest_collection_modifyitems(config, items):
     """Leave out what has passed."""
     if config.option.without:
-        names = set(config.option.without.read_text().splitlines())
+        names = set((config.rootpath / config.option.without).read_text().splitlines())
         left_out = [item for item in items if item.nodeid in names]
         items[:] = [item for item in items if item.nodeid not in names]
         config.hook.pytest_deselected(items=left_out)

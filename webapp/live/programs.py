@@ -164,7 +164,8 @@ def _keeps(url: str) -> Ready:
     def keeps(client: redis.Redis) -> bool:
         client.config_set("appendonly", "yes")
         state = client.info("persistence")
-        return not (state["aof_rewrite_in_progress"] or state["aof_rewrite_scheduled"])
+        under_way = state["aof_rewrite_in_progress"] or state["aof_rewrite_scheduled"]
+        return not under_way and state["aof_last_bgrewrite_status"] == "ok"
 
     return _asks(url, keeps)
 

@@ -68,20 +68,32 @@ export function icon(name) {
   return svg;
 }
 
-/** Return a function that runs `draw` at most once in `intervalMs`, however often it is called, and always after the last call. */
+// A press ends on the element that it began on, or it is none. So what is pressed is not drawn anew, though not for ever.
+const PRESSED = ["button", "a", "label", "summary"].map((tag) => `${tag}:active`).join();
+const PRESS_MS = 50;
+const PRESS_AT_MOST_MS = 2000;
+
+/**
+ * Return a function that runs `draw` at most once in `intervalMs`, however often it is called, and always after the last call;
+ * not while something is being pressed.
+ *
+ * @param {() => void} draw
+ * @param {number} intervalMs
+ */
 export function coalesced(draw, intervalMs) {
   let timer = /** @type {any} */ (null);
   let lastMs = -Infinity;
+  const drawUnlessPressed = (waitedMs) => {
+    if (waitedMs < PRESS_AT_MOST_MS && globalThis.document?.querySelector(PRESSED)) {
+      timer = setTimeout(drawUnlessPressed, PRESS_MS, waitedMs + PRESS_MS);
+      return;
+    }
+    timer = null;
+    lastMs = performance.now();
+    draw();
+  };
   return () => {
-    if (timer !== null) return;
-    timer = setTimeout(
-      () => {
-        timer = null;
-        lastMs = performance.now();
-        draw();
-      },
-      Math.max(0, lastMs + intervalMs - performance.now()),
-    );
+    if (timer === null) timer = setTimeout(drawUnlessPressed, Math.max(0, lastMs + intervalMs - performance.now()), 0);
   };
 }
 

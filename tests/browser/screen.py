@@ -227,9 +227,10 @@ class Screen:
         return self.page.locator("#event-list .event")
 
     def single_event(self) -> Locator:
-        """Return the newest event by itself; a group that holds it is opened."""
-        group = self.events().first.and_(self.page.locator("[aria-expanded]"))
+        """Return the newest event by itself: pause the list, so that it stays, and open the group that holds it."""
         expect(self.events()).not_to_have_count(0)
+        self.page.locator("#event-pause").click()
+        group = self.events().first.and_(self.page.locator("[aria-expanded]"))
         if not group.count():
             return self.events().first
         group.click()

@@ -325,6 +325,7 @@ def test_a_lost_focal_object_is_told_until_it_is_heard_again(screen, brief_feed)
 
 
 def test_how_it_is_answered_names_the_servers_and_counts_what_they_send(seen, feed, live):
+    live.cut_regions(4)
     seen.menu(HERE).get_by_role("menuitem", name="Watch").click()
     name = "10 km around MS Anna"
     seen.expect_query(name, "running", "1")

@@ -4,9 +4,11 @@ import io
 import json
 import sys
 
+import numpy as np
 from django.contrib.auth import get_user_model
 from django.core.management import call_command
 
+from webapp import regions
 from webapp.demo.examples import make_example
 from webapp.models import (
     ApiToken,
@@ -134,6 +136,12 @@ def reconcile() -> None:
     reconciliation.delay()
 
 
+def cut_regions(name: str, count: int) -> None:
+    """Cut a space into a grid of regions as the admin does."""
+    space = Space.objects.get(name=name).parsed
+    regions.cut(space, "grid", count, np.empty((0, space.n)), "tests")
+
+
 def remove_queries(owner: str) -> None:
     """Delete all queries of a user."""
     Query.objects.filter(owner__username=owner).delete()
@@ -182,6 +190,7 @@ COMMANDS = {
     "add_example": add_example,
     "add_queries": add_queries,
     "reconcile": reconcile,
+    "cut_regions": cut_regions,
     "remove_queries": remove_queries,
     "subscribe_webhook": subscribe_webhook,
     "sent": sent,

@@ -110,6 +110,10 @@ class Stack(Live):
         """Delete all streams and queries, as the admin does."""
         self.run("clear")
 
+    def cut_regions(self, count: int, space: str = "earth") -> None:
+        """Cut a space into a grid of regions, as the admin does: what ran before may have split or cut it."""
+        self.run("cut_regions", space, count)
+
     def queries(self) -> dict[int, dict]:
         """Return how each saved query stands, by its number."""
         return {query["query"]: query for query in self.run("queries")}

@@ -4,6 +4,7 @@ import random
 from collections import Counter
 
 import numpy as np
+import pytest
 from hypothesis import find, given, settings
 
 from tests.draws import happening, play, rngs, times
@@ -49,6 +50,7 @@ def wrong(rng, histories):
     return False
 
 
+@pytest.mark.long
 def test_a_history_that_fails_shrinks_to_the_events_and_details_that_matter():
     histories = []
     with_repeats = settings(database=None, derandomize=True, max_examples=500)

@@ -52,6 +52,7 @@ def served(redis_server, tmp_path_factory):
     client.close()
 
 
+@pytest.mark.long
 def test_pans_are_answered_and_rows_that_move_have_ages(served):
     told = asyncio.run(panning.pan(served.url, served.made["token"], 4, 4.0))
     assert 4 * 4 <= told["pans"]["rows"] <= 4 * 10 and told["unanswered"] == 0

@@ -48,6 +48,7 @@ def test_local_objects_stay_in_their_region_and_global_ones_go_everywhere():
     assert travelled[~local].mean() > 0.5
 
 
+@pytest.mark.long
 def test_the_queries_are_those_of_the_paper_and_any_first_part_is_like_the_whole():
     plans = PAPER.plans()
     assert plans == Workload().plans()

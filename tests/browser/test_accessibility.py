@@ -52,6 +52,7 @@ def visitor(chromium):
     context.close()
 
 
+@pytest.mark.long
 def test_before_a_log_in(visitor, live):
     found = {}
     visitor.goto(f"{live.base_url}/login/once/spent/")
@@ -78,6 +79,7 @@ def layer(live, tmp_path):
     live.run("drop_layer", "areas")
 
 
+@pytest.mark.long
 def test_the_map_of_a_new_user(screen, feed, layer):
     feed.put(anna=HERE)
     screen.look(9, *HERE)
@@ -125,6 +127,7 @@ def test_the_map_of_a_new_user(screen, feed, layer):
     assert not any(found.values()), found
 
 
+@pytest.mark.long
 def test_the_table_of_objects(screen, feed):
     feed.put(anna=HERE, berta=(24.5, 59.7))
     screen.look(9, *HERE)

@@ -38,6 +38,7 @@ def page(chromium, site):
     context.close()
 
 
+@pytest.mark.long
 def test_the_form_of_a_channel_shows_the_options_of_its_kind_and_sends_a_test(page, site):
     with Receiver() as receiver:
         page.goto(f"{site.place.address}/admin/webapp/channel/add/")
@@ -56,6 +57,7 @@ def test_the_form_of_a_channel_shows_the_options_of_its_kind_and_sends_a_test(pa
         expect(page.locator("#trial-answer")).to_contain_text("must answer 2xx; got 500")
 
 
+@pytest.mark.long
 def test_a_user_is_notified_in_the_browser_and_stops_that(page, site):
     with PushService() as service:
         browser = Browser(f"{service.url}/abc")

@@ -51,6 +51,7 @@ def test_a_polygon_is_drawn_with_a_corner_taken_back_and_found_by_the_engine(loo
     expect(looking.query("Triangle").locator(".query-about")).to_contain_text("in a polygon")
 
 
+@pytest.mark.long
 def test_an_edit_says_what_would_change_and_then_changes_it(looking, feed):
     begin(looking, "Circle")
     looking.drag(INSIDE, (24.5, 59.7))

@@ -57,6 +57,7 @@ def shows(screen, name, address):
     expect(screen.page.locator("#base-hint")).to_be_hidden()
 
 
+@pytest.mark.long
 def test_a_tile_server_is_added_by_the_hint_and_remembered(screen_of, user, server):
     screen = screen_of(user, staff=True)
     add(screen, name="Streets", address=f"{server}/{{z}}/{{x}}/{{y}}.png", attribution="Streets of <b>ours</b>")
@@ -70,6 +71,7 @@ def test_a_tile_server_is_added_by_the_hint_and_remembered(screen_of, user, serv
     screen.faults.clear()
 
 
+@pytest.mark.long
 def test_a_file_of_tiles_is_shown_and_users_are_told_whom_to_ask_for_one(screen_of, user, live):
     folder = live.home / "maps"
     folder.mkdir(exist_ok=True)

@@ -23,6 +23,7 @@ def heading(key, place, course_deg):
     return f"{json.dumps(ship)}\n".encode()
 
 
+@pytest.mark.long
 def test_ships_that_will_pass_each_other_are_a_pair_with_a_place_a_distance_and_a_time(screen, feed):
     page = screen.page
     feed.send(heading("anna", WEST, 90) + heading("bert", EAST, 270))
@@ -53,6 +54,7 @@ def test_ships_that_will_pass_each_other_are_a_pair_with_a_place_a_distance_and_
     expect(page.locator("#event-list")).to_contain_text("223 m in 9 min")
 
 
+@pytest.mark.long
 def test_an_area_a_filter_and_both_ways_are_chosen_in_the_form_and_a_rule_is_made_by_the_bell(screen, feed):
     page = screen.page
     feed.send(heading("anna", WEST, 90) + heading("bert", EAST, 270))

@@ -39,6 +39,7 @@ def page(chromium, site, proxy):
     context.close()
 
 
+@pytest.mark.long
 def test_packets_that_are_dropped_are_a_lost_connection_not_a_silent_engine(page, proxy, site, engine, redis_client):
     query = int(site.manage("shell", "--no-imports", "-c", MAKE_QUERY))
     engine.log.send("register", query=query, revision=1, plan=PLAN)

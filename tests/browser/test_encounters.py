@@ -15,6 +15,7 @@ HERE, THERE, AWAY = (24.4, 59.7), (24.6, 59.7), (24.6, 59.85)
 BETWEEN = (24.47, 59.7)
 
 
+@pytest.mark.long
 def test_ships_that_stay_near_each_other_are_a_line_a_count_and_two_events(screen, feed):
     feed.put(anna=HERE, berta=THERE)
     screen.look(ZOOM, *MIDDLE)

@@ -17,6 +17,7 @@ def example(live, feed):
     live.run("forget_query", number)
 
 
+@pytest.mark.long
 def test_examples_are_removed_with_one_click_for_one_user_and_come_back_with_undo(example, screen, screen_of):
     other = screen_of("another viewer")
     for seen in (screen, other):

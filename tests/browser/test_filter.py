@@ -10,6 +10,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.spark]
 PLACES = {"anna": (24.4, 59.7), "berta": (25.0, 59.7)}
 
 
+@pytest.mark.long
 def test_names_and_values_are_offered_and_what_the_filter_matches_is_told(screen, feed):
     feed.put(**PLACES)
     screen.look(9, 24.5, 59.7)

@@ -64,6 +64,7 @@ class StoredTables:
         return {name: value for name, value in self.questions[-1].items() if name != "id"}
 
 
+@pytest.mark.long
 def test_where_a_ship_has_been_is_stored_and_shown(stored_feed, screen, name):
     screen.look(ZOOM, *MIDDLE)
     for place in TRACK:

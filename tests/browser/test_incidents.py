@@ -89,6 +89,7 @@ def test_the_story_of_an_incident(screen, stored_feed, user):
     expect(page.locator("#incidents-empty-title")).to_have_text("No incident passes the filters")
 
 
+@pytest.mark.long
 def test_others_see_the_incidents_of_shared_queries_and_act_on_them(screen, screen_of, feed, user):
     feed.put(anna=INSIDE, berta=INSIDE)
     screen.look(9, *MIDDLE)
@@ -115,6 +116,7 @@ def test_others_see_the_incidents_of_shared_queries_and_act_on_them(screen, scre
     expect(rows).to_have_count(0)
 
 
+@pytest.mark.long
 def test_a_sound_tells_of_what_opens_unless_it_is_muted(screen, feed):
     feed.put(anna=OUTSIDE)
     screen.listen()

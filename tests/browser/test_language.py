@@ -11,6 +11,7 @@ from tests.webapp.conftest import PASSWORD
 pytestmark = pytest.mark.browser
 
 
+@pytest.mark.long
 def test_the_account_menu_changes_the_language_which_is_kept(chromium, site):
     context = window(chromium, locale="de-DE")
     page, faults, asked = context.new_page(), [], []

@@ -85,6 +85,7 @@ def test_an_uploaded_layer_is_listed_with_its_problems_drawn_and_removed(parks, 
     expect(row(parks, name)).to_have_count(0)
 
 
+@pytest.mark.long
 def test_a_layer_stays_shown_or_hidden_when_the_page_is_opened_again(parks, name):
     parks.page.reload()
     parks.live()
@@ -161,6 +162,7 @@ def test_a_corner_is_dragged_and_saved_as_a_new_version(parks, name):
     expect(parks.hover((24.32, 59.75)).locator("h3")).to_have_text("The Square")
 
 
+@pytest.mark.long
 def test_somebody_elses_version_is_explained_and_can_be_built_upon(parks, name, screen_of, user):
     other = screen_of(user)
     other.look(ZOOM, *MIDDLE)
@@ -184,6 +186,7 @@ def test_somebody_elses_version_is_explained_and_can_be_built_upon(parks, name, 
     expect(parks.hover(IN_SQUARE).locator("h3")).to_have_text("Theirs")
 
 
+@pytest.mark.long
 def test_a_join_with_a_layer_is_begun_from_the_list(parks, name):
     act(parks, name, "Join")
     expect(parks.field("partner")).to_have_value(f"layer:{name}")
@@ -205,6 +208,7 @@ def test_a_join_with_a_layer_is_begun_from_the_list(parks, name):
     expect(parks.page.locator("#query-form")).to_be_hidden()
 
 
+@pytest.mark.long
 def test_a_join_says_on_its_card_that_it_waits_while_its_layer_is_gone(feed, parks, name):
     act(parks, name, "Join")
     parks.field("name").fill("In parks")
@@ -223,6 +227,7 @@ def test_a_join_says_on_its_card_that_it_waits_while_its_layer_is_gone(feed, par
     parks.expect_query("In parks", "running", "0")
 
 
+@pytest.mark.long
 def test_counts_of_pairs_are_explained_written_onto_features_and_follow_the_objects(feed, parks, name):
     feed.put(anna=(24.35, 59.62), berta=AWAY)
     act(parks, name, "Colour by count")
@@ -259,6 +264,7 @@ def test_a_join_is_begun_without_drawing(parks, name):
     parks.page.keyboard.press("Escape")
 
 
+@pytest.mark.long
 def test_a_polygon_is_drawn_and_deleted_again(parks, name):
     act(parks, name, "Add polygon")
     for place in ((24.7, 59.75), (24.9, 59.75), (24.9, 59.85)):

@@ -55,6 +55,7 @@ def choose(screen, **fields):
         screen.page.locator(names[name]).select_option(value)
 
 
+@pytest.mark.long
 def test_objects_are_coloured_by_a_property_with_a_legend(seen):
     page = seen.page
     choose(seen, by="speed")
@@ -80,6 +81,7 @@ def test_objects_are_coloured_by_a_property_with_a_legend(seen):
     expect(page.locator("#colour-legend")).to_be_hidden()
 
 
+@pytest.mark.long
 def test_trails_have_the_colour_of_each_place(seen, feed):
     page = seen.page
     choose(seen, by="speed", trail="1")
@@ -104,6 +106,7 @@ def test_trails_have_the_colour_of_each_place(seen, feed):
     assert seen.painted(early, "fastest", radius=2)
 
 
+@pytest.mark.long
 def test_a_filter_hides_objects_without_a_query(seen, feed):
     page = seen.page
     page.keyboard.press("x")
@@ -166,6 +169,7 @@ def test_lengths_bearings_and_areas_are_measured(seen):
     expect(page.locator("#measure-end")).to_be_hidden()
 
 
+@pytest.mark.long
 def test_back_and_forward_step_through_views(seen):
     page = seen.page
     seen.tab("Layers")
@@ -192,6 +196,7 @@ def test_back_and_forward_step_through_views(seen):
     expect(page.locator("#object-title")).to_have_text("MS Fast")
 
 
+@pytest.mark.long
 def test_an_address_opens_what_it_holds_and_tells_what_is_wrong(screen, feed, user):
     report(feed, fast=(FAST, {}))
     screen.look(ZOOM, *MIDDLE)
@@ -237,6 +242,7 @@ def test_hulls_are_to_scale_and_lines_ahead_are_as_long_as_the_way(screen, feed)
     expect(screen.page.locator("#object-title")).to_have_text("MS Anna")
 
 
+@pytest.mark.long
 def test_the_kiosk_view_has_the_map_a_clock_and_counts(seen, feed):
     page = seen.page
     page.goto("about:blank")
@@ -260,6 +266,7 @@ def test_the_kiosk_view_has_the_map_a_clock_and_counts(seen, feed):
     assert not any(found.values()), found
 
 
+@pytest.mark.long
 def test_axe_finds_nothing_wrong_with_the_tools(seen):
     page, found = seen.page, {}
     choose(seen, by="speed", vector="5")

@@ -88,6 +88,7 @@ def screen(chromium, site):
     assert screen.faults == []
 
 
+@pytest.mark.long
 def test_of_three_hundred_queries_only_what_is_shown_is_listed_and_subscribed(screen, site, engine, numbers):
     page, subscribed = screen.page, Subscribed(screen.page)
     near, far, mine = set(numbers[:NEAR]), numbers[NEAR:MANY], numbers[MANY]

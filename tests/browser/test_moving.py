@@ -91,6 +91,7 @@ def test_dragging_the_handle_changes_the_radius_and_the_answer(seen, feed, live)
     seen.expect_at(".around-range", HERE)
 
 
+@pytest.mark.long
 def test_a_rectangle_is_written_in_the_form_and_dragged_on_the_map(seen, feed, live):
     seen.menu(HERE).get_by_role("menuitem", name="Another query").click()
     expect(seen.field("focusKey")).to_have_value("anna")
@@ -135,6 +136,7 @@ def test_neighbours_are_lines_and_a_list_in_the_order_of_their_ranks(seen, feed)
     expect(seen.page.locator("#object-title")).to_have_text("MS Dora")
 
 
+@pytest.mark.long
 def test_a_count_has_its_course_and_a_threshold_that_is_crossed(seen, feed):
     seen.menu(HERE).get_by_role("menuitem", name="Count around it").click()
     name = "Count 10 km around MS Anna"
@@ -163,6 +165,7 @@ def test_a_count_has_its_course_and_a_threshold_that_is_crossed(seen, feed):
     expect(seen.page.locator(".event-single .event-about")).to_have_text(singles)
 
 
+@pytest.mark.long
 def test_groups_have_rows_and_the_object_with_the_largest_value_is_a_button(seen, feed):
     seen.menu(HERE).get_by_role("menuitem", name="Another query").click()
     seen.field("radius").fill("40")
@@ -208,6 +211,7 @@ def tabbed(page, name):
     raise AssertionError(f"Tab does not reach {name}")
 
 
+@pytest.mark.long
 def test_a_range_is_made_and_changed_by_keyboard_alone(seen, live):
     keys, name = seen.page.keyboard, "5 nm around MS Anna"
     choose_units(seen, "Nautical")
@@ -249,6 +253,7 @@ def test_a_range_is_made_and_changed_by_keyboard_alone(seen, live):
     assert seen.page.url == view
 
 
+@pytest.mark.long
 def test_how_far_neighbours_may_be_away_has_a_handle(seen, live):
     seen.menu(EMPTY).get_by_role("menuitem", name="Another query").click()
     seen.page.get_by_text("Nearest", exact=True).click()
@@ -289,6 +294,7 @@ def test_the_menu_opens_by_keyboard_and_gives_the_focus_back(seen):
     seen.expect_query("10 nearest to MS Anna", "running", "2")
 
 
+@pytest.mark.long
 def test_a_long_press_opens_the_menu_on_a_phone(screen_of, user, feed):
     feed.put(anna=HERE)
     phone = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
@@ -307,6 +313,7 @@ def test_a_long_press_opens_the_menu_on_a_phone(screen_of, user, feed):
     screen.expect_query("10 km around MS Anna", "running", "0")
 
 
+@pytest.mark.long
 def test_a_lost_focal_object_is_told_until_it_is_heard_again(screen, brief_feed):
     name = "10 km around MS Anna"
     with brief_feed.repeated(anna=HERE, berta=NEAR):
@@ -344,6 +351,7 @@ def test_how_it_is_answered_names_the_servers_and_counts_what_they_send(seen, fe
     expect(roles.locator("tbody th")).to_have_text(["Region 1", "Region 3"])
 
 
+@pytest.mark.long
 def test_after_the_web_process_is_killed_the_answer_goes_on_without_a_snapshot(seen, feed, live):
     seen.menu(HERE).get_by_role("menuitem", name="Watch").click()
     seen.expect_query("10 km around MS Anna", "running", "1")
@@ -364,6 +372,7 @@ def test_after_the_web_process_is_killed_the_answer_goes_on_without_a_snapshot(s
     seen.faults.clear()
 
 
+@pytest.mark.long
 def test_figures_are_in_the_units_that_were_chosen_also_after_a_reload(seen):
     scale = seen.page.locator(".leaflet-control-scale-line")
     expect(scale).to_have_text(re.compile(r"^\d+ k?m$"))

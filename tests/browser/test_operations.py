@@ -10,6 +10,7 @@ from tests.browser.test_accessibility import wrong
 pytestmark = [pytest.mark.browser, pytest.mark.spark]
 
 
+@pytest.mark.long
 def test_staff_go_from_the_map_to_charts_that_follow_what_happens(screen_of, user, feed):
     screen = screen_of(user, staff=True)
     screen.look(8, 24.4, 59.7)

@@ -187,6 +187,7 @@ def test_the_admin_shows_counters_and_the_last_malformed_bytes(screen_of, user, 
     expect(malformed.locator("code")).to_contain_text("{no feature}")
 
 
+@pytest.mark.long
 def test_a_stream_is_tested_and_added_from_the_page(screen_of, user, live, tmp_path):
     recording = tmp_path / "rows.csv"
     recording.write_text("id,x,y,knots\nanna,24.5,60.1,10\n")

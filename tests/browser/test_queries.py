@@ -41,6 +41,7 @@ def test_objects_move_on_the_map(screen, feed):
     expect(screen.hover(OUTSIDE)).to_contain_text("7.5 m/s")
 
 
+@pytest.mark.long
 def test_a_warning_is_shown_beside_the_answer_until_it_is_withdrawn(drawn):
     """The server's words about the query are changed on their way."""
     warning = "a part of the query failed, and the objects on which it fails count as not matching; got None"
@@ -105,6 +106,7 @@ def test_a_drawn_query_runs_and_tells_who_enters_and_leaves(screen, feed):
     screen.expect_query("Roads", "running", "1")
 
 
+@pytest.mark.long
 def test_events_of_one_object_are_one_row_and_the_list_can_stand_still(drawn, feed):
     page, pause = drawn.page, drawn.page.locator("#event-pause")
     for berta, count in ((INSIDE, "2"), (OUTSIDE, "1"), (INSIDE, "2"), (OUTSIDE, "1")):
@@ -162,6 +164,7 @@ def test_the_stream_with_the_most_objects_is_proposed_until_another_is_chosen(sc
     expect(screen.field("stream")).to_have_value(feed.name)
 
 
+@pytest.mark.long
 def test_dragging_a_corner_leaves_objects_outside(drawn, feed):
     feed.put(berta=OTHER_INSIDE)
     drawn.expect_query("Roads", "running", "2")
@@ -197,6 +200,7 @@ def test_a_card_is_two_lines_and_shows_its_actions_when_it_is_pointed_at(drawn):
     expect(card.locator(".query-about")).to_have_attribute("title", re.compile("inside a rectangle"))
 
 
+@pytest.mark.long
 def test_a_query_is_renamed_paused_resumed_and_cancelled(drawn, feed):
     drawn.act("Roads", "Edit")
     drawn.save("Anchorage")
@@ -237,6 +241,7 @@ def test_a_filter_that_does_not_parse_is_refused_at_its_field(screen, feed, live
     screen.expect_query("Fast", "running", "0")
 
 
+@pytest.mark.long
 def test_the_answer_is_right_again_after_the_web_process_is_killed(drawn, feed, live):
     killed = live.kill("web")
     expect(drawn.page.locator("#connection-text")).to_contain_text("Connection lost")

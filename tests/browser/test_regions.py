@@ -10,6 +10,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.spark]
 HERE, NEAR = (24.5, 59.7), (24.6, 59.72)
 
 
+@pytest.mark.long
 def test_who_splits_a_region_sees_it_on_the_map_and_answers_go_on(screen_of, feed, user):
     screen = screen_of(user, staff=True)
     page = screen.page

@@ -169,6 +169,7 @@ def test_who_was_in_a_rectangle_how_long_and_where_they_went(past, screen, tmp_p
     assert not any(found.values()), found
 
 
+@pytest.mark.long
 def test_visits_stops_and_days_of_a_feature_and_of_a_query(past, screen, name):
     screen.look(ZOOM, *MIDDLE)
     until_stored(screen, past)

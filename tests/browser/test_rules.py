@@ -27,6 +27,7 @@ def rule_over_roads(screen, feed, count):
     screen.act("Roads", "Alarm")
 
 
+@pytest.mark.long
 def test_a_ship_that_stays_has_an_alarm_until_it_leaves(screen, feed):
     feed.put(anna=INSIDE, berta=OUTSIDE)
     rule_over_roads(screen, feed, "1")
@@ -86,6 +87,7 @@ def test_an_alarm_opens_an_incident_and_reaches_a_webhook(screen_of, user, feed)
         assert len(receiver.taken) == 1  # nobody asked for the end
 
 
+@pytest.mark.long
 def test_nobody_here_opens_an_incident_that_closes_when_somebody_comes(screen, feed):
     feed.put(anna=INSIDE)
     rule_over_roads(screen, feed, "1")
@@ -105,6 +107,7 @@ def test_nobody_here_opens_an_incident_that_closes_when_somebody_comes(screen, f
     expect(screen.page).to_have_title("Lookout")
 
 
+@pytest.mark.long
 def test_a_value_that_is_too_large_for_a_while_opens_an_incident_in_the_middle_of_the_area(screen, feed):
     """The bell on the card of an aggregate opens the form of a rule over its value."""
     page = screen.page

@@ -61,6 +61,7 @@ def answer(screen, question):
     return screen.page.locator(f".sketch-answer[data-question={question}]")
 
 
+@pytest.mark.long
 def test_a_density_stands_for_the_ships_from_afar_and_gives_way_to_them(seen, sketched):
     page = seen.page
     seen.tab("Layers")
@@ -83,6 +84,7 @@ def test_a_density_stands_for_the_ships_from_afar_and_gives_way_to_them(seen, sk
     assert seen.painted(MIDDLE, "ship")
 
 
+@pytest.mark.long
 def test_an_area_is_asked_compared_with_what_is_stored_and_saved(seen, sketched):
     page, found = seen.page, {}
     statistics(seen, stream=sketched.name, where="view")

@@ -45,6 +45,7 @@ def seen(screen, feed):
     return screen
 
 
+@pytest.mark.long
 def test_a_table_follows_the_objects_and_the_map(seen, feed):
     page = seen.page
     page.keyboard.press("o")
@@ -124,6 +125,7 @@ def test_a_row_under_the_pointer_lights_its_object(seen):
     assert seen.painted(BERTA, "accent", present=False, radius=24)
 
 
+@pytest.mark.long
 def test_watched_objects_are_followed_wherever_they_are(seen, feed):
     page = seen.page
     seen.draw(24.2, 59.6, 24.55, 59.8)

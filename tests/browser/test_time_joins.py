@@ -29,6 +29,7 @@ def met(screen, feed):
     return screen
 
 
+@pytest.mark.long
 def test_ships_that_meet_in_a_window_are_a_line_that_fades_and_an_event(met, feed):
     met.field("when").select_option("window")
     met.field("windowS").fill("0")
@@ -72,6 +73,7 @@ def test_ships_that_meet_in_a_window_are_a_line_that_fades_and_an_event(met, fee
     assert met.painted(BETWEEN, "q0", present=False, radius=8)
 
 
+@pytest.mark.long
 def test_the_interval_of_a_join_keeps_its_values_when_it_is_edited(met, live):
     met.field("when").select_option("interval")
     met.field("beforeS").fill("5")

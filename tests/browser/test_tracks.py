@@ -19,6 +19,7 @@ def shot(page, name):
         page.screenshot(path=f"{folder}/{name}.png")
 
 
+@pytest.mark.long
 def test_a_ship_that_crosses_an_area_between_two_reports_is_two_events_that_say_interpolated(screen, feed):
     page = screen.page
     feed.put(anna=AWAY)

@@ -61,6 +61,7 @@ def test_an_object_is_told_why_it_is_not_in_an_answer_and_when_an_alarm_comes(sc
     assert wrong(page) == []
 
 
+@pytest.mark.long
 def test_an_event_and_its_incident_are_explained(screen, feed):
     page = screen.page
     begin(screen, feed, "warning")

@@ -49,6 +49,7 @@ def test_the_limits_are_those_of_the_settings():
     assert f"At most {drawing.MAX_FEATURES:,} features" in TEXT
 
 
+@pytest.mark.long
 @pytest.mark.django_db(transaction=True)
 def test_the_site_answers_what_the_examples_say(site):  # noqa: F811
     document = json.loads(squares())

@@ -163,6 +163,7 @@ def members(log):
     return {query: answer for query, (answer, _) in answers(log)[-1].items()}
 
 
+@pytest.mark.long
 def test_a_flood_of_registrations_is_spread_over_batches_that_bring_other_answers_too(
     tmp_path, redis_client, redis_server, monkeypatch
 ):

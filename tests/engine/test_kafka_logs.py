@@ -15,6 +15,7 @@ from tests.oracle import satisfies
 pytestmark = pytest.mark.spark
 
 
+@pytest.mark.long
 def test_answers_are_exact_although_the_broker_is_killed_in_mid_stream(
     spark, spark_settings, redis_client, kafka_broker, tmp_path
 ):

@@ -70,6 +70,7 @@ def sail(rng, places, step):
     )
 
 
+@pytest.mark.long
 def test_answers_are_exact_through_restarts_and_other_region_maps(spark, spark_settings, redis_client, tmp_path):
     from streaming.engine.pipeline import start_query, stop_query
     from streaming.engine.resume import resume
@@ -114,6 +115,7 @@ def test_answers_are_exact_through_restarts_and_other_region_maps(spark, spark_s
     assert RegionMap.of(settings.space, log.regions()["map"]) == known and loads_of(log.regions(), known)
 
 
+@pytest.mark.long
 def test_an_engine_continues_exactly_from_the_state_before_a_truncated_one(
     spark, spark_settings, redis_client, tmp_path, caplog
 ):

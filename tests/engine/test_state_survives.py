@@ -481,6 +481,7 @@ def store(request, tmp_path):
     return LocalStore(tmp_path) if request.param == "local" else RemoteStore(f"memory://{tmp_path.name}")
 
 
+@pytest.mark.long
 def test_stores_keep_what_is_put_whole_and_only_the_first_if_asked(store):
     assert store.list("a") == [] and store.list() == []
     assert store.put("a/b/1.x", b"one") and store.put("a/2.x", b"")
@@ -501,6 +502,7 @@ def test_stores_keep_what_is_put_whole_and_only_the_first_if_asked(store):
     assert {batch_of(name) for name in store.list("b")} == {1}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("store", ["memory", "s3"], indirect=True)
 def test_an_engine_keeps_its_state_in_any_file_system(tmp_path, truth, store):
     reader, history = Reader(), History(3, 12)

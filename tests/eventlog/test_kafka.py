@@ -202,6 +202,7 @@ def test_the_setting_says_where_the_logs_are(kafka_servers, redis_client):
     assert (numbers(log, "one"), redis_client.keys()) == ([7], [])
 
 
+@pytest.mark.long
 def test_connections_that_end_leave_no_descriptors(kafka_servers):
     def opened():
         return len(os.listdir("/dev/fd"))

@@ -15,7 +15,7 @@ from xml.etree import ElementTree
 import pytest
 
 # What takes more than so many seconds is left out of `make test`, unless with ALL=1.
-LONG_S = 10.0
+LONG_S = 3.0
 # How many of the slowest tests a run prints.
 SLOWEST = 20
 # How much slower a run is that says so, and each test that it names; those also by so many seconds.

@@ -4,6 +4,8 @@ import ast
 import re
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
 SOURCES = [path for folder in ("streaming", "webapp", "bench") for path in (ROOT / folder).rglob("*.py")]
 COMMANDS = {
@@ -40,6 +42,7 @@ def speaks_of_streams(text):
     return bool(COMMANDS & (names | {word.lower() for told in texts for word in re.findall(r"\w+", told)}))
 
 
+@pytest.mark.long
 def test_nothing_but_the_event_log_speaks_redis_commands_for_streams():
     assert {path for path in SOURCES if speaks_of_streams(path.read_text())} == {EVENT_LOG}
 

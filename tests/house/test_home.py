@@ -88,6 +88,7 @@ def test_a_new_state_folder_is_private_whatever_the_umask(tmp_path):
     assert open_to_others(tmp_path / "home") == open_to_others(tmp_path / "made") == []
 
 
+@pytest.mark.long
 def test_a_command_writes_files_that_others_cannot_read(tmp_path):
     environment = os.environ | {"LOOKOUT_HOME": str(tmp_path / "home"), "DATABASE_URL": ""}
     command = [sys.executable, "manage.py", "migrate", "--noinput", "-v0"]

@@ -82,6 +82,7 @@ def test_the_wrapper_passes_every_argument_but_the_module_that_slim_runtimes_lac
     assert "some.words = two words" in told
 
 
+@pytest.mark.long
 @pytest.mark.spark
 def test_spark_starts_on_a_machine_without_java(tmp_path, no_java_on_path):
     environment = {"PATH": no_java_on_path, "HOME": str(tmp_path), "JAVA_HOME": "", "SPARK_LOCAL_IP": "127.0.0.1"}

@@ -55,6 +55,7 @@ def start(tmp_path):
     wait_for(lambda: not any(processes(home)), output.read_text)
 
 
+@pytest.mark.long
 @pytest.mark.spark
 def test_everything_starts_comes_back_when_killed_and_leaves_nothing_behind(start):
     run, home, output, port = start

@@ -5,6 +5,8 @@ import importlib
 from pathlib import Path
 from types import ModuleType
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
 PROJECT = ("streaming", "webapp", "bench", "tests", "tools")
 SOURCES = sorted(path for part in PROJECT for path in (ROOT / part).rglob("*.py"))
@@ -37,5 +39,6 @@ def test_a_name_that_a_module_has_not_is_found():
     assert missing(source) == [(3, "jobs.no_such_task")]
 
 
+@pytest.mark.long
 def test_every_module_has_what_it_is_asked_for():
     assert {str(path.relative_to(ROOT)): found for path in SOURCES if (found := missing(path.read_text()))} == {}

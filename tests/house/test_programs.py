@@ -41,6 +41,7 @@ async def test_the_gateway_is_ready_once_it_gives_signs_of_life(ready, redis_cli
     assert await ready["gateway"]()
 
 
+@pytest.mark.long
 def test_an_engine_that_still_starts_ends_as_soon_as_it_is_told(tmp_path):
     with socket.create_server(("127.0.0.1", 0)) as redis_that_loads:
         redis_that_loads.settimeout(PATIENCE_S)

@@ -70,6 +70,7 @@ def test_what_is_unpacked_takes_at_most_half_of_the_free_disk(tmp_path, work, mo
         unpack.unpacked(write(tmp_path, frame(), "geojson.zip"), work, ImportLimits())
 
 
+@pytest.mark.long
 def test_a_view_without_an_end_is_ended_by_the_time_limit(tmp_path, work):
     path = write(tmp_path, frame(), "gpkg")
     with contextlib.closing(sqlite3.connect(path)) as tables, tables:

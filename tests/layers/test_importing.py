@@ -442,6 +442,7 @@ def test_an_import_that_is_not_wanted_any_more_ends_its_process(endless, work):
     assert not child.is_running()
 
 
+@pytest.mark.long
 @pytest.mark.skipif(sys.platform != "linux", reason="the kernel must be told to do it")
 @pytest.mark.parametrize("steps", [1, 12], ids=["as it starts", "as it reads"])
 def test_the_process_that_reads_ends_with_who_asked_for_it(endless, work, steps):

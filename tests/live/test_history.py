@@ -61,6 +61,7 @@ def met(elements):
     return {(key, partner) for key, box in here.items() for partner in stored_at[box]}
 
 
+@pytest.mark.long
 async def test_every_element_of_a_recording_is_stored_once_through_a_kill_of_the_engine(live, shared_data):
     path = shared_data / "ais" / "AISdata.csv.gz"
     expected = accepted(decoded(AIS_CSV, STREAM, read_recording(path)))

@@ -78,6 +78,7 @@ def pairs_of(objects, features, join):
     return pairs
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("pairing", PAIRINGS, ids=lambda pairing: pairing.stream)
 async def test_pairs_equal_those_of_geopandas_at_the_end_of_a_recording(live, shared_data, tmp_path, pairing):
     path, layer = pairing.path(shared_data, tmp_path), shared_data / "layers" / pairing.layer

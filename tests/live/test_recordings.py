@@ -156,6 +156,7 @@ RECORDINGS = [
 ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("recording", RECORDINGS, ids=lambda recording: recording.stream)
 async def test_answers_equal_brute_force_at_the_end_of_a_recording(live, shared_data, tmp_path, recording):
     path = recording.path(shared_data, tmp_path)

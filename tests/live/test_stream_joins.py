@@ -34,6 +34,7 @@ def pairs_within(objects, distance_m):
     return {(key, keys[number]) for key, number in found if key != keys[number]}
 
 
+@pytest.mark.long
 async def test_buses_close_to_each_other_are_those_of_geopandas_in_the_midst_and_at_the_end(live, shared_data):
     head, *lines = read_recording(shared_data / "buses" / "2015-03-07.csv.gz").splitlines(keepends=True)
     # In the first fifth many stand side by side; by the end those have parted.

@@ -48,6 +48,7 @@ def told(rows):
     return set(pairs)
 
 
+@pytest.mark.long
 async def test_ships_that_met_in_a_minute_or_within_ten_seconds_are_told_once(live, shared_data):
     feed = read_recording(shared_data / "ais" / "ais-sample.txt.gz")
     truth, port = expected(feed), free_port()

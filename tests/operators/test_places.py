@@ -34,6 +34,7 @@ def test_whatever_is_within_reach_meets_the_box_of_that_reach(seed, reach):
     assert not (near & ~inside).any()
 
 
+@pytest.mark.long
 @pytest.mark.seeds(280, also=[23990])  # of this one, a place is nearly antipodal: the nearest is a corner
 def test_a_box_is_as_far_as_its_nearest_place_and_within_a_limit_accordingly(seed):
     rng = np.random.default_rng(seed)

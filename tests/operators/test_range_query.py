@@ -3,6 +3,7 @@
 import numpy as np
 import orjson
 import pyarrow as pa
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -16,6 +17,7 @@ from tests.oracle import satisfies
 elements = st.tuples(st.sampled_from(strategies.STREAMS), strategies.boxes(), strategies.properties)
 
 
+@pytest.mark.long
 @settings(max_examples=300)
 @given(st.lists(strategies.plans(), max_size=6), st.lists(elements, max_size=8))
 def test_pairs_are_those_that_satisfy_the_definition(plans, elements):

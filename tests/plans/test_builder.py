@@ -118,6 +118,7 @@ def _filtered(builder, document, side):
     return builder
 
 
+@pytest.mark.long
 @given(documents)
 def test_the_calls_build_the_plan_of_the_document(document):
     assert called(document).build() == parse_plan(document)

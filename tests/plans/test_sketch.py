@@ -80,6 +80,7 @@ def test_an_unknown_key_anywhere_is_refused_by_both(document):
         assert not VALIDATOR.is_valid(changed), changed
 
 
+@pytest.mark.long
 @settings(max_examples=25, deadline=None)
 @given(sketch_documents())
 def test_a_value_of_another_type_anywhere_is_refused_by_both(document):

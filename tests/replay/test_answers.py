@@ -70,6 +70,7 @@ def rows_of(found):
     return [row for page in found for row in zip(*(page.rows[name].to_pylist() for name in names), strict=True)]
 
 
+@pytest.mark.long
 def test_the_answer_at_each_second_is_that_of_brute_force(root, told):
     found = pages(root, [1], [SPAN[1]])
     assert (found[0].begins, found[-1].until_us) == (True, SPAN[1])
@@ -100,6 +101,7 @@ def test_pages_together_tell_the_same_wherever_they_are_cut(root):
             assert ((at > page.from_us) | page.begins).all() and (at <= page.until_us).all()
 
 
+@pytest.mark.long
 def test_a_rule_is_played_with_the_queries_that_it_names_and_only_the_rule_is_told(root):
     assert {query for _, query, *_ in rows_of(pages(root, [2], [SPAN[1]]))} == {2}
 
@@ -144,6 +146,7 @@ def test_what_cannot_be_played_is_said_by_the_session(played):
         wrong.page(SPAN[1], 1, 1.0, 60.0)
 
 
+@pytest.mark.long
 def test_a_session_goes_on_if_it_is_asked_for_what_follows_and_begins_anew_otherwise(played):
     sessions = Sessions(most=1, idle_s=600)
 

@@ -103,6 +103,7 @@ def pages(history, from_us, to_us, limits, step_us=0):
     return scene, changes
 
 
+@pytest.mark.long
 @given(reports, st.integers(-1, 31), st.integers(1, 40), st.integers(1, 6), st.integers(20, 60))
 @settings(deadline=None, max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_the_scene_at_any_time_is_that_of_brute_force(tmp_path_factory, told, second, length, rows, read):
@@ -113,6 +114,7 @@ def test_the_scene_at_any_time_is_that_of_brute_force(tmp_path_factory, told, se
         assert played(scene, changes, at_us) == shown(told, at_us)
 
 
+@pytest.mark.long
 @given(reports, st.integers(1, 6), st.integers(20, 60))
 @settings(deadline=None, max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_pages_together_tell_the_same_wherever_they_are_cut(tmp_path_factory, told, rows, read):
@@ -121,6 +123,7 @@ def test_pages_together_tell_the_same_wherever_they_are_cut(tmp_path_factory, to
     assert pages(history, *span, ReplayLimits(rows=rows, read=read)) == pages(history, *span, ReplayLimits())
 
 
+@pytest.mark.long
 @given(reports, st.integers(1, 6), st.integers(20, 60))
 @settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_what_is_thinned_out_shows_the_same_at_the_end_of_each_step(tmp_path_factory, told, rows, read):

@@ -98,6 +98,7 @@ def check(history, elements, area, gap_s, fastest_mps):
     return report
 
 
+@pytest.mark.long
 def test_a_day_of_buses_in_every_area_of_a_city(shared_data, tmp_path):
     elements = decoded(BUSES, STREAM, read_recording(shared_data / "buses" / "2015-03-07.csv.gz"))
     history = stored(tmp_path, elements)

@@ -171,6 +171,7 @@ def of(told, queries):
     return pairs, lies, [place[query] for query in costs if query in place]
 
 
+@pytest.mark.long
 @given(rngs())
 @settings(deadline=None, max_examples=60)
 def test_sets_of_several_kinds_that_are_made_of_others_equal_those_made_of_plans(rng):

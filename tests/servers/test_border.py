@@ -174,6 +174,7 @@ def test_what_fails_in_some_queries_is_told_of_them_and_the_others_are_answered(
     assert list(sea.answers(BAD).values()) == list(truth[9].values())
 
 
+@pytest.mark.long
 def test_an_answer_that_is_kept_ends_where_it_fails_and_an_edit_tries_the_query_at_once(tmp_path, monkeypatch):
     fault, kept = Fault(monkeypatch, "evaluating"), {q: BAD[q] for q in BAD if not {"around", "emit"} & BAD[q].keys()}
     sea = Sea(tmp_path, kept)

@@ -52,6 +52,7 @@ def truth(newest):
     return ({frozenset((keys[one[at]], keys[other[at]])) for at in np.flatnonzero(some)} for some in (surely, perhaps))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", [1, 2])
 def test_ships_of_a_recording_come_close_as_all_pairs_tell(tmp_path, shared_data, seed):
     elements = decoded({"kind": "ais"}, "ships", read_recording(shared_data / "ais" / "ais-sample.txt.gz"))

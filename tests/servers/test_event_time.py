@@ -129,6 +129,7 @@ def test_however_the_feed_is_cut_and_wherever_the_engine_restarts_the_same_is_to
     assert [late[0]] * 4 == late
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("document", "most"), [(WINDOW, 60), (INTERVAL, 40)])
 def test_what_is_kept_does_not_grow_with_the_time_that_passes(tmp_path, document, most):
     feed = Feed(tmp_path, document)

@@ -56,6 +56,7 @@ def boxes_of(low, high):
     return np.c_[low, np.full(len(low), -np.inf), high, np.full(len(low), np.inf)]
 
 
+@pytest.mark.long
 @pytest.mark.separate_seeds(*range(6))
 def test_answers_are_right_while_boxes_move(tmp_path, seed):
     rng, numpy_rng = random.Random(seed), np.random.default_rng(seed)

@@ -38,6 +38,7 @@ def arrived(names, places, space):
     return table.take(np.argsort(table["key_hash"].to_numpy())).combine_chunks()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("space", [PLANE, EARTH], ids=["plane", "earth"])
 @pytest.mark.seeds(320)
 def test_a_box_finds_the_objects_that_are_in_it_now(space, seed):

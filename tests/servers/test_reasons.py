@@ -154,6 +154,7 @@ def sail(rng, ship):
     return (max(-8.0, min(8.0, x)), max(-8.0, min(8.0, y)), rng.choice([speed, 2, 4, 9]))
 
 
+@pytest.mark.long
 def test_every_reason_is_that_of_the_definition(tmp_path):
     seen, rng = set(), random.Random(SEED)
     engine, client = Engine(tmp_path, 2, 1, PLANE), Client()

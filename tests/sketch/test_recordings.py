@@ -14,6 +14,7 @@ def recordings(shared_data):
     return {name: read(shared_data) for name, read in recordings.RECORDINGS.items()}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["beijing", "globe", "ships"])
 def test_bounds_of_95_percent_hold_at_least_as_often(recordings, name):
     from bench.sketch.coverage import coverage
@@ -35,6 +36,7 @@ def test_bins_reach_the_trade_of_the_paper(recordings):
     assert usual <= 0.005 and worst <= 0.07
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("error", [0.005, 0.02])
 @pytest.mark.parametrize("name", ["beijing", "globe", "ships"])
 def test_an_error_budget_is_kept_for_80_percent_of_the_values(recordings, name, error):

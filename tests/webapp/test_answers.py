@@ -174,6 +174,7 @@ async def test_views_end_with_their_connection(engine, streams, user, connect):
     assert not list(engine.log.client.scan_iter("lookout:web:*"))
 
 
+@pytest.mark.long
 async def test_reports_of_engine_and_streams_come_by_themselves(engine, streams, user, connect, redis_client):
     redis_client.hset("lookout:health", "ships", '{"state": "running", "elements": 7, "bytes": 9, "malformed": {}}')
     redis_client.hset(engine.log.names.engine, mapping={"at_us": time.time_ns() // 1000, "batch": 3, "backlog": 0})

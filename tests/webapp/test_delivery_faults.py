@@ -82,6 +82,7 @@ def test_a_redis_that_is_killed_and_comes_back_empty_loses_no_alarm(user, tmp_pa
         redis.die()
 
 
+@pytest.mark.long
 def test_a_receiver_that_is_away_gets_everything_once_it_is_back(user, redis_server, tmp_path):
     with Receiver() as receiver:
         gone = receiver.port

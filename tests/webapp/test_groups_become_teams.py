@@ -22,6 +22,7 @@ def former():
     migrated(MigrationExecutor(connection).loader.graph.leaf_nodes())
 
 
+@pytest.mark.long
 def test_a_group_with_channels_or_subscriptions_becomes_a_team_of_viewers(former):
     user_of, group_of = former.get_model("auth", "User"), former.get_model("auth", "Group")
     channel_of, subscription_of = (former.get_model("webapp", name) for name in ("Channel", "Subscription"))

@@ -130,6 +130,7 @@ while True:
 """
 
 
+@pytest.mark.long
 def test_workers_that_are_killed_at_any_moment_record_each_incident_once(log, redis_client, redis_server, user):
     query, draw, batches, left = watching(user).pk, random.Random(7), [], []
     places = {"LOOKOUT_REDIS_URL": redis_server, "DATABASE_URL": f"sqlite:///{connection.settings_dict['NAME']}"}

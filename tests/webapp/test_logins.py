@@ -46,6 +46,7 @@ def log():
     logger.removeHandler(handler)
 
 
+@pytest.mark.long
 @one_site
 async def test_tokens_come_into_no_log(site):
     socket = f"{site.place.address}/ws/monitor/"
@@ -149,6 +150,7 @@ def test_cookies_that_were_set_over_tls_travel_over_tls_alone(user):
         assert ("Strict-Transport-Security" in answer.headers) is secure
 
 
+@pytest.mark.long
 @one_site
 async def test_a_proxy_is_believed_where_it_is_declared(site, redis_server):
     forwarded = {"X-Forwarded-Proto": "https", "X-Forwarded-For": "10.0.0.9"}

@@ -154,6 +154,7 @@ def test_the_partitioner_of_a_space_is_published_and_withdrawn(redis_client, tra
         assert (redis_client.hget(PARTITIONERS_KEY, "earth") or b"").decode() == partitioner
 
 
+@pytest.mark.long
 async def test_who_follows_the_regions_is_told_of_them_and_of_their_changes(told, user, connect):
     async with connect(user) as socket:
         await socket.tell("regions.subscribe", id=1, space="nowhere")

@@ -180,6 +180,7 @@ async def test_the_stream_that_drives_a_join_over_event_time_is_told_and_wheneve
     await hub.link.close()
 
 
+@pytest.mark.long
 @pytest.mark.django_db(transaction=True)
 async def test_a_moving_query_is_followed_from_region_to_region(engine, streams, user, connect):
     engine.move({"anna": INSIDE, "berta": (15.01, 55.0)})

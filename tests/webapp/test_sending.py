@@ -60,6 +60,7 @@ def test_a_commit_wakes_the_task(user, receiver, monkeypatch):
     assert states() == {"sent": 3}
 
 
+@pytest.mark.long
 def test_every_incident_arrives_once_by_key_at_a_receiver_that_fails_in_every_way(user, receiver):
     receiver.failing = 0.5
     subscribed(user, webhook(receiver.url))
@@ -80,6 +81,7 @@ def test_every_incident_arrives_once_by_key_at_a_receiver_that_fails_in_every_wa
     assert DeliveryAttempt.objects.filter(outcome="sent", status=200).count() == 60
 
 
+@pytest.mark.long
 def test_every_attempt_sends_the_same_bytes_with_the_same_key(user, receiver):
     receiver.failing = 0.8
     subscribed(user, webhook(receiver.url))

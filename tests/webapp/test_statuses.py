@@ -39,6 +39,7 @@ async def heard_before(socket, number):
     return statuses
 
 
+@pytest.mark.long
 async def test_a_client_is_told_of_all_its_queries_before_its_first_request_is_answered(user, connect):
     numbers = await sync_to_async(make_many)(user)
     async with connect(user) as socket:
@@ -47,6 +48,7 @@ async def test_a_client_is_told_of_all_its_queries_before_its_first_request_is_a
     assert {(status["status"], status["mine"], status["owner"]) for status in statuses} == {("pending", True, "ann")}
 
 
+@pytest.mark.long
 async def test_a_client_that_does_not_read_while_all_queries_change_is_told_how_they_stand_in_the_end(
     user, connect, monkeypatch
 ):
@@ -76,6 +78,7 @@ async def test_a_client_that_does_not_read_while_all_queries_change_is_told_how_
     assert reports == MANY
 
 
+@pytest.mark.long
 async def test_a_query_that_others_see_no_longer_ends_for_them_however_late_they_read(
     user, other, connect, monkeypatch
 ):
@@ -97,6 +100,7 @@ async def test_a_query_that_others_see_no_longer_ends_for_them_however_late_they
     assert (last["query"], last["status"], last["error"]) == (numbers[-1], "cancelled", "no longer shared")
 
 
+@pytest.mark.long
 async def test_a_connection_that_cannot_look_up_its_queries_ends(user, connect, monkeypatch):
     await sync_to_async(make_many)(user)
 

@@ -79,6 +79,7 @@ def extracted(domain):
         return set(entries(made)) if made.is_file() else set()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("language", "domain"), CASES)
 def test_the_texts_of_a_language_are_those_of_the_sources(language, domain):
     """After a change of texts, ``make messages`` brings the files up to date."""

@@ -99,6 +99,7 @@ def test_a_near_forecast_of_errors_that_follow_each_other_is_better_than_a_far_o
     assert np.median(np.array(widths)[:, 0]) < 4 < np.median(np.array(widths)[:, 99])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("every_us", "horizon", "times"), [(HOUR_US, 240, 12), (DAY_US, 60, 25)])
 @pytest.mark.recordings
 def test_forecasts_of_the_weather_are_within_their_band(shared_data, every_us, horizon, times):

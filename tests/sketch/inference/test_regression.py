@@ -97,6 +97,7 @@ def test_quantiles_are_those_of_scipy():
             assert t_quantile(probability, freedom) == pytest.approx(exact, rel=1e-6, abs=1e-9)
 
 
+@pytest.mark.long
 @pytest.mark.recordings
 def test_a_fit_of_a_selection_that_cuts_leaves_has_the_exact_one_within_its_bounds(shared_data):
     sketch, elements = beijing.sketch(shared_data), beijing.observations(shared_data)

@@ -69,7 +69,7 @@ export function icon(name) {
 }
 
 // A press ends on the element that it began on, or it is none. So what is pressed is not drawn anew, though not for ever.
-const PRESSED = ["button", "a", "label", "summary"].map((tag) => `${tag}:active`).join();
+const PRESSED = ":is(button, a, label, summary):active";
 const PRESS_MS = 50;
 const PRESS_AT_MOST_MS = 2000;
 
@@ -95,6 +95,11 @@ export function coalesced(draw, intervalMs) {
   return () => {
     if (timer === null) timer = setTimeout(drawUnlessPressed, Math.max(0, lastMs + intervalMs - performance.now()), 0);
   };
+}
+
+/** Run `draw` every `intervalMs`, for what changes with time alone; not while something is being pressed. */
+export function repeated(draw, intervalMs) {
+  setInterval(coalesced(draw, 0), intervalMs);
 }
 
 export function debounced(run, waitMs) {

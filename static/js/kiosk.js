@@ -1,6 +1,6 @@
 // The kiosk view, for a screen on the wall: only the map, with a large clock and counts. "?kiosk=1" in the address begins with it.
 
-import { $, setText } from "./dom.js";
+import { $, repeated, setText } from "./dom.js";
 import { count, utcClock, utcTime } from "./format.js";
 import { countInView } from "./layers.js";
 import { fill } from "./object-panel.js";
@@ -49,6 +49,6 @@ export function createKiosk({ store, map, now, onChange }) {
   };
   $("open-kiosk").addEventListener("click", () => set(true));
   $("kiosk-leave").addEventListener("click", () => set(false));
-  setInterval(render, REFRESH_MS);
+  repeated(render, REFRESH_MS);
   return { get: () => on, set };
 }

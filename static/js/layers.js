@@ -1,6 +1,6 @@
 // The layer control: which streams are shown, on which base map, with or without names.
 
-import { $, coalesced, h, setText } from "./dom.js";
+import { $, coalesced, h, repeated, setText } from "./dom.js";
 import { age, count, staleness } from "./format.js";
 import { normalisedBox } from "./geometry.js";
 import { filled, gettext, number } from "./i18n.js";
@@ -50,7 +50,7 @@ export function createLayers(parts) {
   $("names").checked = parts.names;
   $("names").addEventListener("change", ({ target }) => parts.onNames(target.checked));
   store.on("streams objects", coalesced(render, REFRESH_MS));
-  setInterval(render, 1000);
+  repeated(render, 1000);
   render();
 }
 

@@ -1,6 +1,6 @@
 // The panel of the selected object, which can follow it, and the tooltip of what is under the pointer.
 
-import { $, coalesced, h, setText } from "./dom.js";
+import { $, coalesced, h, repeated, setText } from "./dom.js";
 import { rowTime } from "./history.js";
 import { createOrigin } from "./origin.js";
 import { age, altitude, count, parsed, place, properties, title, utcTime } from "./format.js";
@@ -55,7 +55,7 @@ export class ObjectPanel {
       "objects",
       coalesced(() => this.refresh(), REFRESH_MS),
     );
-    setInterval(() => this.refresh(), AGES_MS);
+    repeated(() => this.refresh(), AGES_MS);
   }
 
   setFollow(on) {

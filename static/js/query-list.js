@@ -1,6 +1,6 @@
 // The list of queries: a card for each, with its state, the number of objects in its answer, and its actions.
 
-import { $, coalesced, debounced, h, icon, setText } from "./dom.js";
+import { $, coalesced, debounced, h, icon, repeated, setText } from "./dom.js";
 import { count, figureText, planText } from "./format.js";
 import { filled, gettext, ngettext } from "./i18n.js";
 import { kindOf } from "./kinds.js";
@@ -72,7 +72,7 @@ export function createQueryList(store, pages, actions) {
     renderPaging(pages, queries.length);
   };
   store.on("queries objects places figures roles streams layers teams", coalesced(render, REFRESH_MS));
-  setInterval(render, AGES_MS); // a focal object falls silent with time alone
+  repeated(render, AGES_MS); // a focal object falls silent with time alone
   $("query-more").addEventListener("click", () => pages.showMore());
   $("query-search").addEventListener(
     "input",

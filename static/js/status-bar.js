@@ -1,6 +1,6 @@
 // The head of the page: UTC and local time, age of the data, state of the connection.
 
-import { $, setText } from "./dom.js";
+import { $, repeated, setText } from "./dom.js";
 import { age, isUtc, lag, localClock, utcClock } from "./format.js";
 import { gettext } from "./i18n.js";
 
@@ -34,7 +34,7 @@ export function createStatusBar(store, now) {
     $("offline-login").hidden = state !== "signed-out";
   };
   store.on("status", render);
-  setInterval(render, 500);
+  repeated(render, 500);
   render();
 }
 

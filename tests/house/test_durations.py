@@ -1,14 +1,13 @@
 """What a run of the tests prints of the time that they took."""
 
 import os
-import subprocess
-import sys
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
 from tests.house.durations import LONG_S, by_room, kept, slower, unmarked
+from tests.house.nested import run_pytest
 
 ROOT = Path(__file__).parents[2]
 XML = """<testsuites><testsuite>
@@ -65,13 +64,12 @@ def test_what_has_passed_is_left_out_of_the_next_run(tmp_path):
     (tmp_path / "test_few.py").write_text(
         "def test_a(): pass\ndef test_b(): assert not list(__import__('pathlib').Path().glob('x*'))\n"
     )
-    command = [sys.executable, "-m", "pytest", "-p", "tests.house.durations", "-c", os.devnull, "--rootdir", tmp_path]
-    command += ["-p", "no:cacheprovider", "-q", "--junitxml=x.xml", "test_few.py"]
-    known = os.environ | {"PYTHONPATH": str(ROOT), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTEST_ADDOPTS": ""}
     (tmp_path / "x").touch()
 
     def run(*options):
-        return subprocess.run([*command, *options], cwd=tmp_path, env=known, capture_output=True, text=True).stdout
+        command = ["-p", "tests.house.durations", "-c", os.devnull, "--rootdir", tmp_path, "-q", "--junitxml=x.xml"]
+        only = {"PYTHONPATH": str(ROOT), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+        return run_pytest(*command, *options, "test_few.py", folder=tmp_path, **only).stdout
 
     assert "1 failed, 1 passed" in run()
     assert (tmp_path / "x.passed").read_text() == "test_few.py::test_a\n"

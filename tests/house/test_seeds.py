@@ -2,12 +2,11 @@
 
 import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+from tests.house.nested import run_pytest
 from tests.house.seeds import ALL, PARTS, commits, separate, taken
 
 ROOT = Path(__file__).parents[2]
@@ -56,11 +55,10 @@ def run(tmp_path):
     (tmp_path / "test_few.py").write_text(TESTS)
 
     def run(*options, **environment):
-        command = [sys.executable, "-m", "pytest", "-s", "--noconftest", "-p", "tests.house.seeds", "-c", os.devnull]
-        command += ["-p", "no:cacheprovider", "-p", "no:hypothesispytest", "--rootdir", tmp_path, *options]
-        known = {name: value for name, value in os.environ.items() if name != "LOOKOUT_SEEDS"}
-        known |= environment | {"PYTHONPATH": str(ROOT), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTEST_ADDOPTS": ""}
-        return subprocess.run([*command, tmp_path], cwd=tmp_path, env=known, capture_output=True, text=True).stdout
+        command = ["-s", "--noconftest", "-p", "tests.house.seeds", "-c", os.devnull]
+        command += ["-p", "no:hypothesispytest", "--rootdir", tmp_path, *options, tmp_path]
+        only = {"PYTHONPATH": str(ROOT), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+        return run_pytest(*command, folder=tmp_path, **only | environment).stdout
 
     return run
 

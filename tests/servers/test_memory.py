@@ -6,13 +6,11 @@ A cycle of a few objects may hold large arrays, and the collector of cycles coun
 import gc
 import os
 import random
-import subprocess
-import sys
 from collections import Counter
-from pathlib import Path
 
 import pytest
 
+from tests.house.nested import run_pytest
 from tests.servers import (
     test_continuous_queries,
     test_distributed,
@@ -61,10 +59,7 @@ def told_apart():
     """
     if "SLIPCOVER_ENABLED" not in os.environ:
         return ""
-    ours = ("SLIPCOVER", "PYTEST")
-    plain = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
-    command = [sys.executable, "-m", "pytest", "-v", "-p", "no:cacheprovider", "-n", "0", __file__]
-    return subprocess.run(command, cwd=Path(__file__).parents[2], env=plain, capture_output=True, text=True).stdout
+    return run_pytest("-v", "-n", "0", __file__).stdout
 
 
 @pytest.mark.parametrize("kind", HISTORIES)

@@ -3,13 +3,13 @@
 import os
 import shutil
 import subprocess
-import sys
 import tempfile
 from pathlib import Path
 
 import pytest
 
 from bench.ports import free_port
+from tests.house.nested import run_pytest
 
 MODULES = (
     *("test_query_list", "test_settling", "test_recording", "test_incidents", "test_outbox", "test_sending"),
@@ -57,7 +57,5 @@ def database_url():
 def test_a_part_of_the_tests_of_the_web_application_passes_on_postgresql(database_url):
     folder = Path(__file__).parent
     files = [folder / f"{name}.py" for name in MODULES]
-    command = [sys.executable, "-m", "pytest", "-q", "-n", "0", "-p", "no:cacheprovider", *QUIET, "-k", CHOSEN, *files]
-    environment = os.environ | {"DATABASE_URL": database_url, "PYTEST_ADDOPTS": ""}
-    ended = subprocess.run(command, cwd=folder.parents[1], env=environment, capture_output=True, text=True, timeout=300)
+    ended = run_pytest("-q", "-n", "0", *QUIET, "-k", CHOSEN, *files, DATABASE_URL=database_url)
     assert ended.returncode == 0, ended.stdout[-6_000:]

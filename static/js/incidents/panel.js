@@ -1,6 +1,6 @@
 // The list of incidents: filters, rows that open, the actions on each, and its audit log.
 
-import { $, coalesced, h, icon, setText } from "../dom.js";
+import { $, coalesced, h, icon, repeated, setText } from "../dom.js";
 import { count, place, utcClock, utcTime } from "../format.js";
 import { filled, gettext, ngettext } from "../i18n.js";
 import { severityText } from "./severities.js";
@@ -49,7 +49,7 @@ export class IncidentPanel {
     const refresh = coalesced(() => this.refresh(), REFRESH_MS);
     this.store.on("incidents", () => this.#follow());
     this.store.on("incidents queries streams", refresh);
-    setInterval(() => this.refresh(), CLOCK_MS);
+    repeated(() => this.refresh(), CLOCK_MS);
     this.refresh();
   }
 

@@ -1,6 +1,6 @@
 // By what the objects on the map are coloured, how long their trails are, and how far the lines ahead; with the legend.
 
-import { $, coalesced, h, offer, setText } from "../dom.js";
+import { $, coalesced, h, offer, repeated, setText } from "../dom.js";
 import { gettext, number } from "../i18n.js";
 import { LENGTHS_MIN, USUAL_MIN } from "../trails.js";
 import { MINUTES } from "../course-vectors.js";
@@ -90,7 +90,7 @@ export function createSymbology({ store, isDark, layer, onTrails, onChange }) {
       "objects",
       coalesced(() => !$("pane-layers").hidden && offerChoices(), OFFER_MS),
     );
-    setInterval(() => colourBy.refit() && redraw(), REFRESH_MS);
+    repeated(() => colourBy.refit() && redraw(), REFRESH_MS);
     show();
   };
   return {

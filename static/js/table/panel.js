@@ -1,6 +1,6 @@
 // The panel with the table of objects, below the map: what is listed, how it is filtered and sorted, and how often it is sorted anew.
 
-import { $, coalesced, debounced, h, offer, setText } from "../dom.js";
+import { $, coalesced, debounced, h, offer, repeated, setText } from "../dom.js";
 import { count } from "../format.js";
 import { filled, gettext, ngettext } from "../i18n.js";
 import { staleNote } from "../query-answer.js";
@@ -80,7 +80,7 @@ export class TablePanel {
       coalesced(() => this.open && this.#describe(), VALUES_MS),
     );
     this.store.on("selection", () => this.open && this.#follow());
-    setInterval(() => this.open && this.grid.refresh(), AGES_MS);
+    repeated(() => this.open && this.grid.refresh(), AGES_MS);
   }
 
   /** Open the table, with what `tableOf` read from an address, or as it was. */

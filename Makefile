@@ -28,8 +28,8 @@ live: $(INSTALLED)
 # build/durations: the next run says what became slower.
 CHOSEN := $(if $(ALL),,and not long)
 TIER := $(if $(ALL),all,test)
-# How many workers have a Lookout, for the tests that need one: a machine of four cores has room for two.
-LOOKOUTS ?= 1
+# How many workers have a Lookout each, for the tests that need one: such tests wait for three quarters of their time.
+LOOKOUTS ?= 2
 
 # With ALL=1, what share of the code the tests reach is measured, and held against the floor in pyproject.toml. The continuous
 # integration measures `make test`, too, and does not repeat what has passed there: WITHOUT=test.
@@ -49,9 +49,9 @@ test-steps: $(INSTALLED)
 		$(call kept,steps)
 	$(if $(ALL),$(BIN)/python tools/coverage.py $(patsubst %,build/coverage/%.json,$(TIER) $(WITHOUT)))
 
-# What does, beside nothing else (tests/house/sharing.py).
+# What does, beside nothing else; a file at a time, first those that need no Lookout of their worker (tests/conftest.py).
 test-served: $(INSTALLED)
-	$(BIN)/python -m pytest -m "(spark or browser) $(CHOSEN)" -n $(LOOKOUTS) --dist loadfile $(call kept,served)
+	$(BIN)/python -m pytest -m "(spark or browser) $(CHOSEN)" -n $(LOOKOUTS) --dist loadfile --no-loadscope-reorder $(call kept,served)
 
 # With ALL=1, and where npm is, what share of static/js these tests reach is held against the floor in .c8rc.json.
 test-js: $(INSTALLED) $(if $(and $(ALL),$(NPM)),$(NPM_INSTALLED))

@@ -15,7 +15,6 @@ from hypothesis import HealthCheck, settings
 from bench.ports import free_port
 from tests.live.collector import collector as collector
 from tests.live.fixture import live as live
-from tests.live.fixture import pytest_runtest_teardown as pytest_runtest_teardown
 from tests.outside import kafka_broker as kafka_broker
 from tests.outside import kafka_servers as kafka_servers
 from tests.outside import one_broker as one_broker
@@ -92,11 +91,13 @@ def shared_data() -> Path:
 
 @pytest.hookimpl(tryfirst=True)  # before marks choose what runs
 def pytest_collection_modifyitems(items):
-    """Mark what needs the one Lookout of a run, which is most of what starts servers."""
+    """Mark what needs the Lookout of its worker, and have such files run last: an idle Lookout costs time."""
     for item in items:
         served = item.get_closest_marker("spark") or item.get_closest_marker("browser")
         if served and "live" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.live)
+    files = {item.path for item in items if item.get_closest_marker("live")}
+    items.sort(key=lambda item: item.path in files)
 
 
 @pytest.fixture(autouse=True)

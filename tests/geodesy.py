@@ -22,11 +22,17 @@ def points_m(lon, lat, to_lon, to_lat):
 
 def apart_m(one, other):
     """The least geodesic between a place of one geometry and a place of another; edges are straight in degrees."""
-    return _apart_m(shapely.to_wkb(one), shapely.to_wkb(other))
+    return _apart_m(shapely.to_wkb(one), shapely.to_wkb(other), None)
+
+
+def within(one, other, most_m):
+    """Tell whether that is at most so long, which mostly takes no closer look."""
+    return _apart_m(shapely.to_wkb(one), shapely.to_wkb(other), most_m) <= most_m
 
 
 @functools.lru_cache(maxsize=100_000)
-def _apart_m(one, other):
+def _apart_m(one, other, most_m):
+    """The least geodesic, or, if `most_m` is not None, any length that lies on the same side of that."""
     one, other = shapely.from_wkb(one), shapely.from_wkb(other)
     if any(affinity.translate(one, turn).intersects(other) for turn in (-360, 0, 360)):
         return 0.0
@@ -35,9 +41,10 @@ def _apart_m(one, other):
     coarse = points_m(*_at(edges, shares)[..., None, None], *_at(others, shares)[:, None, None])
     long_m = _lengths_m(edges)[:, None] + _lengths_m(others)
     at_least = coarse.min(axis=(1, 3)) - NEAREST_STEP * long_m / (SAMPLES - 1)
-    least = np.inf
+    least = float(coarse.min())
     for pair in np.argsort(at_least, axis=None):
-        if at_least.flat[pair] >= least:
+        decided = most_m is not None and (least <= most_m or at_least.flat[pair] > most_m)
+        if decided or at_least.flat[pair] >= least:
             break
         i, j = np.unravel_index(pair, at_least.shape)
         least = min(least, _zoomed(edges[i], others[j]))

@@ -10,7 +10,7 @@ from shapely import affinity
 from streaming.kinds.areas import AreaFilter, CircleArea, CorridorArea
 from streaming.kinds.range.plan import RangePlan
 from streaming.spaces import EARTH, Space
-from tests.geodesy import apart_m
+from tests.geodesy import within
 
 METRES_PER_DEGREE = 6_371_008.8 * math.pi / 180
 
@@ -77,9 +77,9 @@ def box_shape(box):
 def meets_area(area, shape) -> bool:
     """Tell whether a geometry meets a polygon, circle or corridor, straight from its definition."""
     if isinstance(area, CircleArea):
-        return apart_m(shape, shapely.Point(area.center)) <= max(area.radius_m, 1e-6)
+        return within(shape, shapely.Point(area.center), max(area.radius_m, 1e-6))
     if isinstance(area, CorridorArea):
-        return apart_m(shape, shapely.LineString(area.line)) <= max(area.width_m / 2, 1e-6)
+        return within(shape, shapely.LineString(area.line), max(area.width_m / 2, 1e-6))
     polygons = [shapely.Polygon(rings[0], rings[1:]) for rings in area.polygons]
     return any(affinity.translate(shape, turn).intersects(one) for turn in (-360, 0, 360) for one in polygons)
 

@@ -276,19 +276,26 @@ def test_a_plan_is_written_as_json_beside_the_form(screen, feed):
     screen.expect_query("By hand", "running", "1")
 
 
-# What is written to the page from now on: the cards, and the shapes on the map.
+# What changes on the page from now on: cards, apart from their note that the page is behind, and shapes on the map.
 TOUCHED = """() => {
-  window.touched = {cards: new Set(), shapes: new Set()};
+  window.touched = {cards: new Set(), shapes: new Set(), how: new Set()};
   const look = (target, note) => new MutationObserver((records) => records.forEach(note)).observe(
-    document.querySelector(target), {subtree: true, childList: true, attributes: true, characterData: true});
+    document.querySelector(target),
+    {subtree: true, childList: true, attributes: true, attributeOldValue: true, characterData: true});
   const element = (node) => node.nodeType === Node.ELEMENT_NODE ? node : node.parentElement;
-  look("#query-list", ({target}) => touched.cards.add(element(target).closest("[data-query]")));
+  look("#query-list", ({target, type, attributeName, oldValue}) => {
+    const within = element(target);
+    if (type === "attributes" && within.getAttribute(attributeName) === oldValue) return;
+    if (attributeName === "data-stale" || within.closest(".query-note")) return;
+    touched.cards.add(within.closest("[data-query]"));
+    touched.how.add(`${attributeName ?? type} of ${within.className}: ${within.textContent.slice(0, 60)}`);
+  });
   look(".leaflet-overlay-pane", (record) => {
     const nodes = record.type === "childList" ? [...record.addedNodes, ...record.removedNodes] : [record.target];
     for (const node of nodes) if (node.matches("path")) touched.shapes.add(node);
   });
 }"""
-COUNTED = "() => [touched.cards.size, touched.shapes.size]"
+COUNTED = "() => [touched.cards.size, touched.shapes.size, [...touched.how].slice(0, 20)]"
 
 
 @pytest.mark.long
@@ -318,8 +325,8 @@ def test_a_page_of_a_thousand_queries_gets_all_answers_and_a_status_touches_one_
             card.get_by_role("button", name=action, exact=True).click()
             expect(card.locator(".pill")).to_have_text(status)
         expect(card.locator(".query-count")).to_have_text("1")
-        cards, shapes = page.evaluate(COUNTED)
-        assert cards == 1
+        cards, shapes, how = page.evaluate(COUNTED)
+        assert cards == 1, how
         assert 0 < shapes <= 6
         assert closed == []
     finally:

@@ -28,7 +28,7 @@ from streaming.results.netting import net
 from streaming.spaces import EARTH
 from tests import draws
 from tests.draws import rngs
-from tests.geodesy import apart_m
+from tests.geodesy import within
 from tests.oracle import box_shape, boxes_meet, enlarge, filters_of, in_area, where_holds
 from tests.servers.harness import Client, Engine, one
 
@@ -90,7 +90,7 @@ def random_box(rng):
 
 def close(shape, geometry, distance):
     """Tell whether two are within a distance; what is a micrometre apart touches."""
-    return apart_m(shape, geometry) <= max(distance, 1e-6)
+    return within(shape, geometry, max(distance, 1e-6))
 
 
 def anywhere(box):

@@ -19,17 +19,16 @@ MADE := $(addprefix tests/, plans/test_schema.py webapp/test_static.py webapp/te
 MESSAGES := --no-location --no-obsolete --no-wrap --ignore .venv --ignore node_modules --ignore build --ignore var \
 	--ignore static/bundle --ignore static/vendor --ignore tests --ignore bench --ignore docs
 
-.PHONY: live test test-steps test-served test-js check lint lint-js explore bench bench-place chaos soak fuzz bundle messages release install lock clean
+.PHONY: live test test-python test-js check lint lint-js explore bench bench-place chaos soak fuzz bundle messages release install lock clean
 
 live: $(INSTALLED)
 	$(BIN)/python manage.py live
 
 # Tests that are marked `long` run with `ALL=1` only, as in the continuous integration. How long each test took is kept in
 # build/durations: the next run says what became slower.
-CHOSEN := $(if $(ALL),,and not long)
 TIER := $(if $(ALL),all,test)
-# How many workers have a Lookout each, for the tests that need one: such tests wait for three quarters of their time.
-LOOKOUTS ?= 2
+# One for each core, and two that have a Lookout and mostly wait (tests/house/sharing.py).
+WORKERS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 2)
 
 # With ALL=1, what share of the code the tests reach is measured, and held against the floor in pyproject.toml. The continuous
 # integration measures `make test`, too, and does not repeat what has passed there: WITHOUT=test.
@@ -37,21 +36,14 @@ MEASURED := -W ignore::RuntimeWarning -m slipcover --dont-wrap-pytest --source s
 	--branch --json --out build/coverage/$(TIER).json
 QUIET := -W "ignore:Module already imported so cannot be rewritten; slipcover" -W "ignore:Unable to activate pytest branch"
 COVERING := $(if $(ALL)$(CI),$(MEASURED)) -m pytest $(if $(ALL)$(CI),$(QUIET))
-# Where a part of the tests is kept, and what it leaves out.
-kept = --junitxml=build/durations/$(TIER)-$(1).xml $(if $(WITHOUT),--without=build/durations/$(WITHOUT)-$(1).passed)
 
-test: $(INSTALLED) test-steps test-served test-js
+test: $(INSTALLED) test-python test-js
 
-# What starts neither Spark nor a browser.
-test-steps: $(INSTALLED)
+test-python: $(INSTALLED)
 	mkdir -p build/coverage
-	$(BIN)/python $(COVERING) -m "not spark and not browser $(CHOSEN)" -n auto --dist worksteal -p no:tests.house.browser_required \
-		$(call kept,steps)
+	$(BIN)/python $(COVERING) -n $(WORKERS) --dist loadfile $(if $(ALL),,-m "not long") \
+		--junitxml=build/durations/$(TIER).xml $(if $(WITHOUT),--without=build/durations/$(WITHOUT).passed)
 	$(if $(ALL),$(BIN)/python tools/coverage.py $(patsubst %,build/coverage/%.json,$(TIER) $(WITHOUT)))
-
-# What does, beside nothing else; a file at a time, first those that need no Lookout of their worker (tests/conftest.py).
-test-served: $(INSTALLED)
-	$(BIN)/python -m pytest -m "(spark or browser) $(CHOSEN)" -n $(LOOKOUTS) --dist loadfile --no-loadscope-reorder $(call kept,served)
 
 # With ALL=1, and where npm is, what share of static/js these tests reach is held against the floor in .c8rc.json.
 test-js: $(INSTALLED) $(if $(and $(ALL),$(NPM)),$(NPM_INSTALLED))

@@ -69,7 +69,7 @@ export function icon(name) {
 }
 
 // A press ends on the element that it began on, or it is none. So what is pressed is not drawn anew, though not for ever.
-const PRESSED = ":is(button, a, label, summary):active";
+const PRESSED = ["button", "a", "label", "summary"].map((tag) => `${tag}:active`).join();
 const PRESS_MS = 50;
 const PRESS_AT_MOST_MS = 2000;
 

@@ -95,6 +95,6 @@ def test_another_worker_starts_a_lookout_when_one_that_had_it_has_crashed(starte
 
 
 def test_what_gives_way_has_a_session_of_its_own_and_a_lower_priority():
-    code = "import os; from tests.house.sharing import give_way; give_way(); print(os.getsid(0) == os.getpid(), os.nice(0))"
+    code = "from tests.house.sharing import give_way, os; give_way(); print(os.getsid(0) == os.getpid(), os.nice(0))"
     told = subprocess.run([sys.executable, "-c", code], cwd=Path(__file__).parents[2], capture_output=True, text=True)
     assert told.stdout.split() == ["True", str(os.nice(0) + NICE)], told.stderr

@@ -19,6 +19,9 @@ MADE := $(addprefix tests/, plans/test_schema.py webapp/test_static.py webapp/te
 MESSAGES := --no-location --no-obsolete --no-wrap --ignore .venv --ignore node_modules --ignore build --ignore var \
 	--ignore static/bundle --ignore static/vendor --ignore tests --ignore bench --ignore docs
 
+# Modules are compiled once, not in each of the many processes that Lookout and its tests start.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: live test test-python test-js check lint lint-js explore bench bench-place chaos soak fuzz bundle messages release install lock clean
 
 live: $(INSTALLED)

@@ -29,7 +29,7 @@ export class TimeFields {
       .filter(({ version }) => version !== null)
       .map(({ name, title }) => [name, title ?? name]);
     const { away } = this.form.elements;
-    offer(away, [["", [["", "nothing"], ...layers]]], chosen ?? away.value);
+    offer(away, [["", [["", gettext("nothing")], ...layers]]], chosen ?? away.value);
   }
 
   /** Return the times, as `timesOf` does, from the fields; `slideS` is null if it is empty. @returns {Record<string, any>} */

@@ -91,13 +91,14 @@ export function faultsOf(source, name = "") {
     if (CATALOGUE.includes(callee)) return template ? [`${line}: a template in ${callee}: ${text}`] : [];
     if (/\b(import|from)\s*$/.test(before) || ALLOWED.get(name)?.test(text)) return [];
     const attribute = /""\s*:\s*$/.test(before) ? literals[i - 1].text : null;
+    const choice = /\[""\s*,\s*$/.test(before) && literals[i - 1].text === "" && /[A-Za-z]{2}/.test(text); // of no value
     const code =
       CODE_CALLS.test(callee) ||
       CODE_PROPERTIES.test(before) ||
       /^(aria-(controls|describedby|labelledby)|data-.*|class)$/.test(attribute ?? "");
     const key = /^\s*:/.test(after) && /[{,]\s*$/.test(before);
     const prose = reads(text) && !code && !key && !/[!=]==?\s*$/.test(before);
-    return prose || isShown(literal, attribute) ? [`${line}: ${text.replaceAll("\u0000", "${}")}`] : [];
+    return prose || choice || isShown(literal, attribute) ? [`${line}: ${text.replaceAll("\u0000", "${}")}`] : [];
   });
 }
 
@@ -108,6 +109,7 @@ test("English outside of the catalogue is found", () => {
     'h("span", { class: "hint" }, "for");',
     "toast(`Deleted ${name}.`);",
     'new Option("above", "above");',
+    'offer(select, [["", [["", "nothing"]]]]);',
     'const A = { text: "Zoom in" };',
     'button.title = "Close";',
     'x = h("button", { "aria-label": "Close" });',

@@ -4,6 +4,8 @@ A run with ``--junitxml=build/durations/NAME.xml`` is kept there, and compared w
 plugin prints the slowest tests, the total of each room (the folders of ``tests``), and, if the tests that both runs had
 took much longer than before, which of them did. Any run prints which tests took long and are not marked ``long``.
 
+A test that fails is named at once, since a run with workers prints why only at its end.
+
 The names of the tests that passed are kept beside it, in ``NAME.passed``. A later run of the same commit leaves them
 out with ``--without=build/durations/NAME.passed``, so that the continuous integration runs none twice.
 """
@@ -92,10 +94,25 @@ def pytest_collection_modifyitems(config, items):
         config.hook.pytest_deselected(items=left_out)
 
 
+class Failures:
+    """Prints the name of a test that fails, and the first line of why, when it fails."""
+
+    def __init__(self, config):
+        self.config = config
+
+    def pytest_runtest_logreport(self, report):
+        if report.failed and (terminal := self.config.pluginmanager.get_plugin("terminalreporter")):
+            crash = getattr(report.longrepr, "reprcrash", None)
+            why = crash.message.partition("\n")[0] if crash else report.when
+            terminal.ensure_newline()
+            terminal.write_line(f"FAILED {report.nodeid}: {why}", red=True)
+
+
 def pytest_configure(config):
     """Read the run before, whose file this one replaces."""
     path = config.option.xmlpath
     config.stash[_before] = kept(Path(path)) if path else {}
+    config.pluginmanager.register(Failures(config))
 
 
 def pytest_terminal_summary(terminalreporter, config):

@@ -71,7 +71,9 @@ def test_what_has_passed_is_left_out_of_the_next_run(tmp_path):
         only = {"PYTHONPATH": str(ROOT), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
         return run_pytest(*command, *options, "test_few.py", folder=tmp_path, **only).stdout
 
-    assert "1 failed, 1 passed" in run()
+    first = run()
+    assert "1 failed, 1 passed" in first
+    assert first.index("FAILED test_few.py::test_b: AssertionError") < first.index("= FAILURES =")
     assert (tmp_path / "x.passed").read_text() == "test_few.py::test_a\n"
     told = run("--without=x.passed")
     assert "1 failed, 1 deselected" in told

@@ -30,8 +30,9 @@ live: $(INSTALLED)
 # Tests that are marked `long` run with `ALL=1` only, as in the continuous integration. How long each test took is kept in
 # build/durations: the next run says what became slower.
 TIER := $(if $(ALL),all,test)
-# One for each core, and two that have a Lookout and mostly wait (tests/house/sharing.py).
-WORKERS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 2)
+# Workers that have a Lookout, whose tests mostly wait, and one more for each core (tests/house/sharing.py).
+LOOKOUTS ?= $(if $(ALL),2,1)
+WORKERS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + $(LOOKOUTS))
 
 # With ALL=1, what share of the code the tests reach is measured, and held against the floor in pyproject.toml. The continuous
 # integration measures `make test`, too, and does not repeat what has passed there: WITHOUT=test.
@@ -44,7 +45,7 @@ test: $(INSTALLED) test-python test-js
 
 test-python: $(INSTALLED)
 	mkdir -p build/coverage
-	$(BIN)/python $(COVERING) -n $(WORKERS) --dist loadfile $(if $(ALL),,-m "not long") \
+	$(BIN)/python $(COVERING) -n $(WORKERS) --dist loadfile --lookouts=$(LOOKOUTS) $(if $(ALL),,-m "not long") \
 		--junitxml=build/durations/$(TIER).xml $(if $(WITHOUT),--without=build/durations/$(WITHOUT).passed)
 	$(if $(ALL),$(BIN)/python tools/coverage.py $(patsubst %,build/coverage/%.json,$(TIER) $(WITHOUT)))
 

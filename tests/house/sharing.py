@@ -1,8 +1,8 @@
 """A pytest plugin that runs the tests that need a Lookout, a browser or Spark beside the others (`--dist loadfile`).
 
 Such tests wait for three quarters of their time, and a Lookout takes half a minute of processor time to start. So the
-first `LOOKOUTS` workers take the files of such tests, and the other workers have the time that these leave: they run at
-a lower priority, so that what waits for an answer on a screen waits for that alone.
+first workers, as many as ``--lookouts`` says, take the files of such tests, and the others have the time that these
+leave: they run at a lower priority, so that what waits for an answer on a screen waits for that alone.
 """
 
 import functools
@@ -12,7 +12,6 @@ from pathlib import Path
 
 from xdist.scheduler import LoadScopeScheduling
 
-LOOKOUTS = 2
 # A third of the weight of what has the usual priority: beside two programs that never rest, a run goes on nevertheless.
 NICE = 5
 SERVED = re.compile(r"pytest\.mark\.(spark|browser)\b")
@@ -39,7 +38,7 @@ class Sharing(LoadScopeScheduling):
         files = {True: [], False: []}
         for file in self.workqueue:
             files[served(self.config.rootpath / file)].append(file)
-        own = files[True] if node in self.nodes[:LOOKOUTS] else []
+        own = files[True] if node in self.nodes[: self.config.option.lookouts] else []
         return next(iter(own + files[False]), None)
 
     def _assign_work_unit(self, node) -> None:
@@ -67,6 +66,11 @@ def give_way() -> None:
         group.write_text(str(NICE))
 
 
+def pytest_addoption(parser):
+    """Add the option that says how many Lookouts run."""
+    parser.addoption("--lookouts", type=int, default=1, help="how many workers run tests that need a Lookout")
+
+
 def pytest_xdist_make_scheduler(config, log):
     """Divide runs with ``--dist loadfile`` as the module says."""
     return Sharing(config, log) if config.getvalue("dist") == "loadfile" else None
@@ -74,7 +78,7 @@ def pytest_xdist_make_scheduler(config, log):
 
 def pytest_configure_node(node):
     """Tell a worker whether it gives way to others."""
-    later = int(node.gateway.id.removeprefix("gw")) >= LOOKOUTS
+    later = int(node.gateway.id.removeprefix("gw")) >= node.config.option.lookouts
     node.workerinput["gives_way"] = later and node.config.getvalue("dist") == "loadfile"
 
 

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from tests.house.sharing import LOOKOUTS, NICE, Sharing, served
+from tests.house.sharing import NICE, Sharing, served
 
 FILES = {
     "tests/a/test_a.py": (3, "def test_0(): pass"),
@@ -19,6 +19,7 @@ FILES = {
     "tests/f/test_f.py": (1, ""),
     "tests/test_g.py": (5, ""),
 }
+LOOKOUTS = 2
 TESTS = [f"{file}::test_{number}" for file, (count, _) in FILES.items() for number in range(count)]
 
 
@@ -44,7 +45,7 @@ def started(tmp_path):
         (tmp_path / file).write_text(text)
 
     def started(count):
-        option = SimpleNamespace(loadscopereorder=True)
+        option = SimpleNamespace(loadscopereorder=True, lookouts=LOOKOUTS)
         config = SimpleNamespace(getvalue=lambda _: ["popen"] * count, option=option, rootpath=tmp_path)
         sharing, workers = Sharing(config), [Worker(number) for number in range(count)]
         for worker in workers:

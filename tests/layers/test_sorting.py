@@ -69,7 +69,7 @@ def test_a_layer_that_is_sorted_in_buckets_is_the_part_that_memory_would_make(tm
 
 def test_no_step_of_an_import_holds_the_layer(tmp_path, small_buckets, monkeypatch):
     monkeypatch.setattr("streaming.layers.reading.BATCH_ROWS", 500)
-    count, steps = 10_000, np.linspace(0, 1, 100).reshape(50, 2)
+    count, steps = 40_000, np.linspace(0, 1, 100).reshape(50, 2)
     lines = shapely.linestrings(places(count)[:, None, :] + steps)
     path = write(tmp_path, geopandas.GeoDataFrame(geometry=lines, crs="EPSG:4326"), "fgb")
     held, before = [], pa.total_allocated_bytes()

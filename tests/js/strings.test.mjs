@@ -83,22 +83,30 @@ function isShown({ text, before, after, callee, at }, attribute) {
   );
 }
 
+/** Whether a text is the second of an array that begins with "", so the name of a choice of no value. */
+const isChoice = ({ text, before }, previous) =>
+  /\[""\s*,\s*$/.test(before) && previous.text === "" && /[A-Za-z]{2}/.test(text);
+
+/** Whether a text is prose that no machine reads. */
+function isProse({ text, before, after, callee }, attribute) {
+  const code =
+    CODE_CALLS.test(callee) ||
+    CODE_PROPERTIES.test(before) ||
+    /^(aria-(controls|describedby|labelledby)|data-.*|class)$/.test(attribute ?? "");
+  const key = /^\s*:/.test(after) && /[{,]\s*$/.test(before);
+  return reads(text) && !code && !key && !/[!=]==?\s*$/.test(before);
+}
+
 /** Return the English of a source that is not in the catalogue: `line: text`. */
 export function faultsOf(source, name = "") {
   const literals = literalsOf(source);
   return literals.flatMap((literal, i) => {
-    const { text, line, before, callee, template, after } = literal;
+    const { text, line, before, callee, template } = literal;
     if (CATALOGUE.includes(callee)) return template ? [`${line}: a template in ${callee}: ${text}`] : [];
     if (/\b(import|from)\s*$/.test(before) || ALLOWED.get(name)?.test(text)) return [];
     const attribute = /""\s*:\s*$/.test(before) ? literals[i - 1].text : null;
-    const choice = /\[""\s*,\s*$/.test(before) && literals[i - 1].text === "" && /[A-Za-z]{2}/.test(text); // of no value
-    const code =
-      CODE_CALLS.test(callee) ||
-      CODE_PROPERTIES.test(before) ||
-      /^(aria-(controls|describedby|labelledby)|data-.*|class)$/.test(attribute ?? "");
-    const key = /^\s*:/.test(after) && /[{,]\s*$/.test(before);
-    const prose = reads(text) && !code && !key && !/[!=]==?\s*$/.test(before);
-    return prose || choice || isShown(literal, attribute) ? [`${line}: ${text.replaceAll("\u0000", "${}")}`] : [];
+    const fault = isProse(literal, attribute) || isChoice(literal, literals[i - 1]) || isShown(literal, attribute);
+    return fault ? [`${line}: ${text.replaceAll("\u0000", "${}")}`] : [];
   });
 }
 

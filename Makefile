@@ -30,8 +30,8 @@ live: $(INSTALLED)
 # Tests that are marked `long` run with `ALL=1` only, as in the continuous integration. How long each test took is kept in
 # build/durations: the next run says what became slower.
 TIER := $(if $(ALL),all,test)
-# Workers that have a Lookout, whose tests mostly wait, and one more for each core (tests/house/sharing.py).
-LOOKOUTS ?= $(if $(ALL),2,1)
+# Workers that have a Lookout, whose tests mostly wait, beside one for each core: two cores have room for one.
+LOOKOUTS ?= 1
 WORKERS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + $(LOOKOUTS))
 
 # With ALL=1, what share of the code the tests reach is measured, and held against the floor in pyproject.toml. The continuous

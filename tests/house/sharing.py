@@ -23,6 +23,11 @@ def served(path: Path) -> bool:
     return SERVED.search(path.read_text()) is not None
 
 
+def number(node) -> int:
+    """Return the number of a worker: those with a Lookout have the lowest, and the usual priority."""
+    return int(node.gateway.id.removeprefix("gw"))
+
+
 class Sharing(LoadScopeScheduling):
     """Gives whole files to workers, as the module says; see `LoadScopeScheduling`."""
 
@@ -38,7 +43,8 @@ class Sharing(LoadScopeScheduling):
         files = {True: [], False: []}
         for file in self.workqueue:
             files[served(self.config.rootpath / file)].append(file)
-        own = files[True] if node in self.nodes[: self.config.option.lookouts] else []
+        first = sorted(self.nodes, key=number)[: self.config.option.lookouts]  # they are ready in any order
+        own = files[True] if node in first else []
         return next(iter(own + files[False]), None)
 
     def _assign_work_unit(self, node) -> None:
@@ -78,7 +84,7 @@ def pytest_xdist_make_scheduler(config, log):
 
 def pytest_configure_node(node):
     """Tell a worker whether it gives way to others."""
-    later = int(node.gateway.id.removeprefix("gw")) >= node.config.option.lookouts
+    later = number(node) >= node.config.option.lookouts
     node.workerinput["gives_way"] = later and node.config.getvalue("dist") == "loadfile"
 
 

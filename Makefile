@@ -30,9 +30,8 @@ live: $(INSTALLED)
 # Tests that are marked `long` run with `ALL=1` only, as in the continuous integration. How long each test took is kept in
 # build/durations: the next run says what became slower.
 TIER := $(if $(ALL),all,test)
-# Workers that have a Lookout, whose tests mostly wait, beside one for each core: two cores have room for one.
-LOOKOUTS ?= 1
-WORKERS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + $(LOOKOUTS))
+# Tests that need a Lookout, Spark or a browser have a worker of their own, and mostly wait (tests/house/sharing.py).
+CORES := $(shell getconf _NPROCESSORS_ONLN)
 
 # With ALL=1, what share of the code the tests reach is measured, and held against the floor in pyproject.toml. The continuous
 # integration measures `make test`, too, and does not repeat what has passed there: WITHOUT=test.
@@ -41,13 +40,21 @@ MEASURED := -W ignore::RuntimeWarning -m slipcover --dont-wrap-pytest --source s
 QUIET := -W "ignore:Module already imported so cannot be rewritten; slipcover" -W "ignore:Unable to activate pytest branch"
 COVERING := $(if $(ALL)$(CI),$(MEASURED)) -m pytest $(if $(ALL)$(CI),$(QUIET))
 
+kept = --junitxml=build/durations/$(1).xml $(if $(WITHOUT),--without=build/durations/$(WITHOUT).passed)
+
 test: $(INSTALLED) test-python test-js
 
+# With ALL=1, tests that need a Lookout run after the others: some of these start so many processes that it would starve.
 test-python: $(INSTALLED)
 	mkdir -p build/coverage
-	$(BIN)/python $(COVERING) -n $(WORKERS) --dist loadfile --lookouts=$(LOOKOUTS) $(if $(ALL),,-m "not long") \
-		--junitxml=build/durations/$(TIER).xml $(if $(WITHOUT),--without=build/durations/$(WITHOUT).passed)
-	$(if $(ALL),$(BIN)/python tools/coverage.py $(patsubst %,build/coverage/%.json,$(TIER) $(WITHOUT)))
+ifdef ALL
+	$(BIN)/python $(COVERING) -m "not spark and not browser" -n $(CORES) --dist worksteal -p no:tests.house.browser_required \
+		$(call kept,all-steps)
+	$(BIN)/python tools/coverage.py $(patsubst %,build/coverage/%.json,$(TIER) $(WITHOUT))
+	$(BIN)/python -m pytest -m "spark or browser" -n 1 --dist loadfile $(call kept,all-served)
+else
+	$(BIN)/python $(COVERING) -m "not long" -n $(shell expr $(CORES) + 1) --dist loadfile $(call kept,test)
+endif
 
 # With ALL=1, and where npm is, what share of static/js these tests reach is held against the floor in .c8rc.json.
 test-js: $(INSTALLED) $(if $(and $(ALL),$(NPM)),$(NPM_INSTALLED))

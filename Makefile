@@ -30,7 +30,8 @@ live: $(INSTALLED)
 # Tests that are marked `long` run with `ALL=1` only, as in the continuous integration. How long each test took is kept in
 # build/durations: the next run says what became slower.
 TIER := $(if $(ALL),all,test)
-# Tests that need a Lookout, Spark or a browser have a worker of their own, and mostly wait (tests/house/sharing.py).
+# Tests that need a Lookout, Spark or a browser are *served*. They mostly wait, so they have a worker of their own beside
+# one for each core (tests/house/sharing.py).
 CORES := $(shell getconf _NPROCESSORS_ONLN)
 
 # With ALL=1, what share of the code the tests reach is measured, and held against the floor in pyproject.toml. The continuous
@@ -40,18 +41,19 @@ MEASURED := -W ignore::RuntimeWarning -m slipcover --dont-wrap-pytest --source s
 QUIET := -W "ignore:Module already imported so cannot be rewritten; slipcover" -W "ignore:Unable to activate pytest branch"
 COVERING := $(if $(ALL)$(CI),$(MEASURED)) -m pytest $(if $(ALL)$(CI),$(QUIET))
 
+# Where a run keeps how long its tests took, and which passed; tests that passed in the run `WITHOUT` are left out.
 kept = --junitxml=build/durations/$(1).xml $(if $(WITHOUT),--without=build/durations/$(WITHOUT).passed)
 
 test: $(INSTALLED) test-python test-js
 
-# With ALL=1, tests that need a Lookout run after the others: some of these start so many processes that it would starve.
+# With ALL=1, the served tests run after the others, some of which start so many processes that a Lookout would starve.
 test-python: $(INSTALLED)
 	mkdir -p build/coverage
 ifdef ALL
 	$(BIN)/python $(COVERING) -m "not spark and not browser" -n $(CORES) --dist worksteal -p no:tests.house.browser_required \
 		$(call kept,all-steps)
 	$(BIN)/python tools/coverage.py $(patsubst %,build/coverage/%.json,$(TIER) $(WITHOUT))
-	$(BIN)/python -m pytest -m "spark or browser" -n 1 --dist loadfile $(call kept,all-served)
+	$(BIN)/python -m pytest -m "spark or browser" -n $(CORES) --lookouts $(CORES) --dist loadfile $(call kept,all-served)
 else
 	$(BIN)/python $(COVERING) -m "not long" -n $(shell expr $(CORES) + 1) --dist loadfile $(call kept,test)
 endif

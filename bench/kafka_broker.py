@@ -9,6 +9,7 @@ from pathlib import Path
 
 from confluent_kafka.admin import AdminClient
 
+from bench.live import PATIENCE_S
 from bench.maven import with_dependencies
 from bench.ports import free_port
 from streaming.engine.java import java_home
@@ -54,7 +55,7 @@ class Broker:
         self._classes = f"{with_dependencies(self._java, 'org.apache.kafka', 'kafka_2.13', VERSION)}/*"
         self._file = folder / "server.properties"
         self._file.write_text(PROPERTIES.format(port=self.port, controller=free_port(), folder=folder))
-        self._run("kafka.tools.StorageTool", "format", "-t", str(uuid.uuid4()), "-c", self._file).wait(60)
+        self._run("kafka.tools.StorageTool", "format", "-t", str(uuid.uuid4()), "-c", self._file).wait(PATIENCE_S)
 
     def _run(self, program, *arguments):
         options = ["-Xmx256m", "-Xshare:auto", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"]
@@ -70,7 +71,7 @@ class Broker:
     def start(self) -> None:
         """Start the broker, and wait until it answers."""
         self._process = self._run("kafka.Kafka", self._file)
-        AdminClient({"bootstrap.servers": self.servers, "log_level": 0}).list_topics(timeout=60)
+        AdminClient({"bootstrap.servers": self.servers, "log_level": 0}).list_topics(timeout=PATIENCE_S)
 
     def kill(self) -> None:
         """Kill the broker with SIGKILL."""

@@ -21,9 +21,8 @@ from streaming.settings import EngineSettings
 from webapp.live import sessions
 
 ROOT = Path(__file__).parents[1]
-UP_S, END_S = 600, 150
 # Long enough that no wait for a condition fails on a busy machine. How fast something must be is asserted separately.
-PATIENCE_S = 150
+PATIENCE_S = 600
 # An engine that stands by says so every second; after this silence, none stands by.
 SILENT_US = 5_000_000
 FOREIGN = ("LOOKOUT_REDIS_URL", "REDIS_URL", "DATABASE_URL", "DJANGO_SETTINGS_MODULE")
@@ -103,7 +102,7 @@ class Live:
         )
         self._guardian.stdin.write(b"%d\n" % self._live.pid)
         self._guardian.stdin.flush()
-        wait_for(lambda: self.said("everything is up") or self._live.poll() is not None, self.words, UP_S)
+        wait_for(lambda: self.said("everything is up") or self._live.poll() is not None, self.words)
         if self._live.poll() is not None:
             raise StackFailed(self.words())
         self.client = redis.Redis.from_url(self.redis_url)
@@ -112,7 +111,7 @@ class Live:
     def interrupt(self) -> int:
         """End everything as Ctrl-C does, and return the exit code."""
         self._live.send_signal(signal.SIGINT)
-        return self._live.wait(END_S)
+        return self._live.wait(PATIENCE_S)
 
     def leave_nothing(self) -> None:
         """Kill every process that is left, whatever its state."""

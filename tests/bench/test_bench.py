@@ -30,7 +30,7 @@ from bench import (
     written,
 )
 from bench.client import figures
-from bench.live import StackFailed
+from bench.live import PATIENCE_S, StackFailed
 from bench.machine import Conditions
 from bench.prepare import WIRE_DECODER
 from streaming.decoders import make_decoder
@@ -327,7 +327,7 @@ def test_fences_of_tile38_take_the_walk_and_tell_how_old_it_is():
     with tile38.serving() as (port, _), redis.Redis(port=port, protocol=2) as client, client.pubsub() as messages:
         tile38.set_fences(port, 4)
         messages.subscribe(*(tile38.channel(number) for number in range(4)))
-        while messages.get_message(timeout=1.0)["data"] != 4:
+        while messages.get_message(timeout=PATIENCE_S)["data"] != 4:
             pass
         west, south, east, north = scenarios.query_boxes(4)[1]
         middle = np.array([[(west + east) / 2, (south + north) / 2]])
@@ -341,7 +341,7 @@ def test_fences_of_tile38_take_the_walk_and_tell_how_old_it_is():
             assert connection.recv(64) == b"+OK\r\n"
         heard = {}
         while heard.keys() < expected:
-            message = messages.get_message(timeout=5.0)
+            message = messages.get_message(timeout=PATIENCE_S)
             heard[message["channel"]] = tile38.time_of(message["data"])
         assert heard.keys() == expected and set(heard.values()) == {1_795_249_561_000_000}
 

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import threading
 
+from bench.live import PATIENCE_S
 from bench.ports import free_port
 
 
@@ -49,7 +50,7 @@ class Proxy:
         self._loop.call_soon_threadsafe(self._flows.set)
 
     def _run(self, coroutine):
-        return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result(10)
+        return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result(PATIENCE_S)
 
     async def _serve(self, reader, writer):
         self.connections += 1

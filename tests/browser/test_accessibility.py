@@ -20,7 +20,7 @@ CHECK = """async ([part, runOnly]) => {
 }"""
 # What a theme may change.
 OF_COLOURS = ["color-contrast", "link-in-text-block"]
-SETTLED_S = 5
+SETTLED_S = 60
 HERE = (24.4, 59.7)
 BOX = {"lo": [24.2, 59.6], "hi": [24.8, 59.8]}
 AREA = {"type": "Polygon", "coordinates": [[[24.3, 59.6], [24.5, 59.6], [24.5, 59.7], [24.3, 59.6]]]}

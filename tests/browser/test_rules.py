@@ -73,7 +73,7 @@ def test_an_alarm_opens_an_incident_and_reaches_a_webhook(screen_of, user, feed)
         screen.expect_query("Too long in the roads", "running", "0")
         feed.put(anna=INSIDE)
         expect(page).to_have_title("(1) Lookout")
-        wait_for(lambda: receiver.taken, lambda: f"{receiver.requests}", 30.0)
+        wait_for(lambda: receiver.taken, lambda: f"{receiver.requests}")
         (document,) = receiver.taken.values()
         assert document["change"]["what"] == "opened"
         assert document["query"]["name"] == "Too long in the roads"

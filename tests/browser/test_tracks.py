@@ -54,7 +54,7 @@ def test_a_ship_that_crosses_an_area_between_two_reports_is_two_events_that_say_
     expect(singles.nth(1)).to_have_attribute("title", re.compile(r"between reports at .+ and .+"))
     shot(page, "noise-events")
     page.locator(".event-why").last.click()
-    expect(page.locator(".why-tree").first).to_contain_text("its accuracy circle of 50 m", timeout=20_000)
+    expect(page.locator(".why-tree").first).to_contain_text("its accuracy circle of 50 m")
     shot(page, "noise-why")
     screen.tab("Queries")
     screen.act("Roads", "Edit")

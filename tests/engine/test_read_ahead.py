@@ -5,6 +5,7 @@ import threading
 
 import pytest
 
+from bench.live import PATIENCE_S
 from streaming.engine.read_ahead import ReadAhead
 from streaming.eventlog import FIRST, RedisEventLog
 
@@ -24,7 +25,7 @@ class Reports:
 
     def wait_for(self, upto):
         with self.changed:
-            assert self.changed.wait_for(lambda: self.upto == upto, timeout=10)
+            assert self.changed.wait_for(lambda: self.upto == upto, timeout=PATIENCE_S)
 
 
 def filled(log, count):

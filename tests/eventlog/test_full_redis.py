@@ -5,6 +5,7 @@ import threading
 import pytest
 import redis
 
+from bench.live import PATIENCE_S
 from streaming import redis_memory
 from streaming.eventlog import Bound, BoundedEntry, PatientRedisEventLog, RedisEventLog, Stamp
 from streaming.logs import RESULT_BATCHES_KEPT, Log, LogNames, write_report
@@ -65,9 +66,9 @@ def test_a_patient_log_waits_for_room_and_says_so_once(redis_client, append, mon
     appending = threading.Thread(target=append, args=[log])
     with full(redis_client):
         appending.start()
-        assert waits.wait(30) and appending.is_alive()
+        assert waits.wait(PATIENCE_S) and appending.is_alive()
         assert not redis_client.keys("o*")
-    appending.join(30)
+    appending.join(PATIENCE_S)
     assert log.length("one") == 1
     assert [record.getMessage()[:13] for record in caplog.records] == ["Redis is full"]
 

@@ -10,7 +10,7 @@ import pytest
 import redis
 from confluent_kafka import KafkaError, KafkaException
 
-from bench.live import wait_for
+from bench.live import PATIENCE_S, wait_for
 from bench.ports import free_port
 from streaming.errors import LookoutError
 from streaming.eventlog import FIRST, Bound, BoundedEntry, Stamp, open_log
@@ -21,6 +21,8 @@ from streaming.eventlog.kafka.transactions import StampedProducer, Transactions
 from streaming.settings import EngineSettings
 
 KEPT = Bound(10**9, 10**9)
+# Within this time, each call has found that nobody listens where the broker was.
+AWAY_S = 3.0
 
 
 def once(name, number):
@@ -68,7 +70,7 @@ def test_what_a_process_has_not_committed_is_never_read_and_its_successor_append
 
 @pytest.mark.long
 def test_nothing_is_lost_or_doubled_if_the_broker_is_killed_while_entries_are_appended(kafka_broker):
-    log, name = KafkaEventLog(kafka_broker.servers, uuid.uuid4().hex, patience_s=120.0), "one"
+    log, name = KafkaEventLog(kafka_broker.servers, uuid.uuid4().hex, patience_s=PATIENCE_S), "one"
     appended, errors = threading.Semaphore(0), []
 
     def append():
@@ -83,17 +85,17 @@ def test_nothing_is_lost_or_doubled_if_the_broker_is_killed_while_entries_are_ap
     appending = threading.Thread(target=append)
     appending.start()
     for _ in range(10):
-        assert appended.acquire(timeout=60)
+        assert appended.acquire(timeout=PATIENCE_S)
     kafka_broker.kill()
     kafka_broker.start()
-    appending.join(120)
+    appending.join(PATIENCE_S)
     assert not errors and not appending.is_alive()
     assert (numbers(log, "plain"), numbers(log, name)) == (list(range(60)), list(range(60)))
 
 
 @pytest.mark.long
 def test_every_call_that_begins_while_the_broker_is_away_is_answered_once_it_is_back(kafka_broker):
-    log, many = KafkaEventLog(kafka_broker.servers, uuid.uuid4().hex, patience_s=60.0), 110_000
+    log, many = KafkaEventLog(kafka_broker.servers, uuid.uuid4().hex, patience_s=PATIENCE_S), 110_000
     log.append("plain", {"n": 0})
     trimmed = log.append("trimmed", {"n": 0})
     for name in ("one", "gone"):
@@ -108,7 +110,7 @@ def test_every_call_that_begins_while_the_broker_is_away_is_answered_once_it_is_
         "append_once to a new log": lambda: log.append_once(*once("new bounded", 1)),
         "read": lambda: log.read("plain"),
         "read_back": lambda: log.read_back("one"),
-        "poll": lambda: log.poll({"plain": FIRST}, 1, 60.0),
+        "poll": lambda: log.poll({"plain": FIRST}, 1, PATIENCE_S),
         "ends": lambda: log.ends({"plain": FIRST}, {"plain": 9})["plain"] > FIRST,
         "newest": lambda: log.newest("one") > FIRST,
         "trim": lambda: log.trim({"trimmed": trimmed}) is None,
@@ -119,8 +121,7 @@ def test_every_call_that_begins_while_the_broker_is_away_is_answered_once_it_is_
     kafka_broker.kill()
     with ThreadPoolExecutor(len(calls)) as pool:
         called = {name: pool.submit(call) for name, call in calls.items()}
-        # Then each has found that nobody listens there.
-        wait(called.values(), timeout=3.0)
+        wait(called.values(), timeout=AWAY_S)
         done = [name for name, future in called.items() if future.done()]
         kafka_broker.start()
         answers = {name: future.exception() or future.result() for name, future in called.items()}
@@ -134,7 +135,7 @@ def test_every_call_that_begins_while_the_broker_is_away_is_answered_once_it_is_
 @pytest.mark.long
 def test_a_broker_that_has_lost_entries_fails_one_append_and_takes_the_next_one(kafka_broker):
     prefix = uuid.uuid4().hex
-    log = KafkaEventLog(kafka_broker.servers, prefix, patience_s=60.0)
+    log = KafkaEventLog(kafka_broker.servers, prefix, patience_s=PATIENCE_S)
     for number in range(5):
         log.append("plain", {"n": number})
     kafka_broker.kill()

@@ -10,7 +10,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from bench.live import PATIENCE_S, ROOT, UP_S, wait_for
+from bench.live import PATIENCE_S, ROOT, wait_for
 from bench.ports import free_port
 from bench.processes import processes
 from streaming.engine.lease import signed
@@ -60,7 +60,7 @@ def start(tmp_path):
 def test_everything_starts_comes_back_when_killed_and_leaves_nothing_behind(start):
     run, home, output, port = start
     live = run()
-    wait_for(lambda: "everything is up" in output.read_text(), output.read_text, UP_S)
+    wait_for(lambda: "everything is up" in output.read_text(), output.read_text)
     link = next(line for line in output.read_text().splitlines() if "log in, once, at" in line).split()[-1]
     assert link.startswith(f"http://127.0.0.1:{port}/")
     with urllib.request.urlopen(link, timeout=PATIENCE_S) as page:
@@ -69,7 +69,7 @@ def test_everything_starts_comes_back_when_killed_and_leaves_nothing_behind(star
     assert set(before) == ALL
     for name in ("streaming.engine", "streaming.gateway", "uvicorn", "worker"):
         before[name].kill()
-    wait_for(lambda: came_back(before, running(home)), output.read_text, UP_S)
+    wait_for(lambda: came_back(before, running(home)), output.read_text)
 
     live.send_signal(signal.SIGINT)
     assert live.wait(PATIENCE_S) == 0
@@ -79,7 +79,7 @@ def test_everything_starts_comes_back_when_killed_and_leaves_nothing_behind(star
     # A second start finds the first one's Redis, with its data, where it was.
     port_kept = (home / "redis" / "url").read_text()
     live = run()
-    wait_for(lambda: "log in, once, at" in output.read_text(), output.read_text, UP_S)
+    wait_for(lambda: "log in, once, at" in output.read_text(), output.read_text)
     assert (home / "redis" / "url").read_text() == port_kept
     assert "0 streams made" in (home / "log" / "seed_demo.log").read_text().splitlines()[-1]
 

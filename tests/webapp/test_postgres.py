@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from bench.live import PATIENCE_S
 from bench.ports import free_port
 from tests.house.nested import run_pytest
 
@@ -42,7 +43,7 @@ def database_url():
     control = [*user, PROGRAMS[-1] / "pg_ctl", "-D", folder / "data", "-w"]
 
     def run(*command):
-        subprocess.run(command, check=True, cwd=folder, stdout=subprocess.DEVNULL, timeout=120)
+        subprocess.run(command, check=True, cwd=folder, stdout=subprocess.DEVNULL, timeout=PATIENCE_S)
 
     try:
         run(*control, "initdb", "-s", "-o", "-A trust -U lookout --no-sync")

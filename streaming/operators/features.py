@@ -17,7 +17,7 @@ from streaming.operators.boxes import in_plane, intersects, turns
 from streaming.operators.cells import PointGrid
 from streaming.operators.elements import repeated
 from streaming.operators.query_index import FAR
-from streaming.operators.runs import find
+from streaming.operators.runs import distinct, find
 from streaming.spaces import Space
 from streaming.udf import Judged, evaluate_element
 from streaming.udf.base import COLUMNS, shapes_of
@@ -91,7 +91,8 @@ class IndexedBoxes:
             found.append(np.stack([close[at], other]))
         if sum(part.shape[1] > 0 for part in found) < 2:
             return max(found, key=np.size)
-        return np.unique(np.hstack(found), axis=1)
+        at, other = np.hstack(found)
+        return np.stack(np.divmod(distinct(at * len(self) + other), len(self)))
 
     def _asked(self, boxes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the pairs of boxes of the plane (K, 4) and these that meet there."""

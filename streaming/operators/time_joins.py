@@ -164,8 +164,8 @@ class TimeJoin:
         """How much event time a bin of reports should have."""
         raise NotImplementedError
 
-    def needed_us(self, last_us: int, partner: bool) -> int:
-        """Return the watermark at which reports of the one or the other side up to `last_us` find no more partners."""
+    def needed_us(self, last_us: np.ndarray, partner: bool) -> np.ndarray:
+        """Return the watermarks at which reports of the one or the other side up to `last_us` find no more partners."""
         raise NotImplementedError
 
     def covers(self, time_us: np.ndarray) -> np.ndarray:
@@ -193,9 +193,9 @@ class WindowJoin(TimeJoin):
         """See `TimeJoin`: windows begin and end at the ends of bins if they do not overlap."""
         return self.slide_us
 
-    def needed_us(self, last_us: int, partner: bool) -> int:
+    def needed_us(self, last_us: np.ndarray, partner: bool) -> np.ndarray:
         """See `TimeJoin`: the end of the last window that has such reports."""
-        return int(self._newest(last_us)) + self.size_us
+        return self._newest(last_us) + self.size_us
 
     def covers(self, time_us: np.ndarray) -> np.ndarray:
         """See `TimeJoin`: between windows that do not touch there is time that is in none."""
@@ -248,7 +248,7 @@ class IntervalJoin(TimeJoin):
         """See `TimeJoin`."""
         return _us(self.plan.bin_s)
 
-    def needed_us(self, last_us: int, partner: bool) -> int:
+    def needed_us(self, last_us: np.ndarray, partner: bool) -> np.ndarray:
         """See `TimeJoin`; equation 5 of the paper."""
         return last_us + max(0, -self.lower_us if partner else self.upper_us) + 1
 

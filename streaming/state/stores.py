@@ -6,6 +6,7 @@ each process appends the parts of the state that it writes in a batch to one fil
 
 import contextlib
 import errno
+import mmap
 import os
 import uuid
 from collections.abc import Iterable, Iterator
@@ -20,6 +21,9 @@ from streaming.state.tables import ALIGNMENT
 
 # Contents that are at least so large, in bytes, get a segment of their own: they may be needed for much longer.
 LARGE = 1 << 18
+# Contents that are at least so large, in bytes, are mapped when they are read; there may be very many smaller ones, and
+# a process can have some ten thousand mappings.
+MAPPED = 1 << 16
 
 
 class Place(NamedTuple):
@@ -85,14 +89,15 @@ class LocalStore:
         self._segments: dict[tuple[int, str, int], str] = {}
 
     def get(self, name: str, offset: int = 0, size: int | None = None) -> pa.Buffer:
-        """Return a content, mapped into memory, so that processes share its pages."""
-        path = f"{self.root}/{name}"
-        if not os.stat(path).st_size:  # an empty file cannot be mapped
-            return pa.py_buffer(b"")
-        with pa.memory_map(path) as source:
-            whole = source.read_buffer()
-        offset = min(offset, whole.size)
-        return whole.slice(offset, whole.size - offset if size is None else min(size, whole.size - offset))
+        """Return a content. One that is not small is mapped into memory, so that processes share its pages."""
+        with open(f"{self.root}/{name}", "rb", buffering=0) as file:
+            there = max(0, os.fstat(file.fileno()).st_size - offset)
+            size = there if size is None else min(size, there)
+            if size < MAPPED:
+                return pa.py_buffer(os.pread(file.fileno(), size, offset))
+            before = offset % mmap.ALLOCATIONGRANULARITY
+            pages = mmap.mmap(file.fileno(), before + size, offset=offset - before, access=mmap.ACCESS_READ)
+        return pa.py_buffer(pages).slice(before)
 
     def put(self, name: str, content: pa.Buffer | bytes, once: bool = False) -> bool:
         """Store a content; it is not durable before `sync`."""

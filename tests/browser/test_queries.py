@@ -283,11 +283,13 @@ TOUCHED = """() => {
     document.querySelector(target),
     {subtree: true, childList: true, attributes: true, attributeOldValue: true, characterData: true});
   const element = (node) => node.nodeType === Node.ELEMENT_NODE ? node : node.parentElement;
-  look("#query-list", ({target, type, attributeName, oldValue}) => {
+  look("#query-list", ({target, type, attributeName, oldValue, addedNodes, removedNodes}) => {
     const within = element(target);
     if (type === "attributes" && within.getAttribute(attributeName) === oldValue) return;
     if (attributeName === "data-stale" || within.closest(".query-note")) return;
-    touched.cards.add(within.closest("[data-query]"));
+    // What is said of the list as a whole touches no card, unless it puts one in or takes one out.
+    const cards = [...addedNodes, ...removedNodes].filter((node) => node instanceof Element && "query" in node.dataset);
+    for (const card of [within.closest("[data-query]"), ...cards]) if (card) touched.cards.add(card);
     touched.how.add(`${attributeName ?? type} of ${within.className}: ${within.textContent.slice(0, 60)}`);
   });
   look(".leaflet-overlay-pane", (record) => {

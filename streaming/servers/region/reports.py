@@ -14,6 +14,7 @@ import functools
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -230,6 +231,27 @@ def report_order(name: np.ndarray, bounds: np.ndarray, space: Space) -> np.ndarr
     return place | (name.view(np.uint64) >> np.uint64(64 - _NAME_BITS)).view(np.int64)
 
 
+class _StreamRuns:
+    """The runs of one stream, and the times of their bins as arrays: there may be a bin for each report."""
+
+    def __init__(self, runs: Sequence[ReportRun]) -> None:
+        self.runs = runs
+        self.first_us, self.last_us = (
+            np.array([getattr(run, name) for run in runs], dtype=np.int64) for name in ("first_us", "last_us")
+        )
+
+    def count(self, start_us: np.ndarray, stop_us: np.ndarray) -> int:
+        """Return how many reports lie in the bins that overlap periods, counted for each period; see `ReportTable`."""
+        lengths = np.array(list(map(len, self.runs)), dtype=np.int64)
+        counts = []
+        # What begins before a period ends, without what ends before it begins.
+        for times_us, limit_us in ((self.first_us, stop_us), (self.last_us, start_us)):
+            order = np.argsort(times_us, kind="stable")
+            reached = np.r_[0, np.cumsum(lengths[order])]
+            counts.append(reached[np.searchsorted(times_us[order], limit_us, "left")].sum())
+        return int(counts[0] - counts[1])
+
+
 @dataclass(frozen=True)
 class ReportTable:
     """An immutable version of the reports that wait in a region.
@@ -249,9 +271,33 @@ class ReportTable:
     def __len__(self) -> int:
         return sum(map(len, self.runs))
 
-    def of(self, stream: int) -> list[ReportRun]:
+    @functools.cached_property
+    def _of_streams(self) -> "dict[int, _StreamRuns]":
+        runs = defaultdict(list)
+        for run in self.runs:
+            runs[run.stream].append(run)
+        return {stream: _StreamRuns(some) for stream, some in runs.items()}
+
+    def of(self, stream: int) -> Sequence[ReportRun]:
         """Return the runs of a stream."""
-        return [run for run in self.runs if run.stream == stream]
+        known = self._of_streams.get(stream)
+        return known.runs if known else ()
+
+    def bins(self, stream: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return the first and the last microsecond of the bin of each run of a stream, int64 each."""
+        known = self._of_streams.get(stream) or _StreamRuns(())
+        return known.first_us, known.last_us
+
+    def between(self, stream: int, start_us: int, stop_us: int) -> list[ReportRun]:
+        """Return the runs of a stream whose bins overlap the time from `start_us` to just before `stop_us`."""
+        first_us, last_us = self.bins(stream)
+        runs = self.of(stream)
+        return [runs[place] for place in np.flatnonzero((first_us < stop_us) & (last_us >= start_us)).tolist()]
+
+    def count(self, stream: int, start_us: np.ndarray, stop_us: np.ndarray) -> int:
+        """Return how many reports the runs have that `between` returns for each of some periods, all together."""
+        known = self._of_streams.get(stream)
+        return known.count(start_us, stop_us) if known else 0
 
     def arrived(self, reports: pa.Table, bin_us: Mapping[int, int], turn: int) -> "ReportTable":
         """Return a table of those reports that are not in this one yet; of equal ones, the first.
@@ -265,7 +311,7 @@ class ReportTable:
         turn : int
             In which they came.
         """
-        new, reports = self, reports.combine_chunks()
+        reports, new = reports.combine_chunks(), list[ReportRun]()
         columns: dict[str, Column] = {name: reports[name].to_numpy() for name in _SENT}
         columns |= {"bounds": bounds_of(reports["bounds"])} | cold_columns(reports)
         stream, time_us = reports["stream"].to_numpy(), columns["time_us"]
@@ -274,22 +320,25 @@ class ReportTable:
             bins = time_us[mine] // size_us
             for name in np.unique(bins).tolist():
                 place = number, name * size_us, (name + 1) * size_us - 1
-                new = new._with_run(place, columns, mine[bins == name], turn)
-        return replace(new, runs=new.runs[len(self.runs) :])
+                key, kept = self._new(place[0], columns, mine[bins == name], turn)
+                if len(key):
+                    new.append(ReportRun(*place, Run(self.following + len(new), key, kept)))
+        return replace(self, runs=tuple(new), following=self.following + len(new))
 
-    def _with_run(
-        self, place: tuple[int, int, int], columns: Mapping[str, Column], rows: np.ndarray, turn: int
-    ) -> "ReportTable":
-        """Return a table with those of the reports at rows that are not in this one, of equal ones the first."""
+    def _new(
+        self, stream: int, columns: Mapping[str, Column], rows: np.ndarray, turn: int
+    ) -> tuple[np.ndarray, dict[str, Column]]:
+        """Return the keys and columns of those reports at rows that are not in the table, of equal ones the first."""
         hot = {name: _taken(columns[name], rows) for name in ("key_hash", "time_us", "bounds")}
         name, time_us = report_names(*hot.values()), hot["time_us"]
         order = order_of_hashes(name)
         order = order[first_of_runs(name[order])]
         key = report_order(name, hot["bounds"], self.space)
         order = order[np.argsort(key[order], kind="stable")]
-        order = order[_unknown(key[order], name[order], time_us[order], self.of(place[0]))]
+        known = self.between(stream, int(time_us.min()), int(time_us.max()) + 1)
+        order = order[_unknown(key[order], name[order], time_us[order], known)]
         new = {name: _taken(column, rows[order]) for name, column in columns.items()}
-        return self._and(place, key[order], new | {"turn": np.full(len(order), turn), "name": name[order]})
+        return key[order], new | {"turn": np.full(len(order), turn), "name": name[order]}
 
     def _and(self, place: tuple[int, int, int], key: np.ndarray, columns: Mapping[str, Column]) -> "ReportTable":
         """Return a table with one run more, unless it is empty."""
@@ -313,10 +362,17 @@ class ReportTable:
             merged += runs
         return ReportTable(self.space, tuple(merged), following)
 
-    def without(self, done: Callable[[ReportRun], bool]) -> "ReportTable":
-        """Return the table without the runs that are `done`."""
-        runs = tuple(run for run in self.runs if not done(run))
-        return self if len(runs) == len(self.runs) else replace(self, runs=runs)
+    def kept(self, needed: Callable[[int, np.ndarray], np.ndarray]) -> "ReportTable":
+        """Return the table of the runs that are `needed`.
+
+        Parameters
+        ----------
+        needed : callable
+            Takes a stream and the last microsecond of the bin of each of its runs (R,); returns bool of shape (R,).
+        """
+        known = self._of_streams.items()
+        runs = [run for stream, of in known for run in compress(of.runs, needed(stream, of.last_us))]
+        return self if len(runs) == len(self.runs) else replace(self, runs=tuple(runs))
 
     def within(self, reach: Reach, place: RegionPlace) -> "ReportTable":
         """Return a table with those of these reports alone that a region must know."""

@@ -133,8 +133,8 @@ def step(
     after = {query: replace(known, ended=tuple(ended.get(query, ()))) for query, known in waiting.items()}
     rows = pa.concat_tables(tables)
     dropped = control.applied.dropped
-    kept = whole.without(lambda run: run.stream in dropped or _done(run, joins, after))
-    unjoined = sum(slices[query].left(window) for query, windows in ended.items() for window in windows)
+    kept = whole.kept(lambda stream, last_us: _needed(stream, last_us, joins, after) & (stream not in dropped))
+    unjoined = sum(slices[query].left(windows) for query, windows in ended.items())
     counters = {"results": rows.num_rows, "reports": len(kept), "late": late, "unjoined": unjoined}
     none = result_schema(space).empty_table()
     told = Results(rows, none, counters, failures.errors, seconds=failures.seconds)
@@ -189,13 +189,16 @@ def _on_time(
     return reports if wanted.all() else reports.filter(pa.array(wanted)), count
 
 
-def _done(run: ReportRun, joins: Mapping[int, TimeJoin], waiting: Mapping[int, Waiting]) -> bool:
-    """Tell whether no join needs the reports of a run any more."""
+def _needed(
+    stream: int, last_us: np.ndarray, joins: Mapping[int, TimeJoin], waiting: Mapping[int, Waiting]
+) -> np.ndarray:
+    """Tell which bins of a stream, given their last microseconds (B,), a join still needs: bool of shape (B,)."""
+    needed = np.zeros(len(last_us), dtype=bool)
     for query, join in joins.items():
-        for partner, stream in enumerate((join.stream, join.partner_stream)):
-            if run.stream == stream and join.needed_us(run.last_us, bool(partner)) > _told_us(join, waiting[query]):
-                return False
-    return True
+        for partner, side in enumerate((join.stream, join.partner_stream)):
+            if side == stream:
+                needed |= join.needed_us(last_us, bool(partner)) > _told_us(join, waiting[query])
+    return needed
 
 
 def _told_us(join: TimeJoin, known: Waiting) -> int:

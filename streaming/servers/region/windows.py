@@ -41,8 +41,9 @@ from streaming.servers.region.reports import (
 from streaming.spaces import Space
 
 # In a batch, a task looks at so many reports of windows that have ended, or each of its regions at `AHEAD` times as
-# many as came in the meantime if that is more: otherwise it would fall behind. A pair counts as much as `PAIR` reports.
-BUDGET, AHEAD, PAIR = 60_000, 2, 3
+# many as came in the meantime if that is more: otherwise it would fall behind. A pair counts as much as `PAIR` reports,
+# and a slice as much as `A_SLICE` before it looks at any: there may be very many windows with few reports each.
+BUDGET, AHEAD, PAIR, A_SLICE = 60_000, 2, 3, 500
 # So many driving reports are joined at once, about, or half of what a batch may look at if that is less, but at least
 # the second number.
 SLICE, LEAST_SLICE = 16_384, 1_024
@@ -165,14 +166,18 @@ class WindowSlices:
         """Return the windows that end behind `after_us`, up to `until_us`, where both streams may have reports."""
         if until_us <= after_us:
             return []
-        bins = (_bins_of(self.reports.of(stream)) for stream in self._join.sides)
+        bins = map(self.reports.bins, self._join.sides)
         one, other = (self._join.due(first_us, last_us, after_us, until_us) for first_us, last_us in bins)
         return [EndedWindow(start_us, turn) for start_us in np.intersect1d(one, other).tolist()]
 
-    def left(self, window: EndedWindow) -> int:
-        """Return how many driving reports are left to be joined."""
-        runs = self._runs(window, self._join.sides[0])
-        return sum(len(run) - int(np.searchsorted(run.run.key, window.position)) for run in runs)
+    def left(self, windows: Sequence[EndedWindow]) -> int:
+        """Return how many driving reports are left to be joined in windows, about: those of their bins."""
+        stream, start_us = self._join.sides[0], np.array([window.start_us for window in windows], dtype=np.int64)
+        begun = [window for window in windows if window.position != FIRST]
+        told = sum(
+            int(np.searchsorted(run.run.key, window.position)) for window in begun for run in self._runs(window, stream)
+        )
+        return self.reports.count(stream, start_us, start_us + self._join.size_us) - told
 
     def next(self, window: EndedWindow, most: int) -> tuple[pa.Table, EndedWindow, int]:
         """Join the next slice of a window.
@@ -219,8 +224,7 @@ class WindowSlices:
         return _Slice(until, sum(stop - start for start, stop in parts), driving, reach, driven)
 
     def _runs(self, window: EndedWindow, stream: int) -> list[ReportRun]:
-        start_us, stop_us = window.start_us, window.start_us + self._join.size_us
-        return [run for run in self.reports.of(stream) if run.first_us < stop_us and run.last_us >= start_us]
+        return self.reports.between(stream, window.start_us, window.start_us + self._join.size_us)
 
     def _picked(
         self, window: EndedWindow, runs: Sequence[ReportRun], parts: Sequence[Sequence[tuple[int, int]]]
@@ -298,7 +302,7 @@ def sliced(
                 return
             began = perf_counter()
             rows, window, looked = slices[query].next(window, most)
-            most -= looked
+            most -= looked + A_SLICE
             ended[query] = [window, *ended[query][1:]]
             yield query, rows, perf_counter() - began
         ended[query] = ended[query][1:]
@@ -363,8 +367,3 @@ def _met_by(run: ReportRun, reach: np.ndarray, space: Space) -> list[tuple[int, 
         else:
             merged.append(part)
     return merged
-
-
-def _bins_of(runs: Sequence[ReportRun]) -> np.ndarray:
-    """Return the first and the last microsecond of the bins of runs."""
-    return np.array([(run.first_us, run.last_us) for run in runs], dtype=np.int64).reshape(-1, 2).T

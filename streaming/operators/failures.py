@@ -1,20 +1,30 @@
-"""The filters that failed, by query, and what the evaluation of each query cost."""
+"""The filters that failed, by query, what the evaluation of each query cost, and for which there was no room."""
+
+from collections.abc import Iterable
 
 import numpy as np
 
+from streaming.operators.allowance import Allowance
 from streaming.operators.runs import find
 
 
 class Failures:
-    """Collects, while elements are matched, the first failure of each query, and what each query cost.
+    """Collects, while elements are matched, the first failure of each query, what it cost, and if it asks for too much.
 
     Queries that are evaluated together share the measured time in proportion to the work that each one causes: the
     number of candidates that are compared for it.
+
+    Parameters
+    ----------
+    allowance : Allowance, optional
+        Of the step; by default there is no limit.
 
     Attributes
     ----------
     errors : dict of int to str
         What failed first and why, by query.
+    refused : dict of int to str
+        Why queries were not evaluated for which the step had no room.
 
     Examples
     --------
@@ -28,9 +38,15 @@ class Failures:
     {0: 0.25, 2: 0.75}
     """
 
-    def __init__(self) -> None:
+    def __init__(self, allowance: Allowance | None = None) -> None:
+        self.allowance = allowance or Allowance()
         self.errors: dict[int, str] = {}
+        self.refused: dict[int, str] = {}
         self._spent: list[tuple[np.ndarray, np.ndarray]] = []
+
+    def part(self) -> "Failures":
+        """Return an empty collection of the same step, to be added later."""
+        return Failures(self.allowance)
 
     def note(self, queries: np.ndarray, error: str | None) -> None:
         """Note that a filter failed for queries.
@@ -45,6 +61,24 @@ class Failures:
         if error is not None:
             for query in np.unique(queries).tolist():
                 self.errors.setdefault(query, error)
+
+    def refuse(self, queries: Iterable[int]) -> None:
+        """Note that the step has no room for queries."""
+        self.refused |= dict.fromkeys(queries, self.allowance.refusal)
+
+    def keep(self, queries: np.ndarray) -> None:
+        """Refuse queries with the largest answers if the step has no room for what all keep.
+
+        Parameters
+        ----------
+        queries : ndarray of int64, shape (P,)
+            The query of each pair that is kept.
+        """
+        if len(queries) <= self.allowance.kept:
+            return
+        numbers, count = np.unique(queries, return_counts=True)
+        order = np.argsort(count, kind="stable")
+        self.refuse(numbers[order[np.cumsum(count[order]) > self.allowance.kept]].tolist())
 
     def share(self, queries: np.ndarray, seconds: float, among: np.ndarray | None = None) -> None:
         """Share a cost among queries.
@@ -77,6 +111,7 @@ class Failures:
         """Add the failures and costs of `others`, which are by position; `numbers` has the number for each position."""
         for position, error in others.errors.items():
             self.errors.setdefault(int(numbers[position]), error)
+        self.refused |= {int(numbers[position]): why for position, why in others.refused.items()}
         for queries, seconds in others._spent:
             self.charge(numbers[queries], seconds)
 

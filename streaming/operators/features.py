@@ -13,9 +13,11 @@ import shapely
 from streaming.elements import bounds_of, element_schema
 from streaming.filters import parse_filter, passes
 from streaming.kinds.parts import BoxFilter, Filter, KeyFilter, KeysFilter, UserFilter
+from streaming.operators.allowance import PIECE
 from streaming.operators.boxes import in_plane, intersects, turns
 from streaming.operators.cells import PointGrid
 from streaming.operators.elements import repeated
+from streaming.operators.neighbours import counts
 from streaming.operators.query_index import FAR
 from streaming.operators.runs import distinct, find
 from streaming.spaces import Space
@@ -76,6 +78,15 @@ class IndexedBoxes:
         # Only the boxes of candidates are looked at: there are few, also where there are many boxes.
         keep = intersects(boxes[at], rows, self.bounds[other], rows, self.space)
         return at[keep], other[keep]
+
+    def counts(self, boxes: np.ndarray) -> np.ndarray:
+        """Return in how many pairs `meeting` finds each of some other boxes (K, 2n), at most: int64 of shape (K,)."""
+        most = np.full(len(boxes), len(self))
+        if len(boxes) * len(self) <= PIECE:
+            return most
+        plane, others = in_plane(boxes, self.space), self._plane()
+        moved = [counts(plane + np.tile(turn, 2), others, PIECE) for turn in turns(self.space)]
+        return np.minimum(np.sum(moved, axis=0), most)
 
     def _candidates(self, plane: np.ndarray) -> np.ndarray:
         """Return the pairs of boxes of the plane (K, 4) and these that meet there, each pair once."""

@@ -5,7 +5,8 @@ References
 BBoxDB Streams (2022), section 4.4.2: the query ``q_cj(S, R, alpha, sigma(theta, lambda))`` where R is a stream's table.
 """
 
-from collections.abc import Callable, Hashable, Sequence
+import functools
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from time import perf_counter
 
@@ -17,6 +18,7 @@ from streaming.kinds.base import Prediction
 from streaming.kinds.join.plan import JoinPlan
 from streaming.kinds.range.plan import RangePlan
 from streaming.kinds.registry import kind_of
+from streaming.operators.allowance import pieces
 from streaming.operators.boxes import in_plane, intersects, points_of, turns
 from streaming.operators.closest import Closest, Motions, due_us, may_come_close, not_too_old, satisfying, ways_of
 from streaming.operators.comparison import Comparison
@@ -177,19 +179,45 @@ class StreamJoins:
         elements: Elements,
         key_hash: np.ndarray,
         failures: Failures | None,
-        candidates: "Callable[[_Group], tuple[np.ndarray, np.ndarray]]",
+        candidates: "Callable[[_Group], _Candidates | _Known]",
     ) -> Meetings:
-        """Return the pairs that satisfy the joins, given a function that returns the pairs that may, by group."""
-        found = [Meetings.none(self.space)]
-        for group in self._groups:
-            began, failed = perf_counter(), Failures()
-            row, partner = candidates(group)
-            if not len(row):
-                continue
-            found.append(group.judged(elements, key_hash, row, partner, failed, began))
-            if failures is not None:
-                failures.add(failed, group.queries)
+        """Return the pairs that satisfy the joins, given a function that returns the pairs that may, by group.
+
+        Those that may have the fewest pairs come first. If there is no room for one, there is none for those after it.
+        """
+        failures = failures or Failures()
+        asked = [(group, candidates(group)) for group in self._groups]
+        found, room = [Meetings.none(self.space)], True
+        for group, pairs in sorted(asked, key=lambda one: one[1].most):
+            failed = failures.part()
+            more = self._judged(group, pairs, elements, key_hash, failed) if room else None
+            if more is None:
+                room = False
+                failed.refuse(range(len(group.queries)))
+            found += more or []
+            failures.add(failed, group.queries)
         return Meetings.together(found)
+
+    def _judged(
+        self,
+        group: "_Group",
+        pairs: "_Candidates | _Known",
+        elements: Elements,
+        key_hash: np.ndarray,
+        failed: Failures,
+    ) -> list[Meetings] | None:
+        """Return those of some pairs that satisfy the joins of a group, None if there is no room for them."""
+        found, began, left = list[Meetings](), perf_counter(), failed.allowance.left
+        for row, partner in pairs.pieces():
+            fits = failed.allowance.take(len(row))
+            if len(row) and fits:
+                found.append(group.judged(elements, key_hash, row, partner, failed, began))
+                fits = failed.allowance.take(0, len(found[-1].row))
+            if not fits:
+                failed.allowance.left = left  # what was looked at in vain is not at the cost of others
+                return None
+            began = perf_counter()
+        return found
 
     def meetings(self, row: np.ndarray, query: np.ndarray, partner: np.ndarray, elements: Elements) -> Meetings:
         """Return pairs that are known to satisfy joins, without their distances.
@@ -211,6 +239,54 @@ class StreamJoins:
         return Meetings(row, query, partner, np.full(len(row), np.nan), reach, other, due_us)
 
 
+class _Candidates:
+    """Pairs that may satisfy some joins, made in pieces.
+
+    Parameters
+    ----------
+    rows, partners : ndarray of int64, shapes (K,) and (M,)
+        The positions of elements and of their possible partners.
+    reach, others : ndarray of float64, shapes (K, 2n) and (M, 2n)
+        The boxes of both; a pair may satisfy the joins if they meet.
+    """
+
+    def __init__(
+        self, rows: np.ndarray, reach: np.ndarray, partners: np.ndarray, others: np.ndarray, space: Space
+    ) -> None:
+        self._rows, self._reach, self._partners = rows, reach, partners
+        self._index = IndexedBoxes(others, space)
+
+    @functools.cached_property
+    def _counts(self) -> np.ndarray:
+        return self._index.counts(self._reach)
+
+    @property
+    def most(self) -> int:
+        """How many pairs there are, at most."""
+        return int(self._counts.sum())
+
+    def pieces(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Yield the positions of elements and of partners, (P,) each, and each pair once."""
+        for piece in pieces(self._counts):
+            at, other = self._index.meeting(self._reach[piece])
+            yield self._rows[piece][at], self._partners[other]
+
+
+@dataclass(frozen=True)
+class _Known:
+    """Pairs that are known already, in one piece; see `_Candidates`."""
+
+    row: np.ndarray
+    partner: np.ndarray
+
+    @property
+    def most(self) -> int:
+        return len(self.row)
+
+    def pieces(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        yield self.row, self.partner
+
+
 class _Group:
     """Joins with the same two streams that compare in the same way."""
 
@@ -221,26 +297,28 @@ class _Group:
         self._partners = RangeQueries([_of_partners(plan, space) for plan in plans], space)
         self._choosy = any(plan.partners.where or plan.partners.filters for plan in plans)
 
-    def near(self, elements: Elements, left: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def near(self, elements: Elements, left: np.ndarray, right: np.ndarray) -> "_Candidates | _Known":
         """Return the pairs (row, row of the partner) of the group's streams whose reach meets the partner's box."""
         rows = left[elements.stream[left] == self.stream]
         partners = right[elements.stream[right] == self.partner_stream]
-        if not len(rows) or not len(partners):
-            return rows[:0], partners[:0]
-        reach = self.reach(elements.bounds[rows])
-        chosen, others = _that_may_meet(reach, elements.bounds[partners], self.space)
-        rows, partners = rows[chosen], partners[others]
-        if not len(partners):
-            return rows[:0], partners
-        at, feature = IndexedBoxes(elements.bounds[partners], self.space).meeting(reach[chosen])
-        return rows[at], partners[feature]
+        return self._meeting(rows, self.reach(elements.bounds[rows]), partners, elements.bounds[partners])
 
-    def among(self, elements: Elements, row: np.ndarray, partner: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _meeting(
+        self, rows: np.ndarray, reach: np.ndarray, partners: np.ndarray, others: np.ndarray
+    ) -> "_Candidates | _Known":
+        """Return the pairs of elements and partners, at rows and given their boxes, whose boxes meet."""
+        if len(rows) and len(partners):
+            chosen, near = _that_may_meet(reach, others, self.space)
+            if chosen.any() and near.any():
+                return _Candidates(rows[chosen], reach[chosen], partners[near], others[near], self.space)
+        return _Known(rows[:0], partners[:0])
+
+    def among(self, elements: Elements, row: np.ndarray, partner: np.ndarray) -> "_Known":
         """Return those of some pairs that `near` would return."""
         mine = (elements.stream[row] == self.stream) & (elements.stream[partner] == self.partner_stream)
         row, partner = row[mine], partner[mine]
         meet = intersects(self.reach(elements.bounds[row]), np.arange(len(row)), elements.bounds, partner, self.space)
-        return row[meet], partner[meet]
+        return _Known(row[meet], partner[meet])
 
     def judged(
         self,
@@ -418,25 +496,14 @@ class _Predicting(_Group):
         told[back[np.isin(place * count + query[back], mirror * count + passing)]] = False
         return told
 
-    def near(self, elements: Elements, left: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        rows = left[elements.stream[left] == self.stream]
-        partners = right[elements.stream[right] == self.partner_stream]
-        if not len(rows) or not len(partners):
-            return rows[:0], partners[:0]
-        rows, reach = self._ways(elements, rows, self.asked.within_m)
-        partners, others = self._ways(elements, partners)
-        if not len(rows) or not len(partners):
-            return rows[:0], partners[:0]
-        chosen, near = _that_may_meet(reach, others, self.space)
-        rows, partners = rows[chosen], partners[near]
-        if not len(rows) or not len(partners):
-            return rows[:0], partners[:0]
-        at, feature = IndexedBoxes(others[near], self.space).meeting(reach[chosen])
-        return rows[at], partners[feature]
+    def near(self, elements: Elements, left: np.ndarray, right: np.ndarray) -> _Candidates | _Known:
+        rows, reach = self._ways(elements, left[elements.stream[left] == self.stream], self.asked.within_m)
+        partners, others = self._ways(elements, right[elements.stream[right] == self.partner_stream])
+        return self._meeting(rows, reach, partners, others)
 
-    def among(self, elements: Elements, row: np.ndarray, partner: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def among(self, elements: Elements, row: np.ndarray, partner: np.ndarray) -> _Known:
         mine = (elements.stream[row] == self.stream) & (elements.stream[partner] == self.partner_stream)
-        return row[mine], partner[mine]
+        return _Known(row[mine], partner[mine])
 
     def _ways(
         self, elements: Elements, rows: np.ndarray, within_m: float | None = None

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from streaming.operators.runs import find
+from streaming.operators.runs import distinct, find
 from streaming.operators.stream_join import Meetings, StreamJoins
 from streaming.results import (
     CANCELLED,
@@ -161,16 +161,15 @@ class ObjectVersions:
             [start + find(objects.key_hash, side)[0] for side in (changes.key, changes.partner)]
             for start, objects in ((0, self.are), (here, self.were))
         )
-        left, right = np.unique(np.r_[row, old_row]), np.unique(np.r_[partner, old_partner])
-        met = places.pairs(elements, both.key_hash, left, right)
         steps = (old_row, old_partner), (row, old_partner), (row, partner)
+        met = places.judged(elements, both.key_hash, *_distinct(*np.hstack(steps)))
         old, middle, new = (_among(met, one, query, other) for one, other in steps)
         entered = changes.signs == ENTERED
         # If only one side has another element, its step decides.
         between = np.where(touched[0], entered, ~entered)
         twice = np.flatnonzero(touched.all(0))
         if len(twice):
-            met = joins.pairs(elements, both.key_hash, np.unique(row[twice]), np.unique(old_partner[twice]))
+            met = joins.judged(elements, both.key_hash, *_distinct(row[twice], old_partner[twice]))
             between[twice] = _among(met, row[twice], query[twice], old_partner[twice])
         return decided(entered, between, (old, middle, new), OF_PARTNERS)
 
@@ -210,6 +209,13 @@ class FocusDistances:
 
 def _near(way: np.ndarray, limit: np.ndarray) -> np.ndarray:
     return np.isfinite(way) & (way <= limit * (1 + 1e-12) + LEAST_M)
+
+
+def _distinct(row: np.ndarray, partner: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return pairs, (P,) each, once each."""
+    size = int(partner.max(initial=0)) + 1
+    row, partner = np.divmod(distinct(row * size + partner), size)
+    return row, partner
 
 
 def _among(meetings: Meetings, row: np.ndarray, query: np.ndarray, partner: np.ndarray) -> np.ndarray:

@@ -15,6 +15,7 @@ import numpy as np
 import polars as pl
 
 from streaming.isolation import faulty
+from streaming.operators.failures import Failures
 from streaming.servers.control.registry import Registry
 from streaming.servers.control.step import ControlStep
 
@@ -25,6 +26,8 @@ logger = logging.getLogger(__name__)
 # A query that failed is tried again after this pause, by the engine's clock. Each further failure doubles the pause.
 FIRST_PAUSE_US = 2_000_000
 LONGEST_PAUSE_US = 60_000_000
+# So many times as long are the pauses of a query for which there was no room.
+REFUSED_PAUSES = 30
 MAX_REASON_CHARACTERS = 500
 # PanicException of polars is not an Exception.
 FAULTS = (Exception, pl.exceptions.PanicException)
@@ -36,6 +39,16 @@ class QueriesFailed(Exception):
     def __init__(self, errors: Mapping[int, str]) -> None:
         super().__init__("; ".join(errors.values()))
         self.errors = dict(errors)
+
+
+class QueriesRefused(QueriesFailed):
+    """Raised by a step that had no room for queries. They are tried again less often, since each try costs as much."""
+
+
+def refuse(failures: Failures) -> None:
+    """Raise `QueriesRefused` if a step had no room for queries."""
+    if failures.refused:
+        raise QueriesRefused(failures.refused)
 
 
 @dataclass(frozen=True)
@@ -88,6 +101,7 @@ class Border:
         known = {query: out for query, out in self.left_out_before.items() if revision(query) == out.revision}
         self.left_out = {query: out for query, out in known.items() if now_us < out.until_us}
         self._again = {query: out for query, out in known.items() if query not in self.left_out}
+        self._refused = set[int]()
 
     def leave_out(self, queries: Iterable[int]) -> None:
         """Leave out, in this batch, running queries that another server leaves out because they failed there."""
@@ -133,6 +147,8 @@ class Border:
         self, step: Callable[[ControlStep], Any], error: BaseException, found: Mapping[int, str]
     ) -> dict[int, str]:
         """Return the queries for which a step raises, other than those already found, each with its error."""
+        if isinstance(error, QueriesRefused):
+            self._refused |= error.errors.keys()
         if isinstance(error, QueriesFailed):
             return {query: why for query, why in error.errors.items() if query not in found}
         if self._error_of(step, ()) is not None:
@@ -178,7 +194,8 @@ class Border:
         revision = self.control.after.revision(query)
         if revision is not None:  # otherwise it has ended in this batch
             paused_us = self._again[query].pause_us if query in self._again else 0
-            pause_us = min(max(2 * paused_us, FIRST_PAUSE_US), LONGEST_PAUSE_US)
+            times = REFUSED_PAUSES if query in self._refused else 1
+            pause_us = min(max(2 * paused_us, times * FIRST_PAUSE_US), times * LONGEST_PAUSE_US)
             self.left_out[query] = LeftOut(revision, self.control.now_us + pause_us, pause_us)
 
     def _control(self, failed: Collection[int] = (), unknown: Collection[int] = ()) -> ControlStep:

@@ -17,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from streaming.elements import bounds_array, bounds_of
+from streaming.operators.allowance import Allowance
 from streaming.operators.boxes import in_plane, with_turns
 from streaming.operators.elements import Elements
 from streaming.operators.encounters import OPEN_US, Encounter, Ordering
@@ -26,6 +27,7 @@ from streaming.operators.stream_join import Meetings
 from streaming.operators.time_joins import too_late
 from streaming.results import EXPIRED, FILTERED, MOVED, PARTNER_FILTERED, PARTNER_MOVED, result_schema
 from streaming.servers.answers.tuples import Results
+from streaming.servers.control.border import refuse
 from streaming.servers.control.registry import Registry
 from streaming.servers.control.step import ControlStep
 from streaming.servers.event_times import EventTimeAdvance, EventTimes, is_dropped, renewed
@@ -146,7 +148,7 @@ def step(
     following : int
         Queries that begin number their runs from here on.
     """
-    space, failures, queries, count = control.after.space, Failures(), {}, 0
+    space, failures, queries, count = control.after.space, Failures(Allowance(reports.num_rows)), {}, 0
     begun, ended = [span_schema(space).empty_table()], []
     places = {ordering: place for place, ordering in enumerate(control.after.orderings)}
     of = reports["ordering"].to_numpy()
@@ -166,6 +168,7 @@ def step(
         ended += ends
         count += _warn(query, encounter, late, failures)
         failures.charge(np.array([query]), np.array([perf_counter() - began]))
+    refuse(failures)
     spans = Spans(pa.concat_tables(begun), Ends.together(ended))
     none = result_schema(space).empty_table()
     counters = {"reports": sum(len(known.valid) for known in queries.values()), "late": count}
@@ -221,13 +224,13 @@ class _Evaluation:
 
     def passed(self, elements: Elements) -> tuple[np.ndarray, np.ndarray]:
         """Tell which elements can take part on either side."""
-        failed = Failures()
+        failed = self.failures.part()
         both = self.encounter.eligible(elements, failed)
         self.failures.add(failed, np.array([self.query]))
         return both
 
     def pairs(self, elements: Elements, key_hash: np.ndarray, left: np.ndarray, right: np.ndarray) -> Meetings:
-        failed = Failures()
+        failed = self.failures.part()
         found = self.encounter.pairs(elements, key_hash, left, right, failed)
         self.failures.add(failed, np.array([self.query]))
         return found

@@ -45,14 +45,21 @@ class Pairing:
         return self._found(self.join.judged, picked, row, partner)
 
     def _found(self, find: Callable[..., Meetings], picked: Picked, left: np.ndarray, right: np.ndarray) -> Meetings:
-        failed = Failures()
+        failed = self.failures.part()
         found: Meetings = find(picked.elements, picked.column("key_hash"), left, right, failed)
         self.failures.add(failed, np.array([self.query]))
         return found
 
+    def has_room(self, looked: int) -> bool:
+        """Count pairs that are looked at; return whether the step has room for them. If not, the query is refused."""
+        room = self.failures.allowance.take(looked)
+        if not room:
+            self.failures.refuse([self.query])
+        return room
+
     def own(self, picked: Picked, pairs: Meetings) -> Meetings:
         """Return the pairs that this region tells."""
-        failed = Failures()
+        failed = self.failures.part()
         key_hash, time_us = (picked.column(name) for name in ("key_hash", "time_us"))
         once = self.join.unmirrored(pairs, picked.elements, key_hash, time_us, failed)
         self.failures.add(failed, np.array([self.query]))

@@ -18,6 +18,7 @@ from time import perf_counter
 import numpy as np
 import pyarrow as pa
 
+from streaming.operators.allowance import Allowance
 from streaming.operators.closest import Closest
 from streaming.operators.elements import Elements
 from streaming.operators.failures import Failures
@@ -45,6 +46,7 @@ from streaming.servers.answers.changes import SIGN, among, changed_objects, comp
 from streaming.servers.answers.members import Answers
 from streaming.servers.answers.reasons import ObjectVersions, reasons, worth_telling
 from streaming.servers.answers.tuples import Results, result_rows
+from streaming.servers.control.border import refuse
 from streaming.servers.control.registry import Registry
 from streaming.servers.control.step import ControlStep
 from streaming.servers.elements import tracked_schema
@@ -133,20 +135,25 @@ def step(state: Region, joined: JoinInput, control: ControlStep, place: RegionPl
     fate = fates(known, gone, control.after, control.applied, control.now_us)
     touched = fate != MOVED
     touched[find(known.key_hash, joined.present["key_hash"].to_numpy())[0]] = True
-    evaluation = _JoinEvaluation(state, known, cold, fate, touched, control, place, Failures())
+    failures = Failures(Allowance(len(known)))
+    evaluation = _JoinEvaluation(state, known, cold, fate, touched, control, place, failures)
 
     members = pairs.whole()
     dues = evaluation.dues(members)
     old, rest, passed = evaluation.old_answers(members, dues)
     new, held, told = evaluation.evaluate()
+    refuse(failures)
     writer = _Writer(known, cold, control.after)
     changes, began = evaluation.changes(old, new, held, passed), perf_counter()
     rows = [writer.rows(changes), writer.rows(told)]
     evaluation.failures.share(changes.query, perf_counter() - began, control.after.stream_ids)
     rows.append(_passing(joined.passing, evaluation))
     now = _joined(rest, new)
+    failures.keep(now.query)
+    refuse(failures)
     pairs = pairs.replaced(members, now, changed_objects(members, now))
     snapshots = writer.rows(evaluation.snapshots(pairs))
+    refuse(failures)
     objects = newer.without(known.key_hash[~evaluation.stays])
     counters = {"results": sum(table.num_rows for table in rows)}
     errors, seconds = evaluation.failures.errors, evaluation.failures.seconds
@@ -271,7 +278,7 @@ class _JoinEvaluation:
     def _answers(self, joins: StreamJoins, ids: np.ndarray, left: np.ndarray, right: np.ndarray) -> Answers:
         """Return the pairs of two sets of rows as members of answers; ``~`` marks those that another region reports."""
         objects = self.objects
-        failed = Failures()
+        failed = self.failures.part()
         elements = elements_of(objects, self.cold)
         if self.ways.boxes:
             elements = self.ways.known_to(elements)
@@ -371,7 +378,7 @@ def _passing(passing: pa.Table, evaluation: _JoinEvaluation) -> pa.Table:
     both = known.followed(objects)
     elements = elements_of(both, cold)
     left, right = np.arange(len(known), len(both)), np.arange(len(known))
-    failed = Failures()
+    failed = evaluation.failures.part()
     meetings = after.stream_joins.pairs(elements, both.key_hash, left, right, failed)
     evaluation.failures.add(failed, after.stream_ids)
     meetings = meetings.take(~after.stream_joins.keeps[meetings.query])

@@ -18,6 +18,7 @@ import numpy as np
 import pyarrow as pa
 
 from streaming.elements import bounds_of
+from streaming.operators.allowance import Allowance, pieces
 from streaming.operators.failures import Failures
 from streaming.operators.region_map import RegionMap
 from streaming.operators.stream_join import Meetings
@@ -25,6 +26,7 @@ from streaming.operators.time_joins import IntervalJoin, ReportTimes, TimeJoin, 
 from streaming.operators.watermarks import NEVER_US, Progress, complete_until
 from streaming.results import result_schema
 from streaming.servers.answers.tuples import Results
+from streaming.servers.control.border import refuse
 from streaming.servers.control.registry import Registry
 from streaming.servers.control.step import ControlStep
 from streaming.servers.region.pairing import Pairing
@@ -106,7 +108,7 @@ def step(
     """
     joins, turn = control.after.time_joins, was.turn + 1
     waiting = {query: _waiting(was, query, turn, control) for query in joins}
-    failures, space = Failures(), control.after.space
+    failures, space = Failures(Allowance(reports.num_rows)), control.after.space
     accepted, late = _on_time(reports, joins, waiting, place, failures)
     arrived = was.reports.arrived(accepted, _bins(joins.values()), turn)
     whole = was.reports.followed(arrived)
@@ -130,6 +132,7 @@ def step(
     for query, rows, seconds in sliced(slices, ended, most):
         tables.append(rows)
         failures.charge(np.array([query]), np.array([seconds]))
+    refuse(failures)
     after = {query: replace(known, ended=tuple(ended.get(query, ()))) for query, known in waiting.items()}
     rows = pa.concat_tables(tables)
     dropped = control.applied.dropped
@@ -266,12 +269,17 @@ class _Intervals:
         lower_us, upper_us = (join.lower_us, join.upper_us) if partner else (-join.upper_us, -join.lower_us)
         for run in waited.of(join.partner_stream if partner else join.stream):
             close = np.flatnonzero((time_us + lower_us <= run.last_us) & (time_us + upper_us >= run.first_us))
-            if len(close):
-                at, row = run.index(join, partner).meeting(reach[close])
-                apart_us = run["time_us"][row] - time_us[close[at]]
+            index, rows = run.index(join, partner), np.zeros(len(run), dtype=bool)
+            for piece in pieces(index.counts(reach[close])):
+                at, row = index.meeting(reach[close[piece]])
+                if not self.pairing.has_room(len(row)):
+                    return found
+                apart_us = run["time_us"][row] - time_us[close[piece][at]]
                 keep = (apart_us >= lower_us) & (apart_us <= upper_us) & (run["turn"][row] >= self.since)
                 keep &= join.on_time(ReportTimes(run["time_us"][row], run["seen_us"][row]), NEVER_US)
-                found.append((run, np.unique(row[keep])))
+                rows[row[keep]] = True
+            if rows.any():
+                found.append((run, np.flatnonzero(rows)))
         return found
 
 

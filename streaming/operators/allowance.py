@@ -1,0 +1,87 @@
+"""How many pairs the queries of a step may look at together: a limit that no plan can pass.
+
+A batch that runs again must do the same as before, so pairs are counted, and not time.
+
+References
+----------
+PLACE* (2007), section 3: whatever a query asks for, it may not hold the others up.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from streaming.language import gettext_noop, thousands
+
+# A step may look at so many pairs, and at so many more for each element that it compares: what comes after an outage is
+# more, and is to be answered, too.
+MOST, EACH = 1_000_000, 200
+# A pair that is found is told and kept. That costs as much as to look at so many.
+FOUND = 10
+# So many pairs are looked at at once, at most about: their columns take some tens of megabytes.
+PIECE = 1 << 17
+TOO_MANY = gettext_noop(
+    "it would compare or tell more pairs than the %(most)s for which a batch has room; make its distance or its area "
+    "smaller, or its filters narrower"
+)
+
+
+class Allowance:
+    """Counts how many pairs a step may still look at.
+
+    Parameters
+    ----------
+    elements : int, optional
+        How many elements the step compares; without it, there is no limit.
+
+    Attributes
+    ----------
+    left : float
+        May be below 0, by what was looked at last.
+
+    Examples
+    --------
+    >>> allowance = Allowance(0)
+    >>> allowance.take(MOST), allowance.take(1)
+    (True, False)
+    """
+
+    def __init__(self, elements: int | None = None) -> None:
+        self.most = self.left = np.inf if elements is None else MOST + EACH * elements
+
+    def take(self, looked: int, found: int = 0) -> bool:
+        """Count pairs that are looked at and pairs that were found; return whether there was room for them."""
+        self.left -= looked + FOUND * found
+        return self.left >= 0
+
+    @property
+    def kept(self) -> float:
+        """How many pairs all answers together may have."""
+        return self.most / FOUND
+
+    @property
+    def refusal(self) -> str:
+        """Why a query is left out for which there was no room."""
+        return TOO_MANY % {"most": thousands(self.most)}
+
+
+def pieces(counts: np.ndarray, most: int = PIECE) -> Iterator[slice]:
+    """Cut rows into pieces with at most so many pairs together; a row that has more is a piece of its own.
+
+    Parameters
+    ----------
+    counts : ndarray of int64, shape (N,)
+        How many pairs each row has, at most.
+    most : int
+
+    Examples
+    --------
+    >>> [(piece.start, piece.stop) for piece in pieces(np.array([3, 3, 9, 1]), 6)]
+    [(0, 2), (2, 3), (3, 4)]
+    """
+    reached, start = np.cumsum(counts), 0
+    while start < len(counts):
+        before = reached[start - 1] if start else 0
+        stop = max(start + 1, int(np.searchsorted(reached, before + most, "right")))
+        yield slice(start, stop)
+        start = stop

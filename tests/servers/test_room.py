@@ -1,0 +1,159 @@
+"""No plan makes a step look at more pairs than it has room for: it is left out, and the others go on."""
+
+import random
+import tracemalloc
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from streaming.elements import point_elements
+from streaming.operators import allowance
+from streaming.operators.allowance import PIECE, Allowance
+from streaming.results.netting import net
+from streaming.spaces import EARTH
+from tests.servers.harness import Client, Engine
+
+SECOND_US = 1_000_000
+EVERYWHERE_M = 20_000_000
+SHIPS = [f"ship {number}" for number in range(500)]
+AREA = {"lo": [-90, -45], "hi": [0, 0]}
+REFUSED = "it would compare or tell more pairs than the 1,100,000"
+
+
+def everything(distance=EVERYWHERE_M, **more):
+    """A join of each ship with each other ship."""
+    return {
+        "stream": "ships",
+        "kind": "join",
+        "join": {"stream": "ships", "predicate": "dwithin", "distance": distance},
+        **more,
+    }
+
+
+def fleet(step, spread=1.0):
+    rng = random.Random(step)
+    places = [(rng.uniform(-170, 170) * spread, rng.uniform(-60, 60) * spread) for _ in SHIPS]
+    # The ships have sailed in a circle, so that each has a course, and all come near each other.
+    properties = [{"course_deg": rng.uniform(0, 360), "speed_mps": 20.0} for _ in SHIPS]
+    table = point_elements("ships", SHIPS, [step * SECOND_US] * len(SHIPS), places, properties, EARTH)
+    return [("ships", step * SECOND_US, table)]
+
+
+def registered(query, plan, revision=1):
+    return {"op": "register", "query": query, "revision": revision, "plan": plan}
+
+
+class Observed(Allowance):
+    """Remembers how much more than they had room for steps have looked at, at most."""
+
+    most_over = 0
+
+    def take(self, looked, found=0):
+        room = super().take(looked, found)
+        Observed.most_over = max(Observed.most_over, -self.left)
+        return room
+
+
+@pytest.fixture
+def observed(monkeypatch):
+    monkeypatch.setattr(Observed, "most_over", 0)
+    for name in ("stream_join", "time_join", "encounters"):
+        monkeypatch.setattr(f"streaming.servers.region.{name}.Allowance", Observed)
+    return Observed
+
+
+def in_area(step):
+    table = fleet(step)[0][2]
+    boxes = zip(table["key"].to_pylist(), table["bounds"].to_pylist(), strict=True)
+    return {key for key, (x, y, *_) in boxes if -90 <= x <= 0 and -45 <= y <= 0}
+
+
+@pytest.mark.long
+def test_joins_of_everything_with_everything_are_told_to_be_too_large_and_the_others_are_answered(tmp_path, observed):
+    engine, client = Engine(tmp_path, 1, 1, rescaled=0.0), Client()
+    engine.may_fail = True
+    client.receive(engine.run(fleet(0), [registered(1, {"stream": "ships", "area": AREA})]))
+    large = [registered(2 + number, everything(EVERYWHERE_M + number)) for number in range(3)]
+    told = {}
+    for step in range(1, 4):
+        fragments = engine.run(fleet(step), large if step == 1 else [])
+        client.receive(fragments)
+        told |= {query: one["error"] for f in fragments for one in f.failures for query, _ in one["queries"]}
+        assert client.answers[1].keys() == in_area(step)
+    assert told.keys() == {2, 3, 4}
+    assert all(error.startswith(REFUSED) for error in told.values())
+    assert not any(client.answers[query] for query in told)
+    assert observed.most_over < PIECE * allowance.FOUND
+    # Whoever makes the distance smaller gets the answer at once.
+    client.receive(engine.run(fleet(4), [registered(2, everything(100_000), revision=2)]))
+    other = Engine(tmp_path / "alone", 1, 1, rescaled=0.0)
+    alone = Client()
+    alone.receive(other.run(fleet(4), [registered(2, everything(100_000))]))
+    assert client.answers[2].keys() == alone.answers[2].keys() != set()
+
+
+@pytest.mark.long
+def test_a_query_for_which_there_was_no_room_is_tried_again_after_a_minute(tmp_path):
+    engine = Engine(tmp_path, 1, 1, rescaled=0.0)
+    engine.may_fail = True
+    engine.run(fleet(0), [registered(1, everything())])
+    tried = []
+    for second in (2, 30, 59, 61, 90, 120, 180, 182):
+        fragments = engine.run([], [{"op": "tick", "now_us": second * SECOND_US}])
+        tried += [second for fragment in fragments if fragment.failures]
+    assert tried == [61, 182]
+
+
+@pytest.mark.long
+def test_of_joins_that_have_no_room_together_the_larger_ones_are_left_out(tmp_path):
+    engine = Engine(tmp_path, 1, 1, rescaled=0.0)
+    engine.may_fail = True
+    plans = {1: everything(5_000_000), 2: everything(50_000), 3: everything(5_100_000), 4: everything(5_200_000)}
+    fragments = engine.run(fleet(0), [registered(query, plan) for query, plan in plans.items()])
+    told = {query for f in fragments for one in f.failures for query, _ in one["queries"]}
+    answered = set(net(fragments)["query"].to_pylist())
+    assert told and 2 not in told
+    assert answered == plans.keys() - told
+    assert max(answered) < min(told) or answered == {1, 2} or answered == {1, 2, 3}
+
+
+PREDICTED = {"stream": "ships", "kind": "closest_approach", "within_m": 100_000}
+TIMED = {"stream": "ships", "join": {"stream": "ships", "predicate": "dwithin", "distance": EVERYWHERE_M}}
+HOSTILE = st.one_of(
+    st.builds(everything, st.sampled_from([1_000, 1_000_000, EVERYWHERE_M])),
+    st.builds(
+        lambda step: everything(10, transform=[step]), st.sampled_from([{"enlarge_m": 9e6}, {"enlarge_value": 90}])
+    ),
+    st.builds(lambda within_s: PREDICTED | {"within_s": within_s}, st.sampled_from([60, 86_400])),
+    st.builds(
+        lambda upper_s: TIMED | {"kind": "interval_join", "lower_s": -upper_s, "upper_s": upper_s}, st.just(3_600)
+    ),
+    st.just(TIMED | {"kind": "window_join", "window_s": 1}),
+    st.just(TIMED | {"kind": "encounter", "for_s": 1, "gap_s": 600}),
+)
+
+
+@pytest.mark.long
+@given(plans=st.lists(HOSTILE, min_size=1, max_size=6), spread=st.sampled_from([0.0, 0.001, 1.0]))
+@settings(max_examples=6)
+def test_whatever_plans_ask_for_a_step_looks_at_what_it_has_room_for(plans, spread):
+    with pytest.MonkeyPatch.context() as patch, TemporaryDirectory() as folder:
+        patch.setattr(Observed, "most_over", 0)
+        for name in ("stream_join", "time_join", "encounters"):
+            patch.setattr(f"streaming.servers.region.{name}.Allowance", Observed)
+        engine = Engine(Path(folder), 1, 1, rescaled=0.0)
+        engine.may_fail = True
+        tracemalloc.start()
+        try:
+            for step in range(3):
+                control = [registered(number, plan) for number, plan in enumerate(plans)] if step == 1 else []
+                engine.run(fleet(step, spread=spread), control)
+            peak = tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+    # The last piece of each step may find that there was no room for it.
+    assert Observed.most_over <= PIECE * (1 + allowance.FOUND)
+    assert peak < 400e6

@@ -40,7 +40,7 @@ from streaming.servers.ordering import Late, released_schema
 from streaming.servers.participant import server as participant
 from streaming.servers.participant.partial import Tracks
 from streaming.servers.participant.server import IndexedObjects
-from streaming.servers.region import asked_leaves, encounters, sketching, stream_join, time_join
+from streaming.servers.region import asked_leaves, encounters, join_input, sketching, stream_join, time_join
 from streaming.servers.region import server as regional
 from streaming.servers.region.asked_leaves import concern_sketches
 from streaming.servers.region.measures import measures_of
@@ -401,9 +401,9 @@ def _stream_joins(layout: Layout, number: int, attempt: Attempt, tables: Tables,
     store, control, batch = layout.store, border.control, attempt.batch
     place = RegionPlace(number, control.after.region_map)
     reach = control.after.reach
-    joined = stream_join.JoinInput.of(tables, reach)
+    joined = join_input.JoinInput.of(tables, reach)
     if reach.exceeds(control.before.reach):
-        joined = replace(joined, found=stream_join.found_elements(place, store.regions(batch), reach))
+        joined = replace(joined, found=join_input.found_elements(place, store.regions(batch), reach))
     was = store.stream_joins(number, batch)
     if rescaling := layout.rescaling(batch, control.after):
         was = rescaling.joined(number, was, partial(store.stream_joins, batch=batch, keep=False))

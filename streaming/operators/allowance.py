@@ -26,7 +26,7 @@ TOO_MANY = gettext_noop(
 )
 
 
-class Allowance:
+class PairAllowance:
     """Counts how many pairs a step may still look at.
 
     Parameters
@@ -41,7 +41,7 @@ class Allowance:
 
     Examples
     --------
-    >>> allowance = Allowance(0)
+    >>> allowance = PairAllowance(0)
     >>> allowance.take(MOST), allowance.take(1)
     (True, False)
     """

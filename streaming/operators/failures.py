@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from streaming.operators.allowance import Allowance
+from streaming.operators.allowance import PairAllowance
 from streaming.operators.runs import find
 
 
@@ -16,7 +16,7 @@ class Failures:
 
     Parameters
     ----------
-    allowance : Allowance, optional
+    allowance : PairAllowance, optional
         Of the step; by default there is no limit.
 
     Attributes
@@ -38,8 +38,8 @@ class Failures:
     {0: 0.25, 2: 0.75}
     """
 
-    def __init__(self, allowance: Allowance | None = None) -> None:
-        self.allowance = allowance or Allowance()
+    def __init__(self, allowance: PairAllowance | None = None) -> None:
+        self.allowance = allowance or PairAllowance()
         self.errors: dict[int, str] = {}
         self.refused: dict[int, str] = {}
         self._spent: list[tuple[np.ndarray, np.ndarray]] = []

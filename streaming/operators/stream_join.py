@@ -5,8 +5,7 @@ References
 BBoxDB Streams (2022), section 4.4.2: the query ``q_cj(S, R, alpha, sigma(theta, lambda))`` where R is a stream's table.
 """
 
-import functools
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, fields
 from time import perf_counter
 
@@ -18,15 +17,14 @@ from streaming.kinds.base import Prediction
 from streaming.kinds.join.plan import JoinPlan
 from streaming.kinds.range.plan import RangePlan
 from streaming.kinds.registry import kind_of
-from streaming.operators.allowance import pieces
-from streaming.operators.boxes import in_plane, intersects, points_of, turns
+from streaming.operators.boxes import in_plane, intersects, points_of
+from streaming.operators.candidates import JoinCandidates, KnownPairs, that_may_meet
 from streaming.operators.closest import Closest, Motions, due_us, may_come_close, not_too_old, satisfying, ways_of
 from streaming.operators.comparison import Comparison
 from streaming.operators.elements import Elements
 from streaming.operators.failures import Failures
 from streaming.operators.features import IndexedBoxes
 from streaming.operators.metres import within_reach
-from streaming.operators.neighbours import may_meet
 from streaming.operators.range_query import RangeQueries
 from streaming.operators.region_map import RegionMap
 from streaming.operators.runs import expand, find
@@ -179,7 +177,7 @@ class StreamJoins:
         elements: Elements,
         key_hash: np.ndarray,
         failures: Failures | None,
-        candidates: "Callable[[_Group], _Candidates | _Known]",
+        candidates: "Callable[[_Group], JoinCandidates | KnownPairs]",
     ) -> Meetings:
         """Return the pairs that satisfy the joins, given a function that returns the pairs that may, by group.
 
@@ -201,7 +199,7 @@ class StreamJoins:
     def _judged(
         self,
         group: "_Group",
-        pairs: "_Candidates | _Known",
+        pairs: JoinCandidates | KnownPairs,
         elements: Elements,
         key_hash: np.ndarray,
         failed: Failures,
@@ -239,54 +237,6 @@ class StreamJoins:
         return Meetings(row, query, partner, np.full(len(row), np.nan), reach, other, due_us)
 
 
-class _Candidates:
-    """Pairs that may satisfy some joins, made in pieces.
-
-    Parameters
-    ----------
-    rows, partners : ndarray of int64, shapes (K,) and (M,)
-        The positions of elements and of their possible partners.
-    reach, others : ndarray of float64, shapes (K, 2n) and (M, 2n)
-        The boxes of both; a pair may satisfy the joins if they meet.
-    """
-
-    def __init__(
-        self, rows: np.ndarray, reach: np.ndarray, partners: np.ndarray, others: np.ndarray, space: Space
-    ) -> None:
-        self._rows, self._reach, self._partners = rows, reach, partners
-        self._index = IndexedBoxes(others, space)
-
-    @functools.cached_property
-    def _counts(self) -> np.ndarray:
-        return self._index.counts(self._reach)
-
-    @property
-    def most(self) -> int:
-        """How many pairs there are, at most."""
-        return int(self._counts.sum())
-
-    def pieces(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Yield the positions of elements and of partners, (P,) each, and each pair once."""
-        for piece in pieces(self._counts):
-            at, other = self._index.meeting(self._reach[piece])
-            yield self._rows[piece][at], self._partners[other]
-
-
-@dataclass(frozen=True)
-class _Known:
-    """Pairs that are known already, in one piece; see `_Candidates`."""
-
-    row: np.ndarray
-    partner: np.ndarray
-
-    @property
-    def most(self) -> int:
-        return len(self.row)
-
-    def pieces(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        yield self.row, self.partner
-
-
 class _Group:
     """Joins with the same two streams that compare in the same way."""
 
@@ -297,7 +247,7 @@ class _Group:
         self._partners = RangeQueries([_of_partners(plan, space) for plan in plans], space)
         self._choosy = any(plan.partners.where or plan.partners.filters for plan in plans)
 
-    def near(self, elements: Elements, left: np.ndarray, right: np.ndarray) -> "_Candidates | _Known":
+    def near(self, elements: Elements, left: np.ndarray, right: np.ndarray) -> JoinCandidates | KnownPairs:
         """Return the pairs (row, row of the partner) of the group's streams whose reach meets the partner's box."""
         rows = left[elements.stream[left] == self.stream]
         partners = right[elements.stream[right] == self.partner_stream]
@@ -305,20 +255,20 @@ class _Group:
 
     def _meeting(
         self, rows: np.ndarray, reach: np.ndarray, partners: np.ndarray, others: np.ndarray
-    ) -> "_Candidates | _Known":
+    ) -> JoinCandidates | KnownPairs:
         """Return the pairs of elements and partners, at rows and given their boxes, whose boxes meet."""
         if len(rows) and len(partners):
-            chosen, near = _that_may_meet(reach, others, self.space)
+            chosen, near = that_may_meet(reach, others, self.space)
             if chosen.any() and near.any():
-                return _Candidates(rows[chosen], reach[chosen], partners[near], others[near], self.space)
-        return _Known(rows[:0], partners[:0])
+                return JoinCandidates(rows[chosen], reach[chosen], partners[near], others[near], self.space)
+        return KnownPairs(rows[:0], partners[:0])
 
-    def among(self, elements: Elements, row: np.ndarray, partner: np.ndarray) -> "_Known":
+    def among(self, elements: Elements, row: np.ndarray, partner: np.ndarray) -> KnownPairs:
         """Return those of some pairs that `near` would return."""
         mine = (elements.stream[row] == self.stream) & (elements.stream[partner] == self.partner_stream)
         row, partner = row[mine], partner[mine]
         meet = intersects(self.reach(elements.bounds[row]), np.arange(len(row)), elements.bounds, partner, self.space)
-        return _Known(row[meet], partner[meet])
+        return KnownPairs(row[meet], partner[meet])
 
     def judged(
         self,
@@ -496,14 +446,14 @@ class _Predicting(_Group):
         told[back[np.isin(place * count + query[back], mirror * count + passing)]] = False
         return told
 
-    def near(self, elements: Elements, left: np.ndarray, right: np.ndarray) -> _Candidates | _Known:
+    def near(self, elements: Elements, left: np.ndarray, right: np.ndarray) -> JoinCandidates | KnownPairs:
         rows, reach = self._ways(elements, left[elements.stream[left] == self.stream], self.asked.within_m)
         partners, others = self._ways(elements, right[elements.stream[right] == self.partner_stream])
         return self._meeting(rows, reach, partners, others)
 
-    def among(self, elements: Elements, row: np.ndarray, partner: np.ndarray) -> _Known:
+    def among(self, elements: Elements, row: np.ndarray, partner: np.ndarray) -> KnownPairs:
         mine = (elements.stream[row] == self.stream) & (elements.stream[partner] == self.partner_stream)
-        return _Known(row[mine], partner[mine])
+        return KnownPairs(row[mine], partner[mine])
 
     def _ways(
         self, elements: Elements, rows: np.ndarray, within_m: float | None = None
@@ -564,23 +514,3 @@ def _of_elements(plan: JoinPlan) -> RangePlan:
 def _of_partners(plan: JoinPlan, space: Space) -> RangePlan:
     whole = tuple(space.whole().tolist())
     return RangePlan(plan.partners.name, whole, whole, where=plan.partners.where, filters=plan.partners.filters)
-
-
-def _that_may_meet(boxes: np.ndarray, others: np.ndarray, space: Space) -> tuple[np.ndarray, np.ndarray]:
-    """Tell which boxes (N, 2n), and which of some others (M, 2n), may meet a box of the other side."""
-    boxes, others = in_plane(boxes, space), in_plane(others, space)
-    low, high = others[:, :2].min(0), others[:, 2:].max(0)
-    chosen = np.zeros(len(boxes), dtype=bool), np.zeros(len(others), dtype=bool)
-    for turn in turns(space):
-        moved = boxes + np.tile(turn, 2)
-        close = np.flatnonzero((moved[:, :2] <= high).all(1) & (moved[:, 2:] >= low).all(1))
-        moved = moved[close]
-        if len(moved) > len(others):
-            near = may_meet(moved, others)
-            chosen[0][close[near]] = True
-            # Boxes that are excluded on one side need not be compared on the other.
-            chosen[1][may_meet(others, moved[near])] = True
-        else:
-            chosen[0][close] = True
-            chosen[1][may_meet(others, moved)] = True
-    return chosen

@@ -29,11 +29,11 @@ from streaming.servers.control.border import LeftOut
 from streaming.servers.control.registry import Registry
 from streaming.servers.home import Home
 from streaming.servers.ordering import everywhere
+from streaming.servers.region.join_input import found_elements
 from streaming.servers.region.member_table import MemberTable, together
 from streaming.servers.region.objects import Cold, Objects, ObjectTable, elements_of
 from streaming.servers.region.place import RegionPlace
 from streaming.servers.region.state import Region
-from streaming.servers.region.stream_join import found_elements
 from streaming.servers.region_bits import EVERYWHERE
 from streaming.servers.sorted_runs import SortedRuns
 

@@ -132,7 +132,7 @@ def pytest_terminal_summary(terminalreporter, config):
         _section(terminalreporter, f"slowest {SLOWEST} tests", [f"{took:8.1f} s {name}" for name, took in slowest])
         rooms = [f"{took:8.1f} s {room}" for room, took in by_room(now).items()]
         _section(terminalreporter, f"{sum(now.values()):.0f} s of tests by room", rooms)
-        found = [f"{was:8.1f} s -> {took:.1f} s {name}" for name, was, took in grown]
+        found = [f"{was:8.1f} s -> {took:.1f} s {name}" for name, was, took in grown[:SLOWEST]]
         _section(terminalreporter, f"{share:.0%} slower than the run before, by", found)
 
 

@@ -32,7 +32,6 @@ LONGER: dict[str, tuple[int, str]] = {
     "streaming/servers/control/registry.py": (690, "the registry, and the one class that changes it"),
     "streaming/servers/region/encounters.py": (520, ONE_THING),
     "streaming/servers/region/reports.py": (420, ONE_THING),
-    "streaming/servers/region/stream_join.py": (420, ONE_THING),
     "streaming/servers/sorted_runs.py": (500, ONE_THING),
     "streaming/servers/tracking.py": (475, ONE_THING),
     "tests/engine/test_intervals.py": (440, CASES),

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from streaming.elements import point_elements
 from streaming.operators import allowance
-from streaming.operators.allowance import PIECE, Allowance
+from streaming.operators.allowance import PIECE, PairAllowance
 from streaming.results.netting import net
 from streaming.spaces import EARTH
 from tests.servers.harness import Client, Engine
@@ -46,23 +46,19 @@ def registered(query, plan, revision=1):
     return {"op": "register", "query": query, "revision": revision, "plan": plan}
 
 
-class Observed(Allowance):
-    """Remembers how much more than they had room for steps have looked at, at most."""
+def observe(patch):
+    """Have all steps tell by how much they looked at more than they had room for; return the list of what they tell."""
+    over = [0]
 
-    most_over = 0
+    class Observed(PairAllowance):
+        def take(self, looked, found=0):
+            room = super().take(looked, found)
+            over.append(-self.left)
+            return room
 
-    def take(self, looked, found=0):
-        room = super().take(looked, found)
-        Observed.most_over = max(Observed.most_over, -self.left)
-        return room
-
-
-@pytest.fixture
-def observed(monkeypatch):
-    monkeypatch.setattr(Observed, "most_over", 0)
     for name in ("stream_join", "time_join", "encounters"):
-        monkeypatch.setattr(f"streaming.servers.region.{name}.Allowance", Observed)
-    return Observed
+        patch.setattr(f"streaming.servers.region.{name}.PairAllowance", Observed)
+    return over
 
 
 def in_area(step):
@@ -72,7 +68,8 @@ def in_area(step):
 
 
 @pytest.mark.long
-def test_joins_of_everything_with_everything_are_told_to_be_too_large_and_the_others_are_answered(tmp_path, observed):
+def test_joins_of_everything_with_everything_are_refused_and_the_others_are_answered(tmp_path, monkeypatch):
+    over = observe(monkeypatch)
     engine, client = Engine(tmp_path, 1, 1, rescaled=0.0), Client()
     engine.may_fail = True
     client.receive(engine.run(fleet(0), [registered(1, {"stream": "ships", "area": AREA})]))
@@ -86,7 +83,7 @@ def test_joins_of_everything_with_everything_are_told_to_be_too_large_and_the_ot
     assert told.keys() == {2, 3, 4}
     assert all(error.startswith(REFUSED) for error in told.values())
     assert not any(client.answers[query] for query in told)
-    assert observed.most_over < PIECE * allowance.FOUND
+    assert max(over) < PIECE * allowance.FOUND
     # Whoever makes the distance smaller gets the answer at once.
     client.receive(engine.run(fleet(4), [registered(2, everything(100_000), revision=2)]))
     other = Engine(tmp_path / "alone", 1, 1, rescaled=0.0)
@@ -141,9 +138,7 @@ HOSTILE = st.one_of(
 @settings(max_examples=6)
 def test_whatever_plans_ask_for_a_step_looks_at_what_it_has_room_for(plans, spread):
     with pytest.MonkeyPatch.context() as patch, TemporaryDirectory() as folder:
-        patch.setattr(Observed, "most_over", 0)
-        for name in ("stream_join", "time_join", "encounters"):
-            patch.setattr(f"streaming.servers.region.{name}.Allowance", Observed)
+        over = observe(patch)
         engine = Engine(Path(folder), 1, 1, rescaled=0.0)
         engine.may_fail = True
         tracemalloc.start()
@@ -155,5 +150,5 @@ def test_whatever_plans_ask_for_a_step_looks_at_what_it_has_room_for(plans, spre
         finally:
             tracemalloc.stop()
     # The last piece of each step may find that there was no room for it.
-    assert Observed.most_over <= PIECE * (1 + allowance.FOUND)
+    assert max(over) <= PIECE * (1 + allowance.FOUND)
     assert peak < 400e6

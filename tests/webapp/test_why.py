@@ -170,7 +170,8 @@ async def test_a_crossed_threshold_and_an_alarm_of_a_rule_are_explained(streams,
         told = await asked(socket, "why.event", query=rule.pk, key="a", sign="+", time_us=0)
         assert told["why"]["holds"], told["why"]
         assert told["why"]["parts"][0]["parts"][0]["found"].startswith("entered at ")
-        assert alarm.told and alarm.heard is None  # no report came with the time at which it began
+        # A report came with the time at which it began only if a slow engine read both in one batch.
+        assert alarm.told and (alarm.heard is None or alarm.heard < alarm.told)
 
 
 def delivered(incident, user):

@@ -11,20 +11,19 @@ J. Patel, D. DeWitt, "Partition Based Spatial-Merge Join", SIGMOD 1996: objects 
 """
 
 import functools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from time import perf_counter
 
 import numpy as np
 import pyarrow as pa
 
-from streaming.operators.allowance import Allowance
+from streaming.operators.allowance import PairAllowance
 from streaming.operators.closest import Closest
 from streaming.operators.elements import Elements
 from streaming.operators.failures import Failures
 from streaming.operators.runs import distinct, find, last_of_runs
 from streaming.operators.stream_join import Meetings, StreamJoins
-from streaming.operators.stream_reach import Reach
 from streaming.results import (
     DROPPED,
     EXPIRED,
@@ -49,8 +48,8 @@ from streaming.servers.answers.tuples import Results, result_rows
 from streaming.servers.control.border import refuse
 from streaming.servers.control.registry import Registry
 from streaming.servers.control.step import ControlStep
-from streaming.servers.elements import tracked_schema
 from streaming.servers.region.dues import Dues
+from streaming.servers.region.join_input import JoinInput
 from streaming.servers.region.member_table import MemberTable
 from streaming.servers.region.objects import Cold, Objects, ObjectTable, elements_of
 from streaming.servers.region.place import RegionPlace
@@ -64,50 +63,6 @@ RANK[[HANDOFF, EXPIRED, DROPPED]] = 1, 2, 3
 # The reason of a handoff if the partner alone departed.
 PARTNERS_HANDOFF = np.arange(QUIET_PARTNER_HANDOFF + 1, dtype=np.int8)
 PARTNERS_HANDOFF[[HANDOFF, QUIET_HANDOFF]] = PARTNER_HANDOFF, QUIET_PARTNER_HANDOFF
-
-
-def found_elements(place: RegionPlace, regions: Iterable[Region], reach: Reach) -> pa.Table:
-    """Return the elements of joined streams that a region must know, whichever region keeps them."""
-    tables = [tracked_schema(reach.space).empty_table()]
-    for region in regions:
-        objects = region.objects.select(lambda run: np.isin(run.columns["stream"], reach.streams))
-        properties = region.cold.take(objects)["properties"] if reach.ahead else None
-        met = reach.regions(objects.bounds, objects.stream, place.region_map, properties)[:, place.number]
-        if met.any():
-            tables.append(region.elements(objects.take(met), reach.space))
-    return pa.concat_tables(tables)
-
-
-@dataclass(frozen=True)
-class JoinInput:
-    """What a region learns of joined streams in one micro-batch: tables with `elements.tracked_schema`.
-
-    Parameters
-    ----------
-    present : pyarrow.Table
-        The newest elements that the region must know. Keys are distinct here, within `gone`, and within `found`.
-    gone : pyarrow.Table
-        The newest elements of objects that the region no longer needs to know.
-    passing : pyarrow.Table
-        Superseded elements of the streams in `Registry.streams_in_full`.
-    found : pyarrow.Table or None
-        Elements, as the batch before left them, that the region must know because a join was registered or changed; see
-        `found_elements`.
-    """
-
-    present: pa.Table
-    gone: pa.Table
-    passing: pa.Table
-    found: pa.Table | None = None
-
-    @classmethod
-    def of(cls, tables: Mapping[str, pa.Table], reach: Reach) -> "JoinInput":
-        """Return the input of joined streams, given the tables of `home.HomeOutput` for this region."""
-        joined = [_of_streams(tables[name], reach.streams) for name in ("arrivals", "passing")]
-        present = pa.concat_tables([joined[0], tables["copies"]])
-        left = pa.concat_tables([tables["departures"], tables["removed_copies"]])
-        stays = np.isin(left["key_hash"].to_numpy(), present["key_hash"].to_numpy())
-        return cls(present, left.filter(pa.array(~stays)), pa.concat_tables([joined[1], tables["superseded_copies"]]))
 
 
 def step(state: Region, joined: JoinInput, control: ControlStep, place: RegionPlace) -> tuple[Region, Results]:
@@ -135,29 +90,26 @@ def step(state: Region, joined: JoinInput, control: ControlStep, place: RegionPl
     fate = fates(known, gone, control.after, control.applied, control.now_us)
     touched = fate != MOVED
     touched[find(known.key_hash, joined.present["key_hash"].to_numpy())[0]] = True
-    failures = Failures(Allowance(len(known)))
+    failures = Failures(PairAllowance(len(known)))
     evaluation = _JoinEvaluation(state, known, cold, fate, touched, control, place, failures)
-
     members = pairs.whole()
     dues = evaluation.dues(members)
     old, rest, passed = evaluation.old_answers(members, dues)
     new, held, told = evaluation.evaluate()
+    failures.keep(np.r_[rest.query, new.query])
     refuse(failures)
     writer = _Writer(known, cold, control.after)
     changes, began = evaluation.changes(old, new, held, passed), perf_counter()
     rows = [writer.rows(changes), writer.rows(told)]
-    evaluation.failures.share(changes.query, perf_counter() - began, control.after.stream_ids)
+    failures.share(changes.query, perf_counter() - began, control.after.stream_ids)
     rows.append(_passing(joined.passing, evaluation))
     now = _joined(rest, new)
-    failures.keep(now.query)
-    refuse(failures)
     pairs = pairs.replaced(members, now, changed_objects(members, now))
     snapshots = writer.rows(evaluation.snapshots(pairs))
-    refuse(failures)
+    refuse(failures)  # what `_passing` and snapshots compare counts, too
     objects = newer.without(known.key_hash[~evaluation.stays])
     counters = {"results": sum(table.num_rows for table in rows)}
-    errors, seconds = evaluation.failures.errors, evaluation.failures.seconds
-    results = Results(pa.concat_tables(rows), snapshots, counters, errors, seconds=seconds)
+    results = Results(pa.concat_tables(rows), snapshots, counters, failures.errors, seconds=failures.seconds)
     dues, ways = evaluation.dues(now, dues), evaluation.ways
     return Region(objects.settled(), pairs.settled(), control.now_us, dues=dues, ways=ways), results
 
@@ -166,10 +118,6 @@ def _joined(rest: Answers, new: Answers) -> Answers:
     """Return the pairs that did not change and the new ones, ordered by key."""
     both = Answers(*(np.r_[getattr(rest, name), getattr(new, name)] for name in ("key", "query", "partner")))
     return both.take(np.argsort(both.key, kind="stable"))
-
-
-def _of_streams(table: pa.Table, streams: np.ndarray) -> pa.Table:
-    return table.filter(pa.array(np.isin(table["stream"].to_numpy(), streams)))
 
 
 def _newer(objects: ObjectTable, joined: JoinInput) -> tuple[pa.Table, np.ndarray]:

@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 
 from streaming.elements import bounds_of
-from streaming.operators.allowance import Allowance, pieces
+from streaming.operators.allowance import PairAllowance, pieces
 from streaming.operators.failures import Failures
 from streaming.operators.region_map import RegionMap
 from streaming.operators.stream_join import Meetings
@@ -108,7 +108,7 @@ def step(
     """
     joins, turn = control.after.time_joins, was.turn + 1
     waiting = {query: _waiting(was, query, turn, control) for query in joins}
-    failures, space = Failures(Allowance(reports.num_rows)), control.after.space
+    failures, space = Failures(PairAllowance(reports.num_rows)), control.after.space
     accepted, late = _on_time(reports, joins, waiting, place, failures)
     arrived = was.reports.arrived(accepted, _bins(joins.values()), turn)
     whole = was.reports.followed(arrived)
@@ -139,8 +139,7 @@ def step(
     kept = whole.kept(lambda stream, last_us: _needed(stream, last_us, joins, after) & (stream not in dropped))
     unjoined = sum(slices[query].left(windows) for query, windows in ended.items())
     counters = {"results": rows.num_rows, "reports": len(kept), "late": late, "unjoined": unjoined}
-    none = result_schema(space).empty_table()
-    told = Results(rows, none, counters, failures.errors, seconds=failures.seconds)
+    told = Results(rows, rows.slice(0, 0), counters, failures.errors, seconds=failures.seconds)
     return TimeJoins(kept, after, turn), told
 
 

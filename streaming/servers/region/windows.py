@@ -29,15 +29,8 @@ from streaming.operators.region_map import RegionMap
 from streaming.operators.stream_join import Meetings
 from streaming.operators.time_joins import ReportTimes, TimeJoin, WindowJoin
 from streaming.servers.region.pairing import Pairing
-from streaming.servers.region.reports import (
-    PLACE_STEP,
-    Picked,
-    ReportRun,
-    ReportTable,
-    ordered_by,
-    place_order,
-    report_order,
-)
+from streaming.servers.region.report_order import PLACE_STEP, ordered_by, place_order, report_order
+from streaming.servers.region.reports import Picked, ReportRun, ReportTable
 from streaming.spaces import Space
 
 # In a batch, a task looks at so many reports of windows that have ended, or each of its regions at `AHEAD` times as

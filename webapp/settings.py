@@ -16,6 +16,8 @@ variable                  default                         what
 ``LOOKOUT_TRUSTED_PROXIES`` none                          addresses of reverse proxies, separated by commas
 ``LOOKOUT_AUDIT_DAYS``    ``730``                         days for which rows of the audit log are kept; 0: forever
 ``LOOKOUT_AUDIT_EDITS_AN_HOUR`` ``200``                   edits of a user that have rows of their own; 0: all
+``LOOKOUT_USER_CONNECTIONS`` ``32``                      connections that one user may have at once; 0: any number
+``LOOKOUT_ADDRESS_CONNECTIONS`` ``128``                  connections that one address may have at once; 0: any number
 ``LOOKOUT_SHARE_CONNECTIONS`` ``50``                     connections that one share link may have at once
 ``LOOKOUT_MAX_QUERIES``   ``1000``                        saved queries that one user may have
 ``LOOKOUT_LAYERS_DIR``    ``layers`` in the folder        the stored layers
@@ -271,6 +273,9 @@ MESSAGES_PER_SECOND = 50
 MESSAGES_BURST = 100
 MAX_QUEUED_BYTES = 8 * 1024 * 1024
 MAX_QUERIES_PER_USER = env.int("LOOKOUT_MAX_QUERIES", 1000)
+# How many connections one user, and one address, may have at once in all web processes; 0: any number.
+USER_CONNECTIONS = env.int("LOOKOUT_USER_CONNECTIONS", 32)
+ADDRESS_CONNECTIONS = env.int("LOOKOUT_ADDRESS_CONNECTIONS", 128)
 # How many connections one share link may have at once.
 SHARE_CONNECTIONS = env.int("LOOKOUT_SHARE_CONNECTIONS", 50)
 # Rows of the audit log are kept for so long; 0: forever.

@@ -38,8 +38,7 @@ key                                    kind      what
 ``lookout:figures``                    list      the figures of the last hour, an entry every five seconds
 ``lookout:streams:changed``            channel   names of streams and spaces whose definition changed
 ``lookout:groups``                     channel   messages to groups of connections, JSON
-``lookout:connections:{of}``           zset      open connections of a user, an address or a share link, with the
-                                                 time until which each counts
+``lookout:connections:{of}``           zset      connections of a user, address or share link; until when each counts
 =====================================  ========  ====================================================================
 """
 

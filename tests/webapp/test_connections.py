@@ -19,7 +19,7 @@ from webapp.consumers.leases import LEASES, Leases, Limit
 DOCS = Path(__file__).parents[2] / "docs"
 
 
-def limit(most, of="user 1"):
+def limit(most, of="user:1"):
     return Limit(of, most, CROWDED, f"at most {most}")
 
 
@@ -64,7 +64,7 @@ async def test_zero_is_any_number(user, project):
     project.USER_CONNECTIONS = project.ADDRESS_CONNECTIONS = 0
     async with AsyncExitStack() as stack:
         assert [await opened(stack, user, "10.0.0.1") for _ in range(3)] == [None] * 3
-        assert not {f"user {user.pk}", "address 10.0.0.1"} & LEASES._held.keys()
+        assert not {f"user:{user.pk}", "address:10.0.0.1"} & LEASES._held.keys()
 
 
 def test_the_bound_holds_over_all_processes(project, redis_client):
@@ -79,7 +79,7 @@ def test_the_bound_holds_over_all_processes(project, redis_client):
 
 
 def test_what_is_refused_by_one_limit_is_counted_by_none(project, redis_client):
-    web, limits = Leases(), [limit(9), limit(0, "address 10.0.0.1")]
+    web, limits = Leases(), [limit(9), limit(0, "address:10.0.0.1")]
     assert web.take("a", limits) == limits[1]
     assert not web._held and not redis_client.keys(CONNECTIONS_KEY.format(of="*"))
 
@@ -99,7 +99,7 @@ def test_connections_of_a_process_that_died_are_soon_counted_no_more(project, re
 
 def test_connections_that_stay_open_stay_counted_also_if_redis_lost_them(project, redis_client, monkeypatch):
     monkeypatch.setattr(leases, "COUNTED_S", 1.0)
-    web, key = Leases(), CONNECTIONS_KEY.format(of="user 1")
+    web, key = Leases(), CONNECTIONS_KEY.format(of="user:1")
     assert web.take("a", [limit(1)]) is None
     first = redis_client.zscore(key, "a")
     redis_client.delete(key)
@@ -122,7 +122,7 @@ def test_while_redis_is_away_each_process_counts_its_own_and_then_the_bound_of_a
     assert two.take("c", [limit(1)]) is None
     project.REDIS_URL = there
     deadline_s = time.monotonic() + PATIENCE_S
-    while redis_client.zcard(CONNECTIONS_KEY.format(of="user 1")) < 2:
+    while redis_client.zcard(CONNECTIONS_KEY.format(of="user:1")) < 2:
         assert time.monotonic() < deadline_s
         time.sleep(0.02)
     assert one.take("d", [limit(2)]) == limit(2)

@@ -22,13 +22,13 @@ class Counted(ClientConnection):
     def limits_of(self, user: User | Guest) -> list[Limit]:
         """Return how many connections a user, and the address of this connection, may have."""
         rule = gettext("a user may have at most %(most)s connections at once; got one more")
-        return [*_limits(f"user {user.pk}", settings.USER_CONNECTIONS, rule), *self.limits_of_address()]
+        return [*_limits(f"user:{user.pk}", settings.USER_CONNECTIONS, rule), *self.limits_of_address()]
 
     def limits_of_address(self) -> list[Limit]:
         """Return how many connections the address of this one may have; nothing if it has no address."""
         network = network_of((self.scope.get("client") or ("",))[0])
         rule = gettext("an address may have at most %(most)s connections at once; got one more")
-        return _limits(f"address {network}", settings.ADDRESS_CONNECTIONS, rule) if network else []
+        return _limits(f"address:{network}", settings.ADDRESS_CONNECTIONS, rule) if network else []
 
     async def count(self, user: User | Guest) -> bool:
         """Count this connection; close it and return False if there are as many as there may be."""

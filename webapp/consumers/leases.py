@@ -29,7 +29,7 @@ class Limit:
     Parameters
     ----------
     of : str
-        What has the connections, such as ``user 7``.
+        What has the connections, such as ``user:7``.
     most : int
     code : int
         The code with which one more is closed.

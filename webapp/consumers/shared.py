@@ -55,7 +55,7 @@ class SharedMonitor(Monitor):
         rule = gettext("at most %(share_connections)s people may use this link at once; try again later")
         most = settings.SHARE_CONNECTIONS
         assert isinstance(user, Guest)
-        of_link = Limit(f"link {user.link.pk}", most, FULL, rule % {"share_connections": most})
+        of_link = Limit(f"link:{user.link.pk}", most, FULL, rule % {"share_connections": most})
         return [of_link, *self.limits_of_address()]
 
     def groups_of_user(self) -> list[str]:

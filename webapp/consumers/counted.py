@@ -2,6 +2,7 @@
 
 import asyncio
 
+from asgiref.sync import sync_to_async
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.utils.translation import gettext
@@ -33,7 +34,7 @@ class Counted(ClientConnection):
     async def count(self, user: User | Guest) -> bool:
         """Count this connection; close it and return False if there are as many as there may be."""
         self.limits = tuple(self.limits_of(user))
-        exceeded = await asyncio.to_thread(LEASES.take, self.channel_name, self.limits)
+        exceeded = await sync_to_async(LEASES.take, thread_sensitive=False)(self.channel_name, self.limits)
         if exceeded is not None:
             await self.accept()
             await self.close(exceeded.code, exceeded.rule)
@@ -42,7 +43,8 @@ class Counted(ClientConnection):
     async def uncount(self) -> None:
         """Count this connection no more, also if the server ends it meanwhile."""
         if self.limits:
-            await asyncio.shield(asyncio.to_thread(LEASES.give_back, self.channel_name, self.limits))
+            give_back = sync_to_async(LEASES.give_back, thread_sensitive=False)
+            await asyncio.shield(give_back(self.channel_name, self.limits))
 
 
 def _limits(of: str, most: int, rule: str) -> list[Limit]:

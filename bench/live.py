@@ -81,6 +81,9 @@ class Live:
             "LOOKOUT_PORT": str(self.port),
             "LOOKOUT_DEMO": str(demo).lower(),
             "LOOKOUT_STANDBY": str(standby).lower(),
+            # All clients of a measurement come from this machine, and share some users.
+            "LOOKOUT_USER_CONNECTIONS": "0",
+            "LOOKOUT_ADDRESS_CONNECTIONS": "0",
         }
 
     def start(self) -> None:

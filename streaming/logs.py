@@ -38,7 +38,7 @@ key                                    kind      what
 ``lookout:figures``                    list      the figures of the last hour, an entry every five seconds
 ``lookout:streams:changed``            channel   names of streams and spaces whose definition changed
 ``lookout:groups``                     channel   messages to groups of connections, JSON
-``lookout:share:{link}``               zset      open connections of a share link, with the time until which each counts
+``lookout:connections:{of}``           zset      connections of a user, address or share link; until when each counts
 =====================================  ========  ====================================================================
 """
 
@@ -77,8 +77,8 @@ STREAMS_CHANNEL = "lookout:streams:changed"
 WEBS_KEY = "lookout:webs"
 # Messages to groups of connections.
 GROUPS_CHANNEL = "lookout:groups"
-# The connections that each share link has now; the number of the link follows.
-SHARE_KEY = "lookout:share:{link}"
+# The connections that a user, an address or a share link has now.
+CONNECTIONS_KEY = "lookout:connections:{of}"
 # The newest batch is among as many of the newest entries: batches follow each other, and only regions mix.
 NEWEST_READ = 8
 # All fragments of the newest whole batch are among as many.

@@ -15,6 +15,9 @@ variable                  default                         what
 ``LOOKOUT_ALLOWED_HOSTS`` none                            more host names of the site, separated by commas
 ``LOOKOUT_TRUSTED_PROXIES`` none                          addresses of reverse proxies, separated by commas
 ``LOOKOUT_AUDIT_DAYS``    ``730``                         days for which rows of the audit log are kept; 0: forever
+``LOOKOUT_AUDIT_EDITS_AN_HOUR`` ``200``                   edits of a user that have rows of their own; 0: all
+``LOOKOUT_USER_CONNECTIONS`` ``32``                      connections that one user may have at once; 0: any number
+``LOOKOUT_ADDRESS_CONNECTIONS`` ``128``                  connections that one address may have at once; 0: any number
 ``LOOKOUT_SHARE_CONNECTIONS`` ``50``                     connections that one share link may have at once
 ``LOOKOUT_MAX_QUERIES``   ``1000``                        saved queries that one user may have
 ``LOOKOUT_LAYERS_DIR``    ``layers`` in the folder        the stored layers
@@ -179,6 +182,11 @@ CELERY_BEAT_SCHEDULE = {
     "take-snapshots": {"task": "webapp.tasks.take_snapshots", "schedule": 60.0, "options": {"expires": 60}},
     "note-figures": {"task": "webapp.tasks.note_figures", "schedule": 5.0, "options": {"expires": 5}},
     "forget-incidents": {"task": "webapp.tasks.forget_incidents", "schedule": 600.0, "options": {"expires": 600}},
+    "tell-joined-changes": {
+        "task": "webapp.tasks.tell_joined_changes",
+        "schedule": 300.0,
+        "options": {"expires": 300},
+    },
     "forget-changes": {"task": "webapp.tasks.forget_changes", "schedule": 3600.0, "options": {"expires": 3600}},
     "deliver": {"task": "webapp.delivery.tasks.deliver", "schedule": 2.0, "options": {"expires": 2}},
     "trim-deliveries": {"task": "webapp.delivery.tasks.trim_deliveries", "schedule": 60.0, "options": {"expires": 60}},
@@ -265,10 +273,15 @@ MESSAGES_PER_SECOND = 50
 MESSAGES_BURST = 100
 MAX_QUEUED_BYTES = 8 * 1024 * 1024
 MAX_QUERIES_PER_USER = env.int("LOOKOUT_MAX_QUERIES", 1000)
+# How many connections one user, and one address, may have at once in all web processes; 0: any number.
+USER_CONNECTIONS = env.int("LOOKOUT_USER_CONNECTIONS", 32)
+ADDRESS_CONNECTIONS = env.int("LOOKOUT_ADDRESS_CONNECTIONS", 128)
 # How many connections one share link may have at once.
 SHARE_CONNECTIONS = env.int("LOOKOUT_SHARE_CONNECTIONS", 50)
 # Rows of the audit log are kept for so long; 0: forever.
 AUDIT_DAYS = env.int("LOOKOUT_AUDIT_DAYS", 730)
+# So many edits of a user have rows of their own in an hour; further ones: one row an object; 0: no bound.
+AUDIT_EDITS_AN_HOUR = env.int("LOOKOUT_AUDIT_EDITS_AN_HOUR", 200)
 # Closed incidents are kept for so long after the last thing that happened to them.
 INCIDENT_DAYS = env.int("LOOKOUT_INCIDENT_DAYS", 365)
 # Largest request without a layer file; an edit of features is the largest of these.

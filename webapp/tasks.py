@@ -14,6 +14,7 @@ from django.db.models import QuerySet
 
 from streaming.logs import LogNames
 from webapp import history, incident_check, incidents, layers, liveness, recording
+from webapp.audit.joining import tell_joined
 from webapp.control import engine_epoch, tell_engine
 from webapp.definitions import republish
 from webapp.models import AuditEntry, DeletedQuery, Query, Space
@@ -110,6 +111,12 @@ def forget_incidents() -> int:
 def forget_changes() -> int:
     """Delete rows of the audit log that are too old; return their number."""
     return AuditEntry.objects.expire(settings.AUDIT_DAYS)
+
+
+@shared_task
+def tell_joined_changes() -> int:
+    """Add the changes that were joined in hours that are over to the audit log; return their number."""
+    return tell_joined()
 
 
 @shared_task

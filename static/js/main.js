@@ -138,7 +138,7 @@ const tabs = createTabs(() => {
 
 const socket = new Socket(`${page.websocket}?queries=asked`, {
   Arrow,
-  onState: (state) => store.setLink(state, now()),
+  onState: (state, _, reason) => store.setLink(state, now(), reason),
   onOpen: () => {
     subscriptions.reset();
     sketches.asker.reset();

@@ -125,7 +125,7 @@ export function focusNote(store, query, nowMs) {
 
 /** Return since when an answer is old, "As of 12:00:00 UTC.", while nothing new can come; else an empty text. */
 export function staleNote(store, nowMs) {
-  const cut = ["offline", "reconnecting", "down", "signed-out"].includes(store.connection(nowMs));
+  const cut = ["offline", "reconnecting", "down", "full", "signed-out"].includes(store.connection(nowMs));
   return cut && Number.isFinite(store.dataMs)
     ? filled(gettext("As of %(time)s UTC."), { time: utcClock(store.dataMs + store.clockOffsetMs) })
     : "";

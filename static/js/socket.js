@@ -10,6 +10,8 @@ const REPLY_MS = 20_000;
 // browser believes: the network may drop packets silently. A timer counts the seconds, so that a page that slept does not
 // take its sleep for silence.
 const SILENT_S = 8;
+const FULL_CODE = 4414; // the user or the address has as many connections as it may
+const FULL_WAIT_MS = 30_000;
 const SIGNED_OUT_CODES = [4401, 4403, 4410, 4413]; // the last two end a connection by a share link
 
 /** An error with which the server answered a request. */
@@ -24,8 +26,8 @@ class ServerError extends Error {
 export class Socket {
   /**
    * @param {string} path of the websocket on this server
-   * @param {Record<string, any>} parts `Arrow`; `onMessage(message)`; `onState(state, code)` with "open", "reconnecting", "offline" or "signed-out";
-   *   `onOpen()` after every (re)connection
+   * @param {Record<string, any>} parts `Arrow`; `onMessage(message)`; `onState(state, code, reason)` with "open", "reconnecting", "offline",
+   *   "full" or "signed-out"; `onOpen()` after every (re)connection
    */
   constructor(path, parts) {
     this.url = `${location.protocol === "https:" ? "wss" : "ws"}://${location.host}${path}`;
@@ -50,7 +52,7 @@ export class Socket {
       this.parts.onOpen();
     };
     socket.onmessage = ({ data }) => this.#receive(data);
-    socket.onclose = ({ code }) => this.#closed(code);
+    socket.onclose = ({ code, reason }) => this.#closed(code, reason);
     this.socket = socket;
   }
 
@@ -99,14 +101,16 @@ export class Socket {
     return asked;
   }
 
-  #closed(code) {
+  #closed(code, reason) {
     for (const id of [...this.pending.keys()]) {
       this.#settle(id).reject(
         new ServerError({ code: "offline", message: gettext("The connection was lost before the server answered.") }),
       );
     }
     if (SIGNED_OUT_CODES.includes(code)) return this.parts.onState("signed-out", code);
-    this.parts.onState(navigator.onLine === false ? "offline" : "reconnecting");
+    if (code === FULL_CODE) this.waitMs = FULL_WAIT_MS;
+    const lost = navigator.onLine === false ? "offline" : "reconnecting";
+    this.parts.onState(code === FULL_CODE ? "full" : lost, code, reason);
     // Half of the wait is random, so that many browsers do not come back at the same moment.
     this.timer = setTimeout(() => this.connect(), this.waitMs * (0.5 + Math.random() / 2));
     this.waitMs = Math.min(this.waitMs * 2, LONGEST_WAIT_MS);

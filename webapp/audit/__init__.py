@@ -2,5 +2,5 @@
 
 `registry` says which models and fields are recorded. `recording` writes a row in the transaction of each change,
 whether it comes by a save, by a statement for many rows, or by a deletion that another one brings. `origin` knows who
-acts.
+acts. `values` bounds what a row keeps of a value, and `joining` how many rows of edits a user makes in an hour.
 """

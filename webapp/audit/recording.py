@@ -7,8 +7,10 @@ from typing import Any, cast
 from django.db import models, transaction
 from django.db.models.signals import m2m_changed, post_delete, post_save, pre_delete, pre_save
 
+from webapp.audit.joining import Edit, keep
 from webapp.audit.origin import origin
 from webapp.audit.registry import WATCHED, RecordedFields
+from webapp.audit.values import Pair, recorded
 from webapp.logs import HIDDEN, without_secrets
 from webapp.models import AuditEntry, Query, Team
 from webapp.models.audited import AuditedQuerySet, Recorder
@@ -57,8 +59,8 @@ def watched_among(model: type[models.Model], values: dict[str, Any]) -> list[str
 def record_rows(model: type[models.Model], before: list[models.Model], fields: list[str]) -> None:
     """Record how fields of rows changed by a statement, given the rows as they were."""
     now = model._base_manager.in_bulk([row.pk for row in before])
-    entries = [_changed(row, now[row.pk], fields) for row in before if row.pk in now]
-    AuditEntry.objects.bulk_create([entry for entry in entries if entry is not None])
+    edits = [_changed(row, now[row.pk], fields) for row in before if row.pk in now]
+    keep([edit for edit in edits if edit is not None])
 
 
 def record_created(made: Iterable[models.Model]) -> None:
@@ -83,8 +85,8 @@ def _saved(sender: type[models.Model], instance: models.Model, created: bool, **
     before, fields = instance.__dict__.pop(_BEFORE)
     if created:
         _created(instance).save()
-    elif before is not None and (entry := _changed(before, instance, fields)) is not None:
-        entry.save()
+    elif before is not None and (edit := _changed(before, instance, fields)) is not None:
+        keep([edit])
 
 
 def _deleting(sender: type[models.Model], instance: models.Model, **_: object) -> None:
@@ -133,18 +135,19 @@ def _created(instance: models.Model) -> AuditEntry:
     return _entry(AuditEntry.CREATED, instance, {name: pair for name, pair in values.items() if pair[1] is not None})
 
 
-def _changed(before: Any, now: Any, fields: Collection[str]) -> AuditEntry | None:
+def _changed(before: Any, now: Any, fields: Collection[str]) -> Edit | None:
     """Return the entry of a change; None if no field differs."""
     watched = WATCHED[type(now)]
     if watched.ended in fields and getattr(now, watched.ended) and not getattr(before, watched.ended):
-        return _entry(AuditEntry.DELETED, now, {})
+        return Edit(_entry(AuditEntry.DELETED, now, {}), {}, joins=False)
     attributes = {name: _field(now, name).attname for name in fields if name != watched.ended}
     differ = [name for name, key in attributes.items() if getattr(before, key) != _clean(now, name, key)]
     changes = {name: [_shown(watched, before, name), _shown(watched, now, name)] for name in differ}
     if not changes:
         return None
     former = before.team if "team" in changes else None
-    return _entry(AuditEntry.CHANGED, now, changes, former)
+    entry = _entry(AuditEntry.CHANGED, now, changes, former)
+    return Edit(entry, changes, joins=changes.keys() <= set(watched.repeatable))
 
 
 def _field(instance: models.Model, name: str) -> "models.Field[Any, Any]":
@@ -159,7 +162,7 @@ def _clean(instance: models.Model, name: str, key: str) -> Any:
     return target.to_python(value) if value is not None else None
 
 
-def _entry(action: str, instance: Any, changes: dict[str, list], former: Team | None = None) -> AuditEntry:
+def _entry(action: str, instance: Any, changes: dict[str, Pair], former: Team | None = None) -> AuditEntry:
     now, kind = origin(), WATCHED[type(instance)].kind
     team: Team | None = instance if isinstance(instance, Team) else getattr(instance, "team", None)
     user = now.user if now.user is not None and now.user.pk is not None else None
@@ -176,7 +179,7 @@ def _entry(action: str, instance: Any, changes: dict[str, list], former: Team | 
         team=None if team is None else team.pk,
         team_name="" if named is None else named.name,
         former_team=None if former is None else former.pk,
-        changes=changes,
+        changes=recorded(changes),
     )
 
 

@@ -42,6 +42,8 @@ class RecordedFields:
         Relations to many objects, recorded by what was added and removed.
     ended : str
         A property that says whether the object has ended although its row stays.
+    repeatable : tuple of str
+        Fields that people draw and arrange, and that give nobody a right. Edits of these alone may be joined.
     """
 
     kind: str
@@ -50,6 +52,7 @@ class RecordedFields:
     secrets: tuple[str, ...] = ()
     many: tuple[str, ...] = ()
     ended: str = ""
+    repeatable: tuple[str, ...] = ()
 
     @property
     def recorded(self) -> tuple[str, ...]:
@@ -63,6 +66,7 @@ WATCHED: dict[type[Model], RecordedFields] = {
         ("owner", "name", "stream", "space", "plan", "shared", "team", "paused", "severity"),
         ("id", "status", "error", "warning", "revision", "acknowledged", "epoch", "created", "updated"),
         ended="ended",
+        repeatable=("name", "plan", "paused", "severity"),
     ),
     Layer: RecordedFields(
         "layer",
@@ -71,9 +75,13 @@ WATCHED: dict[type[Model], RecordedFields] = {
             *("id", "features", "bounds", "geometry_types", "status", "progress", "error", "problems", "problem_count"),
             *("importer", "next_title", "run", "heartbeat", "created", "updated"),
         ),
+        repeatable=("title", "version"),
     ),
     SavedView: RecordedFields(
-        "view", ("owner", "team", "name", "address", "queries", "layers"), ("id", "created", "updated")
+        "view",
+        ("owner", "team", "name", "address", "queries", "layers"),
+        ("id", "created", "updated"),
+        repeatable=("name", "address", "queries", "layers"),
     ),
     Team: RecordedFields("team", ("name",)),
     Membership: RecordedFields("member", ("team", "user", "role")),
@@ -128,6 +136,7 @@ UNWATCHED = {
     "EventCursor": "Lookout keeps it",
     "Incident": "its changes are in a log of their own, IncidentChange",
     "IncidentChange": "it is the log of incidents",
+    "JoinedChange": "it becomes a row of the audit log",
     "LoginLink": "it changes nothing that others see, and is gone after an hour",
     "UserLanguage": "it changes nothing that others see",
     "RefusedImport": "Lookout writes it, and it is gone after a week",

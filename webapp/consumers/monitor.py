@@ -27,6 +27,7 @@ from webapp.audit.origin import acting
 from webapp.consumers.asgi import Receive, Scope, Send
 from webapp.consumers.asking import OpenQuestions
 from webapp.consumers.backtests import Backtests
+from webapp.consumers.counted import Counted
 from webapp.consumers.hubs import Hubs
 from webapp.consumers.incidents import Incidents
 from webapp.consumers.limits import FLOODED, TokenBucket
@@ -55,7 +56,7 @@ REFUSALS_BURST = 100
 ANSWERING = ThreadPoolExecutor(2, "tables")
 
 
-class Monitor(Backtests, Incidents, Why, Sharing):
+class Monitor(Backtests, Counted, Incidents, Why, Sharing):
     """One websocket connection.
 
     Attributes
@@ -75,13 +76,16 @@ class Monitor(Backtests, Incidents, Why, Sharing):
         finally:
             if self.channel_name:
                 self.channel_layer.drop_channel(self.channel_name)
-            if self.joined:
-                await self._leave()
+            try:
+                if self.joined:
+                    await self._leave()
+            finally:
+                await self.uncount()
 
     async def connect(self) -> None:
         """Accept a known user, and send ``hello`` and the statuses of the queries to list; refuse others."""
         user = await self.admitted()
-        if user is None:
+        if user is None or not await self.count(user):
             return
         self.user = user
         self.language = translation.get_language() or settings.LANGUAGE_CODE

@@ -1,32 +1,27 @@
 """The consumer of ``/ws/shared/<secret>/``: a connection that a share link opened, which only reads."""
 
 import asyncio
-import time
 from typing import Any
 
 import orjson
-import redis
 from channels.db import database_sync_to_async
 from django.conf import settings
+from django.contrib.auth.models import User
 from django.utils import timezone
-from django.utils.functional import Promise
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from streaming.kinds.registry import kind_of
-from streaming.logs import SHARE_KEY
 from streaming.plans import parse_plan
 from webapp.access import Guest, Rights
+from webapp.consumers.leases import Limit
 from webapp.consumers.monitor import Monitor, definitions
 from webapp.models import ShareLink
 from webapp.notify import DEFINITIONS_GROUP, link_group, team_group, user_group
-from webapp.redis import client
 
 ENDED, FULL = 4410, 4413
 # What the channel layer may tell a guest.
 HEARD = frozenset({"query.status", "definitions.changed", "messages.missed", "link.ended", "rights.changed"})
-# A connection that ended without saying so is counted for this long.
-COUNTED_S = 30.0
 # What a guest gets of the messages to all connections: the slots of its own, and parts of the engine's state.
 SLOTS = frozenset({"stream.list", "changes.missed", "queries.changed"})
 ENGINE_SHOWN = ("type", "space", "alive", "lag_ms")
@@ -42,25 +37,26 @@ class SharedMonitor(Monitor):
     """
 
     user: Guest
+    _expiry: asyncio.Task[None] | None = None
     GONE = ENDED, _("this link has expired or was revoked")
 
     async def admitted(self) -> Guest | None:
-        """Return the guest; refuse the connection and return None if the link does not work or is full."""
+        """Return the guest; refuse the connection and return None if the link does not work."""
         secret = self.scope["url_route"]["kwargs"]["secret"]
         link = await database_sync_to_async(ShareLink.of)(secret)
-        refusal: tuple[int, str | Promise] | None = self.GONE if link is None else None
-        if link is not None and not await database_sync_to_async(self._count)(link.pk):
-            refusal = (
-                FULL,
-                gettext("at most %(share_connections)s people may use this link at once; try again later")
-                % {"share_connections": settings.SHARE_CONNECTIONS},
-            )
-        if refusal:
+        if link is None:
             await self.accept()
-            await self.close(*refusal)
+            await self.close(*self.GONE)
             return None
-        self._upkeep = asyncio.create_task(self._keep(link))
         return Guest(link)
+
+    def limits_of(self, user: User | Guest) -> list[Limit]:
+        """Return how many connections the link, and the address, may have."""
+        rule = gettext("at most %(share_connections)s people may use this link at once; try again later")
+        most = settings.SHARE_CONNECTIONS
+        assert isinstance(user, Guest)
+        of_link = Limit(f"link:{user.link.pk}", most, FULL, rule % {"share_connections": most})
+        return [of_link, *self.limits_of_address()]
 
     def groups_of_user(self) -> list[str]:
         """Return the groups that tell of the link and of its queries."""
@@ -144,39 +140,18 @@ class SharedMonitor(Monitor):
         self._spaces = spaces
         return spaces, streams
 
-    async def _keep(self, link: ShareLink) -> None:
-        """Count the connection while it is open; close it when the link expires."""
-        ends_s = time.monotonic() + (link.expires - timezone.now()).total_seconds()
-        while (rest_s := ends_s - time.monotonic()) > 0:
-            await asyncio.sleep(min(rest_s, COUNTED_S / 3))
-            await database_sync_to_async(self._count)(link.pk, again=True)
+    async def connect(self) -> None:
+        """Accept a guest; end the connection when the link expires."""
+        await super().connect()
+        if self.joined:
+            self._expiry = asyncio.create_task(self._end_in_time())
+
+    async def _end_in_time(self) -> None:
+        """Close the connection when the link expires."""
+        await asyncio.sleep(max(0.0, (self.user.link.expires - timezone.now()).total_seconds()))
         await self.close(ENDED, gettext("this link has expired"))
 
-    def _count(self, link: int, again: bool = False) -> bool:
-        """Count this connection; return whether it is among the first `SHARE_CONNECTIONS` of the link."""
-        now, key = time.time(), SHARE_KEY.format(link=link)
-        try:
-            with client().pipeline() as pipeline:
-                pipeline.zremrangebyscore(key, 0, now)
-                pipeline.zadd(key, {self.channel_name: now + COUNTED_S})
-                pipeline.zcard(key)
-                pipeline.expire(key, int(2 * COUNTED_S))
-                *_, count, _ = pipeline.execute()
-            if again or count <= settings.SHARE_CONNECTIONS:
-                return True
-            client().zrem(key, self.channel_name)
-        except redis.RedisError:  # nothing is counted while Redis is away; nothing new can be answered either
-            return True
-        return False
-
     async def _leave(self) -> None:
-        self._upkeep.cancel()
-        link = self.user.link.pk
-        await database_sync_to_async(self._uncount)(link)
+        if self._expiry is not None:
+            self._expiry.cancel()
         await super()._leave()
-
-    def _uncount(self, link: int) -> None:
-        try:
-            client().zrem(SHARE_KEY.format(link=link), self.channel_name)
-        except redis.RedisError:
-            return

@@ -4,7 +4,7 @@ For a stream with watched objects there is one query more, which has these objec
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from webapp import queries
@@ -20,7 +20,7 @@ class View:
 
     number: int
     hub: Hub
-    plan: dict = field(default_factory=dict)
+    plan: dict
 
 
 class Viewport:
@@ -49,7 +49,8 @@ class Viewport:
         """Open, edit and end views so that there is one for each given stream, and one for the watched objects of each.
 
         The client gets the query numbers before the first answer. A view that stays gets the new plan by an edit, so
-        its answer continues with changes. A new view, or one in another format, starts with a snapshot.
+        its answer continues with changes. A new view, one that another connection has too, or one in another format,
+        starts with a snapshot.
 
         Parameters
         ----------
@@ -66,15 +67,10 @@ class Viewport:
         hubs = {name: await self.hubs.of(space) for name, (space, _) in wanted.items()}
         for name in [name for name, view in self.views.items() if hubs.get(name) is not view.hub]:
             self._end(name)
-        fresh = [name for name in wanted if name not in self.views]
-        for name in fresh:
-            self.views[name] = View(hubs[name].views.number(), hubs[name])
+        fresh = {name for name, (_, plan) in wanted.items() if self._show(name, hubs[name], plan)}
         self.say({"type": "view.status", "id": reference, **self._numbers("views"), **self._numbers("watched")})
-        for name, (_, plan) in wanted.items():
+        for name in wanted:
             view = self.views[name]
-            if view.plan != plan:
-                view.hub.views.register(view.number, plan)
-                view.plan = plan
             if name in fresh or (form, joined) != self.form:
                 await self.hubs.subscribe([view.number], form, view.hub, joined=joined)
         self.form = form, joined
@@ -89,10 +85,21 @@ class Viewport:
         numbers = {stream: view.number for (of, stream), view in self.views.items() if of == what}
         return {what: numbers} if numbers or what == "views" else {}
 
+    def _show(self, name: tuple[str, str], hub: Hub, plan: dict) -> bool:
+        """Open the view of a stream, or move it; return whether it has a new number."""
+        before = self.views.get(name)
+        if before is not None and before.plan == plan:
+            return False
+        number = hub.views.hold(plan) if before is None else hub.views.move(before.number, plan)
+        self.views[name] = View(number, hub, plan)
+        if before is not None and before.number != number:
+            self.hubs.unsubscribe(before.number)
+        return before is None or before.number != number
+
     def _end(self, name: tuple[str, str]) -> None:
         view = self.views.pop(name)
         self.hubs.unsubscribe(view.number)
-        view.hub.views.cancel(view.number)
+        view.hub.views.let_go(view.number)
 
 
 def view_plans(

@@ -1,8 +1,10 @@
-"""Views: continuous queries that live as long as the connection that opened them."""
+"""Views: continuous queries that live as long as the connections that opened them."""
 
 import secrets
+from collections import Counter
 from typing import Any
 
+import orjson
 from django.conf import settings
 
 from streaming.logs import WEBS_KEY, alive_key, figures_key, views_key
@@ -22,6 +24,9 @@ class Views:
         self.link = link
         self._plans: dict[int, dict] = {}
         self._revisions: dict[int, int] = {}
+        # The views that connections share: how many hold each, and by which plan it is found.
+        self._holders: Counter[int] = Counter()
+        self._shared: dict[bytes, int] = {}
 
     async def heartbeat(self) -> None:
         """Renew this hub's sign of life and its set of views; register the views again if they were retired."""
@@ -37,6 +42,37 @@ class Views:
     def number(self) -> int:
         """Return a random number for a new view, from `VIEW_NUMBERS` on."""
         return VIEW_NUMBERS + secrets.randbelow(NUMBERS)
+
+    def hold(self, plan: dict) -> int:
+        """Return the number of a view with a plan, for one more connection: equal views are evaluated once."""
+        number = self._shared.get(_name(plan)) or self.number()
+        if not self._holders[number]:
+            self._shared[_name(plan)] = number
+            self.register(number, plan)
+        self._holders[number] += 1
+        return number
+
+    def move(self, view: int, plan: dict) -> int:
+        """Give the view of a connection a new plan; return its number, a new one if other connections hold the view."""
+        if self._holders[view] > 1:
+            self.let_go(view)
+            return self.hold(plan)
+        self._forget(view)
+        self._shared.setdefault(_name(plan), view)
+        self.register(view, plan)
+        return view
+
+    def let_go(self, view: int) -> None:
+        """Take a view from a connection; end it with the last one."""
+        self._holders[view] -= 1
+        if not self._holders[view]:
+            del self._holders[view]
+            self._forget(view)
+            self.cancel(view)
+
+    def _forget(self, view: int) -> None:
+        if self._shared.get(name := _name(self._plans[view])) == view:
+            del self._shared[name]
 
     def register(self, view: int, plan: dict) -> None:
         """Register a view in the engine, or give it a new plan."""
@@ -70,3 +106,7 @@ class Views:
     def _entry(self, op: str, view: int, **entry: Any) -> Command:
         self._revisions[view] = max(self._revisions.get(view, 0) + 1, clock_revision())
         return self.link.entry(op, query=view, revision=self._revisions[view], **entry)
+
+
+def _name(plan: dict) -> bytes:
+    return orjson.dumps(plan, option=orjson.OPT_SORT_KEYS)

@@ -1,6 +1,6 @@
 """The models: everything that the database keeps."""
 
-from webapp.models.audit import AuditEntry
+from webapp.models.audit import AuditEntry, JoinedChange
 from webapp.models.delivery import Channel, Delivery, DeliveryAttempt, Subscription
 from webapp.models.events import Event, EventCursor
 from webapp.models.filters import EnabledFilter
@@ -27,6 +27,7 @@ __all__ = [
     "EventCursor",
     "Incident",
     "IncidentChange",
+    "JoinedChange",
     "Layer",
     "LoginLink",
     "Membership",

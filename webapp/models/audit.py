@@ -8,6 +8,8 @@ from django.db import models
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
+from webapp.audit.values import in_words
+
 
 class FixedRow(TypeError):
     """Somebody tried to change or to delete a row of the audit log."""
@@ -43,11 +45,12 @@ class AuditEntries(models.QuerySet):
         return self.filter(models.Q(team=team) | models.Q(former_team=team))
 
 
-class AuditEntry(models.Model):
-    """One change of one object.
+class Change(models.Model):
+    """One change of one object, or several of one user that are told together.
 
     It has no foreign keys, so that no deletion of something else changes it. `user_name` is who did it: a user of
-    Lookout, for a command the user of the server, and empty for what Lookout did by itself.
+    Lookout, for a command the user of the server, and empty for what Lookout did by itself. Of several changes, `at` is
+    the time of the last one and `since` that of the first.
     """
 
     CREATED, CHANGED, DELETED = "created", "changed", "deleted"
@@ -56,6 +59,8 @@ class AuditEntry(models.Model):
     WAYS = [(way, way) for way in (WEBSOCKET, HTTP, ADMIN, COMMAND, LOOKOUT)]
 
     at = models.DateTimeField(_("at"), default=timezone.now, db_index=True)
+    since = models.DateTimeField(_("since"), null=True)
+    count = models.PositiveIntegerField(_("number of changes"), default=1)
     user_number = models.BigIntegerField(_("number of the user"), null=True)
     user_name = models.CharField(_("user"), max_length=150, blank=True, db_index=True)
     way = models.CharField(_("by"), max_length=10, choices=WAYS)
@@ -69,16 +74,35 @@ class AuditEntry(models.Model):
     former_team = models.BigIntegerField(_("number of the former team"), null=True, db_index=True)
     changes = models.JSONField(_("changes"), help_text=_("By field: the old and the new value."))
 
+    class Meta:
+        abstract = True
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.name} {self.action}"
+
+
+class JoinedChange(Change):
+    """Edits of an object by a user in an hour, beyond those that have rows of their own. It becomes a row of the log.
+
+    Unlike rows of the log it changes, until its hour is over (`webapp.audit.joining`).
+    """
+
+    hour = models.DateTimeField(db_index=True)
+
+
+class AuditEntry(Change):
+    """A row of the audit log. It never changes."""
+
     objects = AuditEntries.as_manager()
 
     class Meta:
         ordering = ["-id"]
         verbose_name = _("change")
         verbose_name_plural = _("audit log")
-        indexes = [models.Index(fields=["kind", "key", "-id"], name="audit_of_an_object")]
-
-    def __str__(self) -> str:
-        return f"{self.kind} {self.name} {self.action}"
+        indexes = [
+            models.Index(fields=["kind", "key", "-id"], name="audit_of_an_object"),
+            models.Index(fields=["user_name", "-at"], name="audit_of_a_user"),
+        ]
 
     def save(self, *args: Any, **kwargs: Any) -> None:
         """Add the row; refuse to change it later."""
@@ -93,14 +117,4 @@ class AuditEntry(models.Model):
     @property
     def lines(self) -> list[tuple[str, str, str]]:
         """The changes as (field, old, new), as people read them."""
-        return [(field, _shown(old), _shown(new)) for field, (old, new) in self.changes.items()]
-
-
-def _shown(value: Any) -> str:
-    if value is None or value == "":
-        return "–"
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, list):
-        return ", ".join(map(str, value))
-    return str(value)
+        return [(field, in_words(old), in_words(new)) for field, (old, new) in self.changes.items()]

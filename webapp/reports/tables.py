@@ -1,4 +1,4 @@
-"""The tables of reports as they are sent: their columns, as rows of JSON and as CSV."""
+"""The tables of reports as they are sent: their columns, and their rows for JSON and CSV."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -57,15 +57,11 @@ def _told(name: str, schema: pl.Schema) -> pl.Expr:
 
 def rows_of(table: pl.DataFrame) -> list[dict[str, Any]]:
     """Return the rows of a table for `orjson`."""
-    return _in_text(table).to_dicts()
+    return in_text(table).to_dicts()
 
 
-def csv_of(table: pl.DataFrame) -> str:
-    """Return a table as CSV (RFC 4180), with a row of names."""
-    return _in_text(table).write_csv(line_terminator="\r\n")
-
-
-def _in_text(table: pl.DataFrame) -> pl.DataFrame:
+def in_text(table: pl.DataFrame) -> pl.DataFrame:
+    """Return a table with its instants as texts, in UTC."""
     instants = [name for name, kind in table.schema.items() if isinstance(kind, pl.Datetime)]
     return table.with_columns(pl.col(instants).dt.strftime("%Y-%m-%dT%H:%M:%S%.6fZ")) if instants else table
 

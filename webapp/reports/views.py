@@ -15,10 +15,11 @@ from streaming.history import History
 from streaming.language import thousands
 from streaming.reports import InvalidReport, Report, ReportLimits, read_fixes
 from webapp.consumers.access import TOO_MANY
+from webapp.csv_text import csv_response
 from webapp.operations.access import user_of
 from webapp.refusals import Refused
 from webapp.reports.asking import ReportQuestion, question
-from webapp.reports.tables import TOTALS, counts_of, csv_of, rows_of, table_of, told
+from webapp.reports.tables import TOTALS, counts_of, in_text, rows_of, table_of, told
 
 STATUSES = {"stream": 404, "query": 404, "layer": 404, "busy": 503}
 _TURNS = threading.BoundedSemaphore(settings.REPORTS_AT_ONCE)
@@ -104,9 +105,7 @@ def _csv(asked: ReportQuestion, table: pl.DataFrame) -> HttpResponse:
             "a CSV file may have at most %(report_csv_rows)s rows: choose a shorter time or a smaller area"
         ) % {"report_csv_rows": thousands(settings.REPORT_CSV_ROWS)}
         raise Refused("fields", gettext("%(rule)s; got %(height)s") % {"rule": rule, "height": thousands(table.height)})
-    response = HttpResponse(csv_of(table), content_type="text/csv; charset=utf-8")
-    response.headers["Content-Disposition"] = f'attachment; filename="{asked.stream.name}-{asked.report}.csv"'
-    return response
+    return csv_response(in_text(table), f"{asked.stream.name}-{asked.report}")
 
 
 def _error(status: int, message: str) -> JsonResponse:

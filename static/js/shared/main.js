@@ -48,8 +48,8 @@ const map = new MonitorMap($("map"), {
 });
 const socket = new Socket(page.websocket, {
   Arrow,
-  onState: (state, code) => {
-    store.setLink(state, now());
+  onState: (state, code, reason) => {
+    store.setLink(state, now(), reason);
     if (code in ENDED) end(ENDED[code]);
   },
   onOpen: () => subscriptions.reset(),
@@ -109,7 +109,7 @@ function row(query) {
 function showState() {
   setText(
     $("shared-state"),
-    ["live", "slow"].includes(store.connection(now())) ? gettext("Live") : gettext("Connecting…"),
+    ["live", "slow"].includes(store.connection(now())) ? gettext("Live") : store.link.reason || gettext("Connecting…"),
   );
 }
 

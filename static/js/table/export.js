@@ -1,16 +1,13 @@
 // Writes the rows of the table as CSV (RFC 4180) and as GeoJSON (RFC 7946). Pure.
 
+import { csvText } from "../csv.js";
 import { ALTITUDE, fieldName, HEARD, LATITUDE, LONGITUDE, PLACE } from "./columns.js";
-
-const FORMULA = /^[=+\-@\t\r]/;
 
 /** Return the rows as CSV, with a heading. A place is two columns. */
 export function csv(rows, shown) {
   const names = columnsOf(shown);
-  const lines = [names.map((name) => quoted(fieldName(name)))];
-  for (let row = 0; row < rows.n; row++)
-    lines.push(names.map((name) => quoted(safe(content(rows, name, rows.slots[row])))));
-  return lines.map((line) => `${line.join(",")}\r\n`).join("");
+  const cells = Array.from({ length: rows.n }, (_, row) => names.map((name) => content(rows, name, rows.slots[row])));
+  return csvText(names.map(fieldName), cells);
 }
 
 /** Return the rows as GeoJSON: points with the shown columns as properties. */
@@ -40,14 +37,4 @@ function content({ columns, store }, name, slot) {
   const number = columns.number(name, slot);
   if (Number.isFinite(number)) return number;
   return name === ALTITUDE ? null : columns.text(name, slot);
-}
-
-/** Return a value that a spreadsheet does not take for a formula: feeds are written by others. */
-function safe(value) {
-  return typeof value === "string" && FORMULA.test(value) ? `'${value}` : value;
-}
-
-function quoted(value) {
-  const text = value === null ? "" : String(value);
-  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }

@@ -1,5 +1,6 @@
 // The panel with the table of objects, below the map: what is listed, how it is filtered and sorted, and how often it is sorted anew.
 
+import { CSV } from "../csv.js";
 import { $, coalesced, debounced, h, offer, repeated, setText } from "../dom.js";
 import { count } from "../format.js";
 import { filled, gettext, ngettext } from "../i18n.js";
@@ -196,7 +197,7 @@ export class TablePanel {
       if (!this.held) this.collect();
     });
     $("table-close").addEventListener("click", () => this.close());
-    $("table-csv").addEventListener("click", () => this.#save("csv", "text/csv", csv));
+    $("table-csv").addEventListener("click", () => this.#save("csv", CSV, csv));
     $("table-geojson").addEventListener("click", () => this.#save("geojson", "application/geo+json", geoJson));
     $("table-columns").addEventListener("change", ({ target }) => this.#choose(target.value, target.checked));
     $("table-columns-reset").addEventListener("click", () => this.#showColumns(FIRST_COLUMNS));

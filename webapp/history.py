@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import orjson
 import pyarrow as pa
-import pyarrow.compute as pc
 import shapely
 from django.conf import settings
 from django.db.models import QuerySet
@@ -20,7 +19,8 @@ from django.utils.translation import gettext
 
 from streaming.elements import bounds_of
 from streaming.errors import LookoutError
-from streaming.history import FoundRows, InvalidQuestion, StoredTables, Table, parse_table, snapshots, upkeep
+from streaming.history import FoundRows, InvalidQuestion, RowLimits, StoredTables, Table, parse_table, snapshots, upkeep
+from streaming.history.found import row_bytes
 from streaming.kinds.join.plan import STORED_PREFIX
 from streaming.kinds.parts import parse_box
 from streaming.language import thousands
@@ -116,7 +116,8 @@ def answer(asked: HistoryQuestion, ended: threading.Event) -> dict[str, Any]:
                 table_answer_s=settings.TABLE_ANSWER_S,
             )
 
-    tables = StoredTables(settings.LAYERS_DIR, settings.HISTORY_DIR, asked.space, settings.TABLE_JOIN_ROWS, turn)
+    limits = settings.TABLE_JOIN_ROWS, settings.TABLE_JOIN_BYTES
+    tables = StoredTables(settings.LAYERS_DIR, settings.HISTORY_DIR, asked.space, *limits, turn)
     methods: dict[str, Callable[..., FoundRows]] = {
         "table.get": tables.get,
         "table.query": tables.query_by_box,
@@ -130,19 +131,18 @@ def answer(asked: HistoryQuestion, ended: threading.Event) -> dict[str, Any]:
 
 
 def rows_message(found: FoundRows, space: ParsedSpace, most_bytes: int) -> dict[str, Any]:
-    """Return the message ``table.rows``, at least one row, cut where geometries and properties exceed `most_bytes`."""
-    size = np.zeros(found.rows.num_rows, dtype=np.int64)
-    for name in found.rows.column_names:
-        if name.endswith(("geometry", "properties")):
-            size += pc.fill_null(pc.binary_length(found.rows[name]), 0).to_numpy()
-    few = int(np.searchsorted(np.cumsum(size), most_bytes, "right"))
-    rows = found.rows.slice(0, max(1, few))
+    """Return the message ``table.rows``, of one row at least; cut where texts and geometries exceed `most_bytes`."""
+    rows = found.rows.slice(0, RowLimits(bytes=most_bytes).fitting(row_bytes(found.rows)))
     documents = _documents(rows, "", space)
     if "distance" in rows.column_names:
         distances = rows["distance"].to_pylist()
         for document, partner, distance in zip(documents, _documents(rows, "partner_", space), distances, strict=True):
             document["partner"] = {name: partner[name] for name in PARTNER} | {"distance": distance}
-    return {"type": "table.rows", "rows": documents, "truncated": found.truncated or rows.num_rows < len(size)}
+    return {
+        "type": "table.rows",
+        "rows": documents,
+        "truncated": found.truncated or rows.num_rows < found.rows.num_rows,
+    }
 
 
 def _documents(rows: pa.Table, prefix: str, space: ParsedSpace) -> list[dict[str, Any]]:

@@ -294,10 +294,11 @@ LAYER_VERSION_LIFE_S = 600.0
 # Memory of a web process for the features that it draws.
 LAYER_CACHE_BYTES = 512 << 20
 # Limits of a question to a table: its time, the bytes of its answer, the rows of each table that a join compares, and
-# how many one connection may ask at once. Last, the time that one upkeep of the history may take.
+# their bytes, and how many one connection may ask at once. Last, the time that one upkeep of the history may take.
 TABLE_ANSWER_S = 10.0
 TABLE_ANSWER_BYTES = 4 << 20
 TABLE_JOIN_ROWS = 200_000
+TABLE_JOIN_BYTES = 128 << 20
 TABLE_QUESTIONS_AT_ONCE = 8
 HISTORY_UPKEEP_S = 40.0
 # Limits of a report: its days, the elements in the files that it reads and in memory, the rows of its answer and of a

@@ -38,6 +38,8 @@ key                                    kind      what
 ``lookout:figures``                    list      the figures of the last hour, an entry every five seconds
 ``lookout:streams:changed``            channel   names of streams and spaces whose definition changed
 ``lookout:groups``                     channel   messages to groups of connections, JSON
+``lookout:imports:asked``              zset      users whose imports wait, with the time when one asked for its turn
+``lookout:imports:begun``              zset      users, with the time when their last import began; for a day
 ``lookout:share:{link}``               zset      open connections of a share link, with the time until which each counts
 =====================================  ========  ====================================================================
 """
@@ -78,6 +80,7 @@ WEBS_KEY = "lookout:webs"
 # Messages to groups of connections.
 GROUPS_CHANNEL = "lookout:groups"
 # The connections that each share link has now; the number of the link follows.
+IMPORTS_ASKED_KEY, IMPORTS_BEGUN_KEY = "lookout:imports:asked", "lookout:imports:begun"
 SHARE_KEY = "lookout:share:{link}"
 # The newest batch is among as many of the newest entries: batches follow each other, and only regions mix.
 NEWEST_READ = 8

@@ -24,6 +24,7 @@ from streaming.layers import Imported, ImportLimits, ImportOptions, InvalidLayer
 from streaming.layers.child import import_in_child
 from webapp.access import rights_of, team_of
 from webapp.audit.origin import acting, origin
+from webapp.layers.turns import DEAD_AFTER, others_wait, take_turn
 from webapp.layers.versions import (
     adopted,
     announce,
@@ -41,8 +42,7 @@ from webapp.telling import tell_task
 INCOMING = ".incoming"
 # Shortest time between two updates of the progress in the database and at clients.
 TELL_S = 0.5
-# A running import without a sign of life for DEAD_AFTER has died with its worker. A waiting one may wait LOST_AFTER.
-DEAD_AFTER = timedelta(seconds=60)
+# A waiting import may wait so long.
 LOST_AFTER = timedelta(hours=1)
 LEAST_DIMENSIONS = 2
 DIED = gettext_noop("an import must come to its end; the worker ended before it did: import the file again")
@@ -175,7 +175,7 @@ def import_layer(self: Any, layer_id: int, run: str, path: str, wanted: dict[str
     layer = Layer.objects.filter(pk=layer_id, run=run, status=Layer.IMPORTING).first()
     if layer is None:
         forget_upload(run)
-    elif not _take_turn(layer):
+    elif not take_turn(layer):
         raise self.retry(countdown=1)
     else:
         run_import(layer, Path(path), ImportOptions(**wanted))
@@ -267,23 +267,6 @@ def check_label(label: Label) -> None:
         )
 
 
-def running_imports() -> int:
-    """Return how many imports are running, without those that wait."""
-    return Layer.objects.filter(status=Layer.IMPORTING, heartbeat__gt=timezone.now() - DEAD_AFTER).count()
-
-
-def _take_turn(layer: Layer) -> bool:
-    """Start an import if fewer than the limit are running, none of them of the same user; return whether it started."""
-    with transaction.atomic():
-        # Lock all rows that are importing, so that two imports cannot both take the last free place.
-        importing = list(Layer.objects.select_for_update().filter(status=Layer.IMPORTING).order_by("pk"))
-        busy = [one for one in importing if one.heartbeat and one.heartbeat > timezone.now() - DEAD_AFTER]
-        importers = {one.importer_id for one in busy if one.importer_id is not None}
-        if len(busy) >= settings.LAYER_IMPORTS_AT_ONCE or layer.importer_id in importers:
-            return False
-        return bool(_current(layer).update(heartbeat=timezone.now()))
-
-
 def retire_imports() -> int:
     """End imports whose worker died, remove abandoned files and old refusals; return the number of imports ended."""
     now = timezone.now()
@@ -306,6 +289,7 @@ def _read(
 ) -> Imported | None:
     """Return the result of the import; None if it was cancelled or replaced meanwhile."""
     job, told_s = Job(path, folder, space_of(layer), wanted, import_limits()), float("-inf")
+    began_s = time.monotonic()
     with contextlib.closing(import_in_child(job)) as steps:
         for step in steps:
             if isinstance(step, Imported):
@@ -315,7 +299,17 @@ def _read(
                 told_s = time.monotonic()
                 if not _tell(layer, step):
                     return None
+                _check_shared(layer, time.monotonic() - began_s)
     return None
+
+
+def _check_shared(layer: Layer, taken_s: float) -> None:
+    """Raise InvalidLayer if an import takes long while others wait. An import by a command takes nobody's place."""
+    if layer.importer_id is not None and taken_s > settings.LAYER_SHARED_S and others_wait(layer.importer_id):
+        raise InvalidLayer(
+            "an import must take %(shared_s)g s at most while others wait; this one takes longer",
+            shared_s=settings.LAYER_SHARED_S,
+        )
 
 
 def _tell(layer: Layer, share: float) -> bool:

@@ -22,11 +22,9 @@ key                                    kind      what
 ``lookout:{space}:gateway``            hash      the gateway's report on itself: heartbeat, how full Redis is
 ``lookout:{space}:stale``              hash      count of stale elements since the gateway's start, by stream number
 ``lookout:{space}:counted``            hash      the newest batch of each region whose stale elements are counted
-``lookout:{space}:strain``             hash      in how many batches running a query was too expensive, by query and
-                                                 revision
+``lookout:{space}:strain``             hash      batches running in which a query cost too much, by query and revision
 ``lookout:{space}:region-changes``     list      the newest changes of the region map, JSON (`streaming.region_reports`)
-``lookout:partitioners``               hash      what cuts the regions of a space, by the name of the space; a space
-                                                 that is not there uses the engine's setting
+``lookout:partitioners``               hash      what cuts the regions of a space, by name, if no setting does
 ``lookout:{space}:sent``               hash      how many frames and bytes all hubs of the space have sent
 ``lookout:spaces``                     hash      definition of every space, JSON by name
 ``lookout:streams``                    hash      definition of every stream, JSON by name
@@ -80,7 +78,6 @@ WEBS_KEY = "lookout:webs"
 # Messages to groups of connections.
 GROUPS_CHANNEL = "lookout:groups"
 # The connections that each share link has now; the number of the link follows.
-IMPORTS_ASKED_KEY, IMPORTS_BEGUN_KEY = "lookout:imports:asked", "lookout:imports:begun"
 SHARE_KEY = "lookout:share:{link}"
 # The newest batch is among as many of the newest entries: batches follow each other, and only regions mix.
 NEWEST_READ = 8

@@ -25,6 +25,7 @@ variable                  default                         what
 ``LOOKOUT_STATIC_DIR``    what ``manage.py live`` makes   collected files of the page; none: the sources themselves
 ``LOOKOUT_REDIS_BYTES``   2 GiB                           memory of the embedded Redis
 ``LOOKOUT_MIN_DISK_BYTES`` 512 MiB                       less free disk space than this is reported as a fault
+``LOOKOUT_DISK_RESERVE``  1 GiB                         free disk space that uploads, imports and edits leave alone
 ``LOOKOUT_FEED_DIRS``     ``feeds`` in the folder         where streams may read files (docs/transports.md)
 ``LOOKOUT_FEED_HOSTS``    none                            non-public hosts that streams may read from
 ``LOOKOUT_DELIVERY_HOSTS`` none                           non-public hosts that alarms may be sent to (docs/delivery.md)
@@ -66,6 +67,7 @@ DEMO = env.bool("LOOKOUT_DEMO", True)
 STANDBY = env.bool("LOOKOUT_STANDBY", True)
 TRUSTED_PROXIES = tuple(env.list("LOOKOUT_TRUSTED_PROXIES", default=[]))
 REDIS_BYTES = env.int("LOOKOUT_REDIS_BYTES", 2 << 30)
+DISK_RESERVE = env.int("LOOKOUT_DISK_RESERVE", 1 << 30)
 MIN_DISK_BYTES = env.int("LOOKOUT_MIN_DISK_BYTES", 512 << 20)
 REDIS_URL = redis_url(env.ENVIRON, HOME)
 LOG_URL = log_url(env.ENVIRON)
@@ -287,6 +289,10 @@ LAYER_UNPACKED_BYTES = env.int("LOOKOUT_LAYER_UNPACKED_BYTES", 4 << 30)
 LAYER_MAX_FEATURES = env.int("LOOKOUT_LAYER_MAX_FEATURES", 5_000_000)
 LAYER_IMPORT_MEMORY_BYTES = env.int("LOOKOUT_LAYER_MEMORY_BYTES", 4 << 30)
 LAYER_IMPORT_S = env.float("LOOKOUT_LAYER_IMPORT_S", 900.0)
+# What a user's files may have that are imported or wait for it, and those of all users; what one import may write.
+LAYER_WAITING_BYTES = env.int("LOOKOUT_LAYER_WAITING_BYTES", 2 << 30)
+LAYERS_WAITING_BYTES = env.int("LOOKOUT_LAYERS_WAITING_BYTES", 8 << 30)
+LAYER_WORK_BYTES = env.int("LOOKOUT_LAYER_WORK_BYTES", 16 << 30)
 LAYER_SHARED_S = env.float("LOOKOUT_LAYER_SHARED_S", 300.0)
 MAX_LAYERS_PER_USER = 100
 LAYER_IMPORTS_AT_ONCE = 2

@@ -10,7 +10,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from datetime import timedelta
 from io import StringIO
 from pathlib import Path
@@ -678,46 +677,6 @@ def test_a_user_has_one_import_at_a_time_and_others_go_on(site, other, monkeypat
     Layer.objects.filter(name="squares").update(heartbeat=None)
     import_layer(*sent[1])
     assert Layer.objects.get(name="second").status == "ready"
-
-
-def test_users_take_turns_with_imports_however_many_one_of_them_has(site, user, other, project, monkeypatch):
-    from celery.exceptions import Retry
-
-    project.LAYER_IMPORTS_AT_ONCE = 1
-    sent = []
-    monkeypatch.setattr(import_layer, "apply_async", lambda arguments, **_: sent.append(arguments))
-    for name in ("first", "second", "third"):
-        upload(site, name=name)
-    site.force_login(other)
-    upload(site, name="theirs")
-
-    def wait(**_):
-        raise Retry
-
-    monkeypatch.setattr(import_layer, "retry", wait)
-    import_layer(*sent[0])
-    Layer.objects.filter(name="third").update(heartbeat=timezone.now())  # it runs; all others ask meanwhile
-    for task in (sent[1], sent[3]):
-        with pytest.raises(Retry):
-            import_layer(*task)
-    Layer.objects.filter(name="third").update(heartbeat=None)
-    with pytest.raises(Retry):
-        import_layer(*sent[1])  # it asked earlier, but its user has had a turn
-    import_layer(*sent[3])
-    import_layer(*sent[1])
-    assert {layer.name for layer in Layer.objects.filter(status="ready")} == {"first", "theirs", "second"}
-
-
-def test_an_import_that_takes_long_ends_when_others_wait_and_goes_on_otherwise(site, user, project, redis_client):
-    from streaming.logs import IMPORTS_ASKED_KEY
-
-    project.LAYER_SHARED_S = 0.0
-    upload(site)
-    assert Layer.objects.get().status == "ready"
-    redis_client.zadd(IMPORTS_ASKED_KEY, {str(user.pk): time.time(), "0": time.time() + 60})
-    upload(site, name="second")
-    (refused,) = RefusedImport.objects.all()
-    assert "at most while others wait" in refused.reason
 
 
 @pytest.mark.long

@@ -34,12 +34,12 @@ from webapp.layers.versions import (
     layer_store,
     space_of,
 )
+from webapp.layers.waiting_files import INCOMING, check_quota, check_work, forget_upload, incoming, keep_upload
 from webapp.models import AuditEntry, Layer, RefusedImport
 from webapp.models.spaces import EARTH, spaces_by_name
 from webapp.refusals import Refused
 from webapp.telling import tell_task
 
-INCOMING = ".incoming"
 # Shortest time between two updates of the progress in the database and at clients.
 TELL_S = 0.5
 # A waiting import may wait so long.
@@ -69,20 +69,11 @@ class Label:
     team: int | None = None
 
 
-def incoming(run: uuid.UUID) -> Path:
-    """Return the folder for the files of one import, on the same disk as the stored layers."""
-    return settings.LAYERS_DIR / INCOMING / str(run)
-
-
-def forget_upload(run: str) -> None:
-    """Remove the files of an import that was cancelled or replaced."""
-    shutil.rmtree(incoming(uuid.UUID(run)), ignore_errors=True)
-
-
 def import_limits() -> ImportLimits:
     """Return the limits of an import from the settings."""
     return ImportLimits(
         unpacked_bytes=settings.LAYER_UNPACKED_BYTES,
+        reserve_bytes=settings.DISK_RESERVE,
         features=settings.LAYER_MAX_FEATURES,
         memory_bytes=settings.LAYER_IMPORT_MEMORY_BYTES,
         time_s=settings.LAYER_IMPORT_S,
@@ -123,24 +114,13 @@ def begin_import(user: User | None, label: Label) -> Layer:
     return layer
 
 
-def keep_upload(layer: Layer, upload: UploadedFile) -> Path:
-    """Save an uploaded file in the import's folder and return its path; only its suffix comes from the user."""
-    folder = incoming(layer.run)
-    folder.mkdir(parents=True)
-    path = folder / f"upload{suffixes_of(upload.name or '')}"
-    with path.open("wb") as kept:
-        for chunk in upload.chunks():
-            kept.write(chunk)
-    return path
-
-
 def begin_upload(user: User, upload: UploadedFile, label: Label, wanted: ImportOptions) -> Layer:
     """Begin the import of an uploaded file; a worker carries it out.
 
     Raises
     ------
     Refused
-        As `begin_import` does, and where the file is too large or of an unknown kind.
+        As `begin_import` does, and where the file is too large or of an unknown kind, or there is no room for it.
     """
     size = upload.size or 0
     if size > settings.LAYER_UPLOAD_BYTES:
@@ -153,11 +133,12 @@ def begin_upload(user: User, upload: UploadedFile, label: Label, wanted: ImportO
         suffixes_of(upload.name or "")
     except InvalidLayer as error:
         raise Refused("file", str(error)) from None
+    check_quota(user.pk, size)
     layer = begin_import(user, label)
     try:
         path = keep_upload(layer, upload)
     except BaseException:
-        shutil.rmtree(incoming(layer.run), ignore_errors=True)
+        forget_upload(layer.run)
         _settle(layer, Layer.FAILED, gettext_noop("a file must arrive as a whole; this one did not"))
         raise
     options = {"crs": wanted.crs, "key": wanted.key, "table": wanted.table}
@@ -190,6 +171,8 @@ def cancel_import(user: User, name: str) -> Layer:
         layer = changeable(user, name)
     if layer.status == Layer.IMPORTING:
         _settle(layer, Layer.CANCELLED, "")
+        if layer.heartbeat is None:  # no worker reads its file yet
+            forget_upload(layer.run)
     return Layer.objects.filter(pk=layer.pk).first() or layer
 
 
@@ -230,7 +213,7 @@ def run_import(
         )
         raise
     finally:
-        shutil.rmtree(incoming(layer.run), ignore_errors=True)
+        forget_upload(layer.run)
     row = Layer.objects.filter(pk=layer.pk).first()
     if row is None and layer.status == Layer.IMPORTING:
         layer.status = Layer.CANCELLED  # somebody else cancelled it, so the row is gone
@@ -304,8 +287,11 @@ def _read(
 
 
 def _check_shared(layer: Layer, taken_s: float) -> None:
-    """Raise InvalidLayer if an import takes long while others wait. An import by a command takes nobody's place."""
-    if layer.importer_id is not None and taken_s > settings.LAYER_SHARED_S and others_wait(layer.importer_id):
+    """Raise InvalidLayer if an import takes too much disk, or long while others wait; a command may do so."""
+    if layer.importer_id is None:
+        return
+    check_work(layer.run)
+    if taken_s > settings.LAYER_SHARED_S and others_wait(layer.importer_id):
         raise InvalidLayer(
             "an import must take %(shared_s)g s at most while others wait; this one takes longer",
             shared_s=settings.LAYER_SHARED_S,

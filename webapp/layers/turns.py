@@ -2,15 +2,16 @@
 
 import time
 from datetime import timedelta
+from typing import cast
 
 from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 
-from streaming.logs import IMPORTS_ASKED_KEY, IMPORTS_BEGUN_KEY
 from webapp.models import Layer
 from webapp.redis import waiting_client
 
+IMPORTS_ASKED_KEY, IMPORTS_BEGUN_KEY = "lookout:imports:asked", "lookout:imports:begun"
 # A running import without a sign of life for so long has died with its worker.
 DEAD_AFTER = timedelta(seconds=60)
 # An import that waits asks for its turn every second; a worker that is busy asks later.
@@ -60,4 +61,5 @@ def _asking() -> set[str]:
     client, now = waiting_client(), time.time()
     client.zremrangebyscore(IMPORTS_ASKED_KEY, "-inf", now - ASKING_S)
     client.zremrangebyscore(IMPORTS_BEGUN_KEY, "-inf", now - 86_400)
-    return {user.decode() for user in client.zrange(IMPORTS_ASKED_KEY, 0, -1)}
+    asking = cast(list[bytes], client.zrange(IMPORTS_ASKED_KEY, 0, -1))
+    return {user.decode() for user in asking}

@@ -400,7 +400,7 @@ class Monitor(Backtests, Incidents, Why, Sharing):
     async def _answer(self, reference: Reference, asked: history.HistoryQuestion) -> None:
         try:
             async with fair.TABLES.turn_later(self.user):
-                said = await asyncio.to_thread(history.answer, asked, self.ended)
+                said = await sync_to_async(history.answer, thread_sensitive=False)(asked, self.ended)
         except Refused as refused:
             said = {"type": "error", **refused.document()}
         except Exception:

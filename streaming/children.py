@@ -90,9 +90,10 @@ class Child:
         with selectors.DefaultSelector() as selector:
             selector.register(self._stdout, selectors.EVENT_READ)
             while len(found) < size:
-                if not selector.select(max(0.0, min(LOOK_S, deadline_s - time.monotonic()))):
-                    if time.monotonic() >= deadline_s or not wanted():
-                        raise TimeoutError
+                left_s = deadline_s - time.monotonic()
+                if left_s <= 0 or not wanted():
+                    raise TimeoutError
+                if not selector.select(min(LOOK_S, left_s)):
                     continue
                 chunk = os.read(self._stdout.fileno(), min(size - len(found), 1 << 20))
                 if not chunk:

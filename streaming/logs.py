@@ -17,8 +17,7 @@ key                                    kind      what
                                                  answers of saved queries; removed once they are recorded
 ``lookout:{space}:acks``               bounded   acknowledgements of control entries, with the epoch of the state
                                                  that has them; removed once they are settled
-``lookout:{space}:engine``             hash      the engine's report on itself: epoch, batch, heartbeat, and of each
-                                                 task and region what it has done
+``lookout:{space}:engine``             hash      the engine's report on itself: epoch, batch, heartbeat, tasks, regions
 ``lookout:{space}:gateway``            hash      the gateway's report on itself: heartbeat, how full Redis is
 ``lookout:{space}:stale``              hash      count of stale elements since the gateway's start, by stream number
 ``lookout:{space}:counted``            hash      the newest batch of each region whose stale elements are counted
@@ -78,6 +77,7 @@ WEBS_KEY = "lookout:webs"
 # Messages to groups of connections.
 GROUPS_CHANNEL = "lookout:groups"
 # The connections that each share link has now; the number of the link follows.
+IMPORTS_ASKED_KEY, IMPORTS_BEGUN_KEY = "lookout:imports:asked", "lookout:imports:begun"
 SHARE_KEY = "lookout:share:{link}"
 # The newest batch is among as many of the newest entries: batches follow each other, and only regions mix.
 NEWEST_READ = 8

@@ -6,9 +6,9 @@ import pytest
 from celery.exceptions import Retry
 from django.utils import timezone
 
+from streaming.logs import IMPORTS_ASKED_KEY
 from tests.webapp.test_layers import site, upload  # noqa: F401
 from webapp.layers.imports import import_layer
-from webapp.layers.turns import IMPORTS_ASKED_KEY
 from webapp.models import Layer, RefusedImport
 
 pytestmark = pytest.mark.django_db(transaction=True)

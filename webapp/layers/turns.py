@@ -8,10 +8,10 @@ from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 
+from streaming.logs import IMPORTS_ASKED_KEY, IMPORTS_BEGUN_KEY
 from webapp.models import Layer
 from webapp.redis import waiting_client
 
-IMPORTS_ASKED_KEY, IMPORTS_BEGUN_KEY = "lookout:imports:asked", "lookout:imports:begun"
 # A running import without a sign of life for so long has died with its worker.
 DEAD_AFTER = timedelta(seconds=60)
 # An import that waits asks for its turn every second; a worker that is busy asks later.

@@ -17,16 +17,13 @@ key                                    kind      what
                                                  answers of saved queries; removed once they are recorded
 ``lookout:{space}:acks``               bounded   acknowledgements of control entries, with the epoch of the state
                                                  that has them; removed once they are settled
-``lookout:{space}:engine``             hash      the engine's report on itself: epoch, batch, heartbeat, and of each
-                                                 task and region what it has done
+``lookout:{space}:engine``             hash      the engine's report on itself: epoch, batch, heartbeat, tasks, regions
 ``lookout:{space}:gateway``            hash      the gateway's report on itself: heartbeat, how full Redis is
 ``lookout:{space}:stale``              hash      count of stale elements since the gateway's start, by stream number
 ``lookout:{space}:counted``            hash      the newest batch of each region whose stale elements are counted
-``lookout:{space}:strain``             hash      in how many batches running a query was too expensive, by query and
-                                                 revision
+``lookout:{space}:strain``             hash      batches running in which a query cost too much, by query and revision
 ``lookout:{space}:region-changes``     list      the newest changes of the region map, JSON (`streaming.region_reports`)
-``lookout:partitioners``               hash      what cuts the regions of a space, by the name of the space; a space
-                                                 that is not there uses the engine's setting
+``lookout:partitioners``               hash      what cuts the regions of a space, by name, if no setting does
 ``lookout:{space}:sent``               hash      how many frames and bytes all hubs of the space have sent
 ``lookout:spaces``                     hash      definition of every space, JSON by name
 ``lookout:streams``                    hash      definition of every stream, JSON by name
@@ -39,6 +36,8 @@ key                                    kind      what
 ``lookout:streams:changed``            channel   names of streams and spaces whose definition changed
 ``lookout:groups``                     channel   messages to groups of connections, JSON
 ``lookout:connections:{of}``           zset      connections of a user, address or share link; until when each counts
+``lookout:imports:asked``              zset      users whose imports wait, with the time when one asked for its turn
+``lookout:imports:begun``              zset      users, with the time when their last import began; for a day
 =====================================  ========  ====================================================================
 """
 
@@ -79,6 +78,8 @@ WEBS_KEY = "lookout:webs"
 GROUPS_CHANNEL = "lookout:groups"
 # The connections that a user, an address or a share link has now.
 CONNECTIONS_KEY = "lookout:connections:{of}"
+# Who waits for a turn with an import, and who had one.
+IMPORTS_ASKED_KEY, IMPORTS_BEGUN_KEY = "lookout:imports:asked", "lookout:imports:begun"
 # The newest batch is among as many of the newest entries: batches follow each other, and only regions mix.
 NEWEST_READ = 8
 # All fragments of the newest whole batch are among as many.

@@ -5,6 +5,7 @@ import contextlib
 import sys
 import time
 from collections.abc import AsyncGenerator
+from contextlib import aclosing
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from streaming.kinds.registry import kind_of
 from streaming.plans import parse_plan
 from streaming.spaces import space_document
 from webapp.access import Asker, rights_of
+from webapp.fair import BACKTESTS
 from webapp.history import extent_in_words, parse_span
 from webapp.models import Layer, Query, Stream
 from webapp.queries import checked_plan
@@ -113,32 +115,40 @@ def _span(document: dict[str, Any]) -> tuple[int, int]:
     return start, stop
 
 
-async def lines(asked: dict[str, Any]) -> AsyncGenerator[dict[str, Any], None]:
-    """Make a back-test; yield what the process tells. The process ends if this is closed.
+async def lines(user: Asker, asked: dict[str, Any]) -> AsyncGenerator[dict[str, Any], None]:
+    """Make a back-test when it is the user's turn; yield what the process tells. The process ends if this is closed.
 
     Raises
     ------
     Refused
-        ``busy`` if too many are being made in this process; ``history`` where it cannot be made.
+        ``busy`` as `FairTurns.turn` does; ``history`` where it cannot be made.
     """
-    if len(_CHILDREN) >= settings.BACKTESTS_AT_ONCE:
-        rule = gettext("at most %(backtests_at_once)s back-tests are made at once") % {
-            "backtests_at_once": settings.BACKTESTS_AT_ONCE
-        }
-        raise Refused("busy", gettext("%(rule)s: try again in a moment; got one more") % {"rule": rule})
+    async with BACKTESTS.turn_later(user), aclosing(_lines(asked)) as told:
+        async for line in told:
+            yield line
+
+
+async def _started(asked: dict[str, Any]) -> asyncio.subprocess.Process:
+    """Start the process of a back-test, which reads its question."""
     child = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "streaming.backtest"),
+        *(sys.executable, "-m", "streaming.backtest", str(settings.WORK_MEMORY_BYTES)),
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         cwd=Path(__file__).parents[1],
         limit=MOST_LINE_BYTES,
         start_new_session=True,
     )
-    assert child.stdin is not None and child.stdout is not None  # they are pipes
     _CHILDREN.add(child)
+    assert child.stdin is not None  # it is a pipe
+    child.stdin.write(orjson.dumps(asked))
+    child.stdin.close()
+    return child
+
+
+async def _lines(asked: dict[str, Any]) -> AsyncGenerator[dict[str, Any], None]:
+    child = await _started(asked)
+    assert child.stdout is not None  # it is a pipe
     try:
-        child.stdin.write(orjson.dumps(asked))
-        child.stdin.close()
         async with asyncio.timeout(settings.BACKTEST_S + GRACE_S):
             async for line in child.stdout:
                 told = orjson.loads(line)

@@ -3,29 +3,24 @@
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import orjson
-import pyarrow as pa
-import pyarrow.compute as pc
-import shapely
 from django.conf import settings
 from django.db.models import QuerySet
 from django.utils.translation import gettext
 
-from streaming.elements import bounds_of
 from streaming.errors import LookoutError
-from streaming.history import FoundRows, InvalidQuestion, StoredTables, Table, parse_table, snapshots, upkeep
+from streaming.history import InvalidQuestion, Table, parse_table, snapshots, upkeep
+from streaming.history.answers import AnswerLimits, HistoryQuestion, answered
 from streaming.kinds.join.plan import STORED_PREFIX
 from streaming.kinds.parts import parse_box
 from streaming.language import thousands
-from streaming.spaces import Space as ParsedSpace
 from webapp.access import Asker, Rights, rights_of
+from webapp.children import CHILDREN
 from webapp.models import Query, Space, Stream
 from webapp.models.spaces import spaces_by_name
 from webapp.redis import log
@@ -35,28 +30,9 @@ from webapp.telling import tell
 logger = logging.getLogger(__name__)
 
 DEFAULT_ROWS, MAX_ROWS = 1_000, 10_000
-PARTNER = ("key", "time", "geometry", "properties")
+# A question begins to count once a process is there for it; a new one takes some seconds to start.
+START_S = 15.0
 MICROSECONDS = 1_000_000
-
-
-@dataclass(frozen=True)
-class HistoryQuestion:
-    """A question to tables that was checked against the database.
-
-    Parameters
-    ----------
-    kind : {"table.get", "table.query", "table.join"}
-    space : Space
-    tables : tuple of Table
-        One table, or the two of a join.
-    fields : dict
-        The other arguments of the method of `StoredTables`.
-    """
-
-    kind: str
-    space: ParsedSpace
-    tables: tuple[Table, ...]
-    fields: dict[str, Any]
 
 
 def question(user: Asker, kind: str, fields: dict[str, Any]) -> HistoryQuestion:
@@ -91,7 +67,7 @@ def question(user: Asker, kind: str, fields: dict[str, Any]) -> HistoryQuestion:
 
 
 def answer(asked: HistoryQuestion, ended: threading.Event) -> dict[str, Any]:
-    """Return the message that answers a question, without its id. Call it in a separate thread.
+    """Return the message that answers a question, without its id. Call it in a separate thread, in a turn.
 
     Parameters
     ----------
@@ -102,79 +78,19 @@ def answer(asked: HistoryQuestion, ended: threading.Event) -> dict[str, Any]:
     Raises
     ------
     Refused
-        ``table`` where the question takes too much time or too many rows.
+        ``table`` where the question takes too much time, memory or too many rows.
     """
-    deadline = time.monotonic() + settings.TABLE_ANSWER_S
-
-    def turn(_: object) -> None:
-        if ended.is_set():
-            raise InvalidQuestion("the connection has ended")
-        if time.monotonic() > deadline:
-            raise InvalidQuestion(
-                "a question must be answered within %(table_answer_s)g s: give a smaller box or span; "
-                "got one that takes longer",
-                table_answer_s=settings.TABLE_ANSWER_S,
-            )
-
-    tables = StoredTables(settings.LAYERS_DIR, settings.HISTORY_DIR, asked.space, settings.TABLE_JOIN_ROWS, turn)
-    methods: dict[str, Callable[..., FoundRows]] = {
-        "table.get": tables.get,
-        "table.query": tables.query_by_box,
-        "table.join": tables.join,
-    }
+    seconds = settings.TABLE_ANSWER_S
+    limits = AnswerLimits(settings.TABLE_JOIN_ROWS, settings.TABLE_JOIN_BYTES, settings.TABLE_ANSWER_BYTES, seconds)
+    folders = settings.LAYERS_DIR, settings.HISTORY_DIR
+    wanted = lambda: not ended.is_set()  # noqa: E731
     try:
-        found = methods[asked.kind](*asked.tables, **asked.fields)
-    except InvalidQuestion as error:
-        raise Refused("table", str(error)) from None
-    return rows_message(found, asked.space, settings.TABLE_ANSWER_BYTES)
-
-
-def rows_message(found: FoundRows, space: ParsedSpace, most_bytes: int) -> dict[str, Any]:
-    """Return the message ``table.rows``, at least one row, cut where geometries and properties exceed `most_bytes`."""
-    size = np.zeros(found.rows.num_rows, dtype=np.int64)
-    for name in found.rows.column_names:
-        if name.endswith(("geometry", "properties")):
-            size += pc.fill_null(pc.binary_length(found.rows[name]), 0).to_numpy()
-    few = int(np.searchsorted(np.cumsum(size), most_bytes, "right"))
-    rows = found.rows.slice(0, max(1, few))
-    documents = _documents(rows, "", space)
-    if "distance" in rows.column_names:
-        distances = rows["distance"].to_pylist()
-        for document, partner, distance in zip(documents, _documents(rows, "partner_", space), distances, strict=True):
-            document["partner"] = {name: partner[name] for name in PARTNER} | {"distance": distance}
-    return {"type": "table.rows", "rows": documents, "truncated": found.truncated or rows.num_rows < len(size)}
-
-
-def _documents(rows: pa.Table, prefix: str, space: ParsedSpace) -> list[dict[str, Any]]:
-    """Return rows as dicts for `orjson`, which writes infinite bounds as null."""
-    columns = {name: rows[prefix + name] for name in ("key", "time_us", "geometry", "properties")}
-    bounds = bounds_of(rows[f"{prefix}bounds"]) if rows.num_rows else np.empty((0, 2 * space.n))
-    shapes = shapely.to_geojson(shapely.from_wkb(columns["geometry"].to_numpy()))
-    return [
-        {
-            "key": key,
-            "time": time and f"{time}Z",
-            "lo": low,
-            "hi": high,
-            "geometry": orjson.Fragment(shape) if shape is not None else None,
-            "properties": orjson.Fragment(text or "{}"),
-        }
-        for key, time, low, high, shape, text in zip(
-            columns["key"].to_pylist(),
-            _instants(columns["time_us"]),
-            bounds[:, : space.n].tolist(),
-            bounds[:, space.n :].tolist(),
-            shapes,
-            columns["properties"].to_pylist(),
-            strict=True,
+        rows, truncated = CHILDREN.run(
+            answered, (asked, *folders, limits), settings.WORK_MEMORY_BYTES, seconds + START_S, wanted
         )
-    ]
-
-
-def _instants(times: pa.ChunkedArray) -> list[str | None]:
-    if times.null_count == len(times):
-        return [None] * len(times)
-    return np.datetime_as_string(times.to_numpy().astype("datetime64[us]")).tolist()
+    except LookoutError as error:
+        raise Refused("table", error) from None
+    return {"type": "table.rows", "rows": orjson.Fragment(rows), "truncated": truncated}
 
 
 def parse_span(document: dict[str, Any]) -> tuple[int | None, int | None]:

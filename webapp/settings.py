@@ -20,11 +20,15 @@ variable                  default                         what
 ``LOOKOUT_ADDRESS_CONNECTIONS`` ``128``                  connections that one address may have at once; 0: any number
 ``LOOKOUT_SHARE_CONNECTIONS`` ``50``                     connections that one share link may have at once
 ``LOOKOUT_MAX_QUERIES``   ``1000``                        saved queries that one user may have
+``LOOKOUT_WORK_MEMORY_BYTES`` 2 GiB                      memory of each process for reports, replays and the like
+``LOOKOUT_WORK_PER_USER`` ``1``                         of them, how many of a kind one user has at once
+``LOOKOUT_WORK_WAITING``  ``8``                         for how many more a user may wait
 ``LOOKOUT_LAYERS_DIR``    ``layers`` in the folder        the stored layers
 ``LOOKOUT_HISTORY_DIR``   ``history`` in the folder       the stored elements of streams
 ``LOOKOUT_STATIC_DIR``    what ``manage.py live`` makes   collected files of the page; none: the sources themselves
 ``LOOKOUT_REDIS_BYTES``   2 GiB                           memory of the embedded Redis
 ``LOOKOUT_MIN_DISK_BYTES`` 512 MiB                       less free disk space than this is reported as a fault
+``LOOKOUT_DISK_RESERVE``  1 GiB                         free disk space that uploads, imports and edits leave alone
 ``LOOKOUT_FEED_DIRS``     ``feeds`` in the folder         where streams may read files (docs/transports.md)
 ``LOOKOUT_FEED_HOSTS``    none                            non-public hosts that streams may read from
 ``LOOKOUT_DELIVERY_HOSTS`` none                           non-public hosts that alarms may be sent to (docs/delivery.md)
@@ -66,6 +70,7 @@ DEMO = env.bool("LOOKOUT_DEMO", True)
 STANDBY = env.bool("LOOKOUT_STANDBY", True)
 TRUSTED_PROXIES = tuple(env.list("LOOKOUT_TRUSTED_PROXIES", default=[]))
 REDIS_BYTES = env.int("LOOKOUT_REDIS_BYTES", 2 << 30)
+DISK_RESERVE = env.int("LOOKOUT_DISK_RESERVE", 1 << 30)
 MIN_DISK_BYTES = env.int("LOOKOUT_MIN_DISK_BYTES", 512 << 20)
 REDIS_URL = redis_url(env.ENVIRON, HOME)
 LOG_URL = log_url(env.ENVIRON)
@@ -297,6 +302,11 @@ LAYER_UNPACKED_BYTES = env.int("LOOKOUT_LAYER_UNPACKED_BYTES", 4 << 30)
 LAYER_MAX_FEATURES = env.int("LOOKOUT_LAYER_MAX_FEATURES", 5_000_000)
 LAYER_IMPORT_MEMORY_BYTES = env.int("LOOKOUT_LAYER_MEMORY_BYTES", 4 << 30)
 LAYER_IMPORT_S = env.float("LOOKOUT_LAYER_IMPORT_S", 900.0)
+# What a user's files may have that are imported or wait for it, and those of all users; what one import may write.
+LAYER_WAITING_BYTES = env.int("LOOKOUT_LAYER_WAITING_BYTES", 2 << 30)
+LAYERS_WAITING_BYTES = env.int("LOOKOUT_LAYERS_WAITING_BYTES", 8 << 30)
+LAYER_WORK_BYTES = env.int("LOOKOUT_LAYER_WORK_BYTES", 16 << 30)
+LAYER_SHARED_S = env.float("LOOKOUT_LAYER_SHARED_S", 300.0)
 MAX_LAYERS_PER_USER = 100
 LAYER_IMPORTS_AT_ONCE = 2
 LAYER_EDIT_FEATURES = 1_000
@@ -306,29 +316,40 @@ LAYER_VERSIONS_KEPT = 3
 LAYER_VERSION_LIFE_S = 600.0
 # Memory of a web process for the features that it draws.
 LAYER_CACHE_BYTES = 512 << 20
+# Limits of what takes long: questions to tables, reports, replays and back-tests (`webapp.fair`). The memory of each of
+# its processes, how many of a kind one user has at once, and for how many more a user may wait.
+WORK_MEMORY_BYTES = env.int("LOOKOUT_WORK_MEMORY_BYTES", 2 << 30)
+WORK_PER_USER = env.int("LOOKOUT_WORK_PER_USER", 1)
+WORK_WAITING = env.int("LOOKOUT_WORK_WAITING", 8)
 # Limits of a question to a table: its time, the bytes of its answer, the rows of each table that a join compares, and
-# how many one connection may ask at once. Last, the time that one upkeep of the history may take.
+# their bytes, and how many one connection may ask at once. Then, how many a web process answers at once, and how long
+# another one waits for its turn. Last, the time that one upkeep of the history may take.
 TABLE_ANSWER_S = 10.0
 TABLE_ANSWER_BYTES = 4 << 20
 TABLE_JOIN_ROWS = 200_000
+TABLE_JOIN_BYTES = 128 << 20
 TABLE_QUESTIONS_AT_ONCE = 8
+TABLE_ANSWERS_AT_ONCE = 2
+TABLE_WAIT_S = 30.0
 HISTORY_UPKEEP_S = 40.0
 # Limits of a report: its days, the elements in the files that it reads and in memory, the rows of its answer and of a
-# CSV file. Last, how many a web process makes at once, and how long another one waits for its turn.
+# CSV file, and its time. Last, how many a web process makes at once, and how long another one waits for its turn.
 REPORT_DAYS = 400
 REPORT_SCANNED = 100_000_000
 REPORT_ELEMENTS = 5_000_000
 REPORT_ROWS = 10_000
 REPORT_CSV_ROWS = 1_000_000
+REPORT_S = 120.0
 REPORTS_AT_ONCE = 2
-REPORT_WAIT_S = 10.0
+REPORT_WAIT_S = 60.0
 # Limits of a back-test (docs/backtest.md): its span, the elements that it plays, its time, the spans of objects that
-# are told one by one, and how many a process makes at once.
+# are told one by one, how many a web process makes at once, and how long another one waits for its turn.
 BACKTEST_DAYS = 31
 BACKTEST_ELEMENTS = 5_000_000
 BACKTEST_S = 300.0
 BACKTEST_SPANS = 1_000
 BACKTESTS_AT_ONCE = 2
+BACKTEST_WAIT_S = 900.0
 # Limits of a replay: how long an object is shown that was not heard again, and the events on its slider. Then, of its
 # answers: the queries, the rows and seconds after which a page ends, the longest wait for a page, the processes that a
 # web process has for them, and how long one waits for a question. Last, how many pages of elements a web process makes
@@ -339,7 +360,7 @@ REPLAY_QUERIES = 50
 REPLAY_ANSWER_ROWS = 20_000
 REPLAY_ANSWER_S = 2.0
 REPLAY_PATIENCE_S = 60.0
-REPLAY_SESSIONS = 3
+REPLAY_SESSIONS = 6
 REPLAY_IDLE_S = 120.0
 REPLAYS_AT_ONCE = 2
 REPLAY_WAIT_S = 15.0

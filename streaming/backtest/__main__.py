@@ -1,4 +1,4 @@
-"""A back-test in a process of its own: ``python -m streaming.backtest`` reads a question, and writes how it goes.
+"""A back-test in a process of its own: ``python -m streaming.backtest <bytes>``, with so much memory.
 
 The question is a JSON object on standard input; see `question_of`. Lines of JSON come out: several times a second one
 with `share`, `at_us`, `elements` and `found`, and at last one with the summary, or with `error`. Whoever does not want
@@ -18,6 +18,7 @@ from streaming.backtest.asked import BacktestLimits, BacktestRequest
 from streaming.backtest.play import Playing
 from streaming.backtest.reading import StoredElements
 from streaming.backtest.summary import QuerySummary
+from streaming.children import limit_memory, too_large
 from streaming.errors import LookoutError
 from streaming.history import History
 from streaming.spaces import parse_space
@@ -71,11 +72,15 @@ def _state(playing: Playing, elements: StoredElements, found: int) -> dict[str, 
 def main() -> None:
     """Read the question, and write the lines."""
     os.nice(NICENESS)
+    memory_bytes = int(sys.argv[1])
+    limit_memory(memory_bytes)
     try:
         for line in lines(orjson.loads(sys.stdin.buffer.read())):
             _write(line)
     except LookoutError as error:
         _write({"error": error.document()})
+    except MemoryError:
+        _write({"error": too_large(memory_bytes).document()})
 
 
 def _write(line: dict[str, Any]) -> None:

@@ -6,8 +6,10 @@ BBoxDB Streams (2022), sections 3.2 and 4.1: the stored elements of a stream are
 """
 
 from streaming.history.errors import InvalidQuestion
+from streaming.history.found import FoundRows, RowLimits
+from streaming.history.joins import joined_schema
 from streaming.history.reader import EVER, History
-from streaming.history.tables import FoundRows, StoredTables, Table, joined_schema, layer, parse_table, stored
+from streaming.history.tables import StoredTables, Table, layer, parse_table, stored
 from streaming.history.writer import HistoryWriter, Turn
 
 __all__ = [
@@ -16,6 +18,7 @@ __all__ = [
     "History",
     "HistoryWriter",
     "InvalidQuestion",
+    "RowLimits",
     "StoredTables",
     "Table",
     "Turn",

@@ -6,8 +6,8 @@ BBoxDB Streams (2022), sections 2.1.2 and 3.2: the operations get, queryByRect a
 """
 
 import functools
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,27 +15,17 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from streaming.elements import bounds_of
-from streaming.errors import InvalidPlan
 from streaming.history.errors import InvalidQuestion
+from streaming.history.found import BY_KEY, BY_TIME, Collected, FoundRows, RowLimits, cut
+from streaming.history.joins import RowJoin, boxes_of, join_plan
 from streaming.history.reader import EVER, History, Span, asked
 from streaming.history.rows import meets, row_schema, within
-from streaming.kinds.join.kind import JoinKind
-from streaming.kinds.join.plan import JoinPlan
 from streaming.language import thousands
 from streaming.layers import LayerStore
 from streaming.operators.boxes import intersects
-from streaming.operators.comparison import Comparison
-from streaming.operators.elements import Elements
-from streaming.operators.features import Features
 from streaming.spaces import EARTH, Space
 
 SOURCES = ("layer", "stored")
-BY_KEY, BY_TIME = ("key", "time_us"), ("time_us", "key")
-# A join compares this many rows of the left table at a time.
-CHUNK = 8_192
-# The most pairs that a join may compare by `disjoint`, which compares every row with every other.
-DISJOINT_PAIRS = 50_000_000
 
 
 @dataclass(frozen=True)
@@ -63,32 +53,6 @@ def stored(stream: str) -> Table:
     return Table("stored", stream)
 
 
-@dataclass(frozen=True)
-class FoundRows:
-    """The answer to a question.
-
-    Parameters
-    ----------
-    rows : pyarrow.Table
-        With `rows.row_schema`, for a join with `joined_schema`. Ordered by key, then time.
-    truncated : bool
-        Whether there are more rows than the limit.
-    """
-
-    rows: pa.Table
-    truncated: bool
-
-
-def joined_schema(space: Space) -> pa.Schema:
-    """Return the columns of a join's rows: those of the left table, of the right one as partner_..., and distance.
-
-    `distance` is float64, and null unless the predicate is ``dwithin``.
-    """
-    left = row_schema(space)
-    right = [field.with_name(f"partner_{field.name}") for field in left]
-    return pa.schema([*left, *right, pa.field("distance", pa.float64())])
-
-
 def no_limit(rows: int) -> None:
     """Do nothing, so that a question may take any time: the default `turn` of `StoredTables`."""
 
@@ -103,6 +67,9 @@ class StoredTables:
     space : Space
     most_rows : int, optional
         The most rows of one table that a join may compare; a join with more is refused. By default, there is no limit.
+    most_bytes : int, optional
+        The most bytes of keys, geometries and properties: of an answer, which is cut, and of one table that a join
+        compares, which is refused.
     turn : callable
         Called repeatedly while a question is answered, with the number of rows read since the last call. It may raise
         an error to end the question.
@@ -120,9 +87,11 @@ class StoredTables:
         history: Path,
         space: Space = EARTH,
         most_rows: int | None = None,
+        most_bytes: int | None = None,
         turn: Callable[[int], None] = no_limit,
     ) -> None:
-        self.space, self.most_rows, self.turn = space, most_rows, turn
+        self.space, self.turn = space, turn
+        self.most_rows, self.most_bytes = most_rows, most_bytes
         self.layers, self.history = LayerStore(layers), History(history, space)
 
     def get(self, table: Table, key: str, limit: int | None = None) -> FoundRows:
@@ -146,8 +115,10 @@ class StoredTables:
         """
         if table.source == "layer":
             rows = self._features(table)
-            return _cut([rows.filter(pc.equal(rows["key"], key))], limit)
-        return self._stored(table, pc.field("key") == key, EVER, _Collected(self.space, limit, BY_KEY, True), few=True)
+            return cut([rows.filter(pc.equal(rows["key"], key))], self._limits(limit))
+        return self._stored(
+            table, pc.field("key") == key, EVER, Collected(self.space, self._limits(limit), BY_KEY, True), few=True
+        )
 
     def query_by_box(
         self, table: Table, box: np.ndarray | None = None, span: Span = EVER, limit: int | None = None
@@ -176,13 +147,13 @@ class StoredTables:
         """
         box = self.space.whole() if box is None else np.asarray(box, dtype=np.float64)
         if table.source == "layer":
-            return _cut([self._inside(self._features(table), box)], limit)
-        collected = _Collected(self.space, limit, BY_KEY)
+            return cut([self._inside(self._features(table), box)], self._limits(limit))
+        collected = Collected(self.space, self._limits(limit))
         return self._stored(table, meets(box, self.space) & within(span), span, collected, box)
 
     def newest(self, table: Table, limit: int) -> FoundRows:
         """Return at most `limit` newest stored elements of a stream, in the order of time, then key."""
-        return self._stored(table, pc.scalar(True), EVER, _Collected(self.space, limit, BY_TIME, True))
+        return self._stored(table, pc.scalar(True), EVER, Collected(self.space, self._limits(limit), BY_TIME, True))
 
     def join(
         self,
@@ -219,75 +190,40 @@ class StoredTables:
             When the predicate or its distance is invalid, there is no such layer, or a table has too many rows in the
             box and the span.
         """
-        plan = _plan(predicate, distance, self.space)
-        rows, partners = (self.query_by_box(table, box, span, self._most()).rows for table in (left, right))
-        for table, found in ((left, rows), (right, partners)):
-            self._check_size(table, found.num_rows)
-        if predicate == "disjoint" and rows.num_rows * partners.num_rows > DISJOINT_PAIRS:
+        plan = join_plan(predicate, distance, self.space)
+        rows, partners = (self._compared(table, box, span) for table in (left, right))
+        join = RowJoin(plan, self.space, left == right, self._limits(limit), self.turn)
+        return join.found(rows, partners)
+
+    def _limits(self, rows: int | None) -> RowLimits:
+        return RowLimits(rows, self.most_bytes)
+
+    def _compared(self, table: Table, box: np.ndarray | None, span: Span) -> pa.Table:
+        """Return the rows of a table that a join compares; raise InvalidQuestion if there are too many."""
+        found = self.query_by_box(table, box, span, self.most_rows)
+        if found.truncated:
+            named = {"source": table.source, "name": repr(table.name)}
+            if self.most_rows is not None and found.rows.num_rows == self.most_rows:
+                raise InvalidQuestion(
+                    "a join must compare at most %(most_rows)s rows of a table: give a smaller box or "
+                    "span; got more of the %(source)s %(name)s",
+                    most_rows=thousands(self.most_rows),
+                    **named,
+                )
             raise InvalidQuestion(
-                "a join by disjoint must compare at most %(disjoint_pairs)s pairs; got %(num_rows)s by %(num_rows_2)s",
-                disjoint_pairs=thousands(DISJOINT_PAIRS),
-                num_rows=thousands(rows.num_rows),
-                num_rows_2=thousands(partners.num_rows),
-            )
-        comparison = Comparison(plan, self.space, _as_features(partners, self.space))
-        elements = Elements(
-            np.zeros(rows.num_rows, dtype=np.int64),
-            _boxes(rows, self.space),
-            lambda wanted: rows.take(pa.array(wanted)),
-            rows["geometry"].null_count < rows.num_rows,
-        )
-        return self._pairs(comparison, elements, rows, partners, left == right, limit)
-
-    def _pairs(
-        self,
-        comparison: Comparison,
-        elements: Elements,
-        rows: pa.Table,
-        partners: pa.Table,
-        alike: bool,
-        limit: int | None,
-    ) -> FoundRows:
-        """Compare a chunk of rows at a time, until there are enough pairs for the limit."""
-        found, count = [joined_schema(self.space).empty_table()], 0
-        for start in range(0, rows.num_rows, CHUNK):
-            chunk = np.arange(start, min(start + CHUNK, rows.num_rows))
-            self.turn(len(chunk))
-            at, partner, distance = comparison.measured(elements, chunk)
-            at = chunk[at]
-            order = np.lexsort((partner, at))
-            at, partner, distance = at[order], partner[order], distance[order]
-            if alike:
-                other = pc.not_equal(rows["key"].take(pa.array(at)), partners["key"].take(pa.array(partner)))
-                at, partner, distance = (side[np.asarray(other, dtype=bool)] for side in (at, partner, distance))
-            if limit is not None:
-                at, partner, distance = (side[: limit + 1 - count] for side in (at, partner, distance))
-            found.append(_joined(rows.take(pa.array(at)), partners.take(pa.array(partner)), distance))
-            count += len(at)
-            if limit is not None and count > limit:
-                break
-        table = pa.concat_tables(found)
-        return FoundRows(table if limit is None else table.slice(0, limit), limit is not None and count > limit)
-
-    def _most(self) -> int | None:
-        return None if self.most_rows is None else self.most_rows + 1
-
-    def _check_size(self, table: Table, rows: int) -> None:
-        if self.most_rows is not None and rows > self.most_rows:
-            raise InvalidQuestion(
-                "a join must compare at most %(most_rows)s rows of a table: give a smaller box or "
+                "a join must compare at most %(most_bytes)s bytes of a table: give a smaller box or "
                 "span; got more of the %(source)s %(name)s",
-                most_rows=thousands(self.most_rows),
-                source=table.source,
-                name=repr(table.name),
+                most_bytes=thousands(self.most_bytes or 0),
+                **named,
             )
+        return found.rows
 
     def _stored(
         self,
         table: Table,
         condition: pc.Expression,
         span: Span,
-        collected: "_Collected",
+        collected: Collected,
         box: np.ndarray | None = None,
         few: bool = False,
     ) -> FoundRows:
@@ -310,7 +246,7 @@ class StoredTables:
 
     def _inside(self, rows: pa.Table, box: np.ndarray) -> pa.Table:
         at = np.arange(rows.num_rows)
-        mask = intersects(_boxes(rows, self.space), at, box[None], np.zeros_like(at), self.space)
+        mask = intersects(boxes_of(rows, self.space), at, box[None], np.zeros_like(at), self.space)
         return rows if mask.all() else rows.filter(pa.array(mask))
 
 
@@ -322,65 +258,6 @@ def _layer_rows(root: Path, name: str, version: int, space: Space) -> pa.Table:
     columns = {field: features[field] for field in ("key", "bounds", "geometry", "properties")}
     columns["time_us"] = pa.nulls(features.num_rows, pa.int64())
     return pa.table([columns[field] for field in schema.names], schema=schema)
-
-
-class _Collected:
-    """Collects the first rows in an order, or the last, up to a limit, and whether there were more."""
-
-    def __init__(self, space: Space, limit: int | None, order: Sequence[str], last: bool = False) -> None:
-        self._limit, self._order, self._last = limit, order, last
-        self._none = row_schema(space).empty_table()
-
-    def begin(self) -> None:
-        """Forget all rows, to begin again."""
-        self._tables, self._rows, self._more = [self._none], 0, False
-
-    def take(self, rows: pa.Table) -> None:
-        """Add rows; drop those beyond the limit now and then, to save memory."""
-        self._tables.append(rows)
-        self._rows += rows.num_rows
-        if self._limit is not None and self._rows > max(4 * self._limit, 65_536):
-            found = self.found()
-            self._tables, self._rows, self._more = [found.rows], found.rows.num_rows, found.truncated
-
-    def found(self) -> FoundRows:
-        """Return the collected rows, in order and cut to the limit."""
-        found = _cut(self._tables, self._limit, self._order, self._last)
-        return replace(found, truncated=found.truncated or self._more)
-
-
-def _cut(tables: Sequence[pa.Table], limit: int | None, order: Sequence[str] = BY_KEY, last: bool = False) -> FoundRows:
-    """Return rows in order, cut to the limit."""
-    rows = pa.concat_tables(tables)
-    rows = rows.sort_by([(name, "ascending") for name in order])
-    if limit is None or rows.num_rows <= limit:
-        return FoundRows(rows, False)
-    return FoundRows(rows.slice(rows.num_rows - limit) if last else rows.slice(0, limit), True)
-
-
-def _boxes(rows: pa.Table, space: Space) -> np.ndarray:
-    return bounds_of(rows["bounds"]) if rows.num_rows else np.empty((0, 2 * space.n))
-
-
-def _plan(predicate: Any, distance: Any, space: Space) -> JoinPlan:
-    """Return the plan of a continuous join with this predicate and distance, to compare rows in the same way."""
-    given = {"predicate": predicate, "distance": distance}
-    join = {"layer": "partners"} | {name: value for name, value in given.items() if value is not None}
-    try:
-        return JoinKind().parse({"stream": "rows", "kind": "join", "join": join}, space)
-    except InvalidPlan as error:
-        raise InvalidQuestion.of(error) from None
-
-
-def _as_features(rows: pa.Table, space: Space) -> Features:
-    """Return rows as the features that elements are joined with, in the same order."""
-    return Features(rows.append_column("key_hash", pa.array(np.arange(rows.num_rows))), space)
-
-
-def _joined(rows: pa.Table, partners: pa.Table, distance: np.ndarray) -> pa.Table:
-    columns = {name: rows[name] for name in rows.column_names}
-    columns |= {f"partner_{name}": partners[name] for name in partners.column_names}
-    return pa.table(columns | {"distance": pa.array(distance, pa.float64(), from_pandas=True)})
 
 
 def parse_table(document: Any) -> Table:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
+from streaming.children import limit_memory
 from streaming.layers.offline import OPTIONS, go_offline
 
 if TYPE_CHECKING:
@@ -43,10 +44,8 @@ def main() -> None:
     os.environ.update(OPTIONS, GDAL_SKIP=SKIPPED)
     go_offline()
     words = orjson.loads(sys.stdin.buffer.read())
-    # This limits memory that is not backed by a file. A limit on addresses does not serve, since Arrow and GDAL reserve
-    # more of them than they use.
     memory_bytes = words["limits"]["memory_bytes"]
-    resource.setrlimit(resource.RLIMIT_DATA, (memory_bytes, memory_bytes))
+    limit_memory(memory_bytes)
     file_bytes = max(words["limits"]["unpacked_bytes"], LEAST_FILE_BYTES)
     resource.setrlimit(resource.RLIMIT_FSIZE, (file_bytes, file_bytes))
 

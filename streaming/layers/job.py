@@ -42,6 +42,8 @@ class ImportLimits:
         The memory of the process that reads the file.
     time_s : float
         The time of that process from start to end.
+    reserve_bytes : int
+        How much of the disk an archive leaves free, whatever it holds.
     """
 
     unpacked_bytes: int = 4 << 30
@@ -49,6 +51,7 @@ class ImportLimits:
     features: int = 5_000_000
     memory_bytes: int = 4 << 30
     time_s: float = 900.0
+    reserve_bytes: int = 0
 
 
 @dataclass(frozen=True)

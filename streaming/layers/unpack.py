@@ -165,7 +165,7 @@ def _allowance(path: Path, folder: Path, limits: ImportLimits) -> Allowance:
     rules = (
         (limits.unpacked_bytes, _MOST_BYTES),
         (_most_of(size), _RATIO),
-        (shutil.disk_usage(folder).free // 2, _DISK),
+        (max(0, shutil.disk_usage(folder).free - limits.reserve_bytes) // 2, _DISK),
     )
     total, rule = min(rules)
     return Allowance(total, rule, size)

@@ -5,6 +5,7 @@ References
 J. Patel, D. DeWitt, "Partition Based Spatial-Merge Join", SIGMOD 1996: a filter step on boxes, then refinement.
 """
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Generic, Protocol, TypeVar, cast
 
@@ -12,6 +13,7 @@ import numpy as np
 import shapely
 
 from streaming.kinds.join.plan import JoinPlan
+from streaming.operators.allowance import pieces
 from streaming.operators.boxes import in_plane, points_of, transformed, turns
 from streaming.operators.elements import Elements
 from streaming.operators.features import IndexedBoxes
@@ -102,6 +104,27 @@ class Comparison(Generic[F]):
             return at, feature, np.full(len(at), np.nan)
         boxes = transformed(elements.bounds[rows], self.plan.transform, self.space)
         return self._judged(elements, rows, boxes, *self._near(boxes))
+
+    def pieces(self, elements: Elements, rows: np.ndarray, most: int) -> Iterator[np.ndarray]:
+        """Yield consecutive parts of `rows`, for each of which `measured` compares few pairs; needs `IndexedBoxes`.
+
+        Parameters
+        ----------
+        elements : Elements
+        rows : ndarray of int64, shape (K,)
+        most : int
+            The most pairs that a part compares, and the most rows in it. Only a part of a single row may compare more:
+            as many as there are features, once for each turn of the space.
+        """
+        for part in pieces(self._most_candidates(elements.bounds[rows]), most):
+            yield from (rows[start : min(start + most, part.stop)] for start in range(part.start, part.stop, most))
+
+    def _most_candidates(self, bounds: np.ndarray) -> np.ndarray:
+        """Return how many features `measured` compares with each of some boxes (K, 2n) at most, int64 of shape (K,)."""
+        if self.predicate == "disjoint" or not len(self.features):
+            return np.full(len(bounds), len(self.features))
+        boxes = self._reach(transformed(bounds, self.plan.transform, self.space))
+        return cast(IndexedBoxes, self.features).counts(boxes)
 
     def judged(
         self, elements: Elements, rows: np.ndarray, at: np.ndarray, feature: np.ndarray

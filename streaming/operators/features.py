@@ -15,9 +15,9 @@ from streaming.filters import parse_filter, passes
 from streaming.kinds.parts import BoxFilter, Filter, KeyFilter, KeysFilter, UserFilter
 from streaming.operators.allowance import PIECE
 from streaming.operators.boxes import in_plane, intersects, turns
+from streaming.operators.candidate_counts import BORDERS, CandidateCounts
 from streaming.operators.cells import PointGrid
 from streaming.operators.elements import repeated
-from streaming.operators.neighbours import counts
 from streaming.operators.query_index import FAR
 from streaming.operators.runs import distinct, find
 from streaming.spaces import Space
@@ -84,9 +84,9 @@ class IndexedBoxes:
         most = np.full(len(boxes), len(self))
         if len(boxes) * len(self) <= PIECE:
             return most
-        plane, others = in_plane(boxes, self.space), self._plane()
-        moved = [counts(plane + np.tile(turn, 2), others, PIECE) for turn in turns(self.space)]
-        return np.minimum(np.sum(moved, axis=0), most)
+        # So many that boxes that are small have about `PIECE` pairs together.
+        borders = int(min(BORDERS, 2 + 2 * np.sqrt(len(boxes) * len(self) / PIECE)))
+        return np.minimum(CandidateCounts(self.bounds, self.space, borders).most(boxes), most)
 
     def _candidates(self, plane: np.ndarray) -> np.ndarray:
         """Return the pairs of boxes of the plane (K, 4) and these that meet there, each pair once."""

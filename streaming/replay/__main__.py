@@ -1,4 +1,4 @@
-"""Answer questions for pages of answers in a process of its own: ``python -m streaming.replay``.
+"""Answer questions for pages of answers in a process of its own: ``python -m streaming.replay <bytes of memory>``.
 
 The first line of standard input is a JSON object: what is played (`sessions.ReplayPlan`). Each further line asks for a
 page: ``{"to_us", "rows", "seconds"}``. Standard output gets, for each, eight bytes with the length of what follows, and
@@ -13,6 +13,7 @@ from typing import Any
 import orjson
 
 from streaming.backtest import BacktestLimits, BacktestRequest, Playing, StoredElements
+from streaming.children import limit_memory, too_large
 from streaming.errors import LookoutError
 from streaming.history import History
 from streaming.replay.answers import AnswerPages
@@ -27,6 +28,8 @@ NICE = 10
 def main() -> None:
     """Answer until standard input ends."""
     os.nice(NICE)
+    memory_bytes = int(sys.argv[1])
+    limit_memory(memory_bytes)
     lines = iter(sys.stdin.buffer.readline, b"")
     pages = None
     question = orjson.loads(next(lines, b"{}"))
@@ -38,6 +41,8 @@ def main() -> None:
             _say(frame(head | {"queries": question["queries"], "refused": question["refused"]}, page.rows))
         except LookoutError as error:
             _say(orjson.dumps({"error": error.document()}))
+        except MemoryError:
+            _say(orjson.dumps({"error": too_large(memory_bytes).document()}))
 
 
 def _pages(question: dict[str, Any]) -> AnswerPages:

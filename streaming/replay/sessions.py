@@ -1,22 +1,16 @@
 """Sessions of replays: child processes that play answers, each as far as it was asked; the side of who asks."""
 
-import os
-import selectors
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
-from pathlib import Path
 from typing import Any
 
 import orjson
 
+from streaming.children import Child
 from streaming.errors import LookoutError
 from streaming.results import read_frame
-
-END_S = 2.0
 
 
 class InvalidReplay(LookoutError):
@@ -68,6 +62,8 @@ class Session:
     Parameters
     ----------
     played : ReplayPlan
+    memory_bytes : int
+        The memory that the process may have; see `children.limit_memory`.
 
     Attributes
     ----------
@@ -77,18 +73,10 @@ class Session:
         When it was last asked, by `time.monotonic`.
     """
 
-    def __init__(self, played: ReplayPlan) -> None:
+    def __init__(self, played: ReplayPlan, memory_bytes: int) -> None:
         self.played, self.until_us, self.used_s = played, played.from_us, time.monotonic()
-        self.lock = threading.Lock()
-        self._child = subprocess.Popen(
-            [sys.executable, "-m", "streaming.replay"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            cwd=Path(__file__).parents[2],
-            start_new_session=True,
-        )
-        assert self._child.stdin and self._child.stdout  # for the checker of types: both are pipes
-        self._stdin, self._stdout = self._child.stdin, self._child.stdout
+        self.lock = threading.RLock()
+        self._child = Child("-m", "streaming.replay", str(memory_bytes))
         self._write(asdict(played))
 
     def page(self, to_us: int, rows: int, seconds: float, patience_s: float) -> bytes:
@@ -99,59 +87,47 @@ class Session:
         InvalidReplay
             When what is asked cannot be played, or the process ends or does not answer; the session has then ended.
         """
-        self._write({"to_us": to_us, "rows": rows, "seconds": seconds})
-        deadline_s = time.monotonic() + patience_s
-        try:
-            answer = self._read(int.from_bytes(self._read(8, deadline_s), "big"), deadline_s)
-        except InvalidReplay:
-            self.end()
-            raise
-        if answer[:1] == b"{":
-            self.end()
-            raise InvalidReplay.of_document(orjson.loads(answer)["error"])
-        head, _ = read_frame(answer)
-        self.until_us, self.used_s = head["until_us"], time.monotonic()
-        return answer
+        with self.lock:
+            self._write({"to_us": to_us, "rows": rows, "seconds": seconds})
+            answer = self._answer(time.monotonic() + patience_s)
+            if answer[:1] == b"{":
+                self.end()
+                raise InvalidReplay.of_document(orjson.loads(answer)["error"])
+            head, _ = read_frame(answer)
+            self.until_us, self.used_s = head["until_us"], time.monotonic()
+            return answer
 
     @property
     def ended(self) -> bool:
         """Whether the process has ended."""
-        return self._child.poll() is not None
+        return self._child.ended
 
     def end(self) -> None:
-        """End the process; nothing happens if it has ended."""
-        if not self.ended:
-            self._stdin.close()
-            try:
-                self._child.wait(END_S)
-            except subprocess.TimeoutExpired:
-                self._child.kill()
-                self._child.wait()
-        self._stdout.close()
+        """End the process at once, also while another thread waits for a page; nothing happens if it has ended."""
+        self._child.kill()
+        with self.lock:  # that thread hears of it, and leaves
+            self._child.close()
 
     def _write(self, words: object) -> None:
         try:
-            self._stdin.write(orjson.dumps(words) + b"\n")
-            self._stdin.flush()
+            self._child.write(orjson.dumps(words) + b"\n")
         except (BrokenPipeError, ValueError):
             raise InvalidReplay("a replay must be asked while it goes on; this one has ended") from None
 
-    def _read(self, size: int, deadline_s: float) -> bytes:
-        found = b""
-        with selectors.DefaultSelector() as selector:
-            selector.register(self._stdout, selectors.EVENT_READ)
-            while len(found) < size:
-                if not selector.select(max(0.0, deadline_s - time.monotonic())):
-                    raise InvalidReplay(
-                        "a page of answers must come in time: show fewer queries; this one takes too long"
-                    )
-                chunk = os.read(self._stdout.fileno(), size - len(found))
-                if not chunk:
-                    raise InvalidReplay(
-                        "a replay must come to its end; this one ended with code %(child)s", child=self._child.wait()
-                    )
-                found += chunk
-        return found
+    def _answer(self, deadline_s: float) -> bytes:
+        try:
+            return self._child.read_frame(deadline_s)
+        except TimeoutError:
+            self.end()
+            raise InvalidReplay(
+                "a page of answers must come in time: show fewer queries; this one takes too long"
+            ) from None
+        except EOFError:
+            code = self._child.kill()
+            self.end()
+            raise InvalidReplay(
+                "a replay must come to its end; this one ended with code %(child)s", child=code
+            ) from None
 
 
 class Sessions:
@@ -163,10 +139,12 @@ class Sessions:
         How many there may be; beyond that, the one that was not asked for longest ends.
     idle_s : float
         After so long without a question, a session ends.
+    memory_bytes : int
+        The memory of each.
     """
 
-    def __init__(self, most: int, idle_s: float) -> None:
-        self.most, self.idle_s = most, idle_s
+    def __init__(self, most: int, idle_s: float, memory_bytes: int) -> None:
+        self.most, self.idle_s, self.memory_bytes = most, idle_s, memory_bytes
         self._open: dict[Any, Session] = {}
         self._lock, self._looking = threading.Lock(), False
 
@@ -191,7 +169,7 @@ class Sessions:
                 self._end(name)
                 while len(self._open) >= self.most:
                     self._end(min(self._open, key=lambda other: self._open[other].used_s))
-                session = self._open[name] = Session(played())
+                session = self._open[name] = Session(played(), self.memory_bytes)
                 self._look_later()
             return session
 
@@ -227,5 +205,4 @@ class Sessions:
 
     def _end(self, name: Any) -> None:
         if (session := self._open.pop(name, None)) is not None:
-            with session.lock:
-                session.end()
+            session.end()

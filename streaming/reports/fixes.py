@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 
 from streaming.history.reader import History, Span, asked, reading
-from streaming.language import gettext, thousands
+from streaming.language import thousands
 from streaming.reports.areas import TURNS_DEG, Area
 from streaming.reports.errors import InvalidReport
 
@@ -89,9 +89,10 @@ def read_fixes(
 
 def _read(elements: pl.LazyFrame, span: Span, area: Area | None, limits: ReportLimits, key: str | None) -> Fixes:
     if (scanned := elements.select(pl.len()).collect().item()) > limits.scanned:
-        rule = gettext("a report may read the files of at most %(scanned)s elements: choose fewer days") % {
-            "scanned": thousands(limits.scanned)
-        }
+        rule = InvalidReport(
+            "a report may read the files of at most %(scanned)s elements: choose fewer days",
+            scanned=thousands(limits.scanned),
+        )
         raise InvalidReport(
             "%(rule)s; got %(scanned)s in the files of these days", rule=rule, scanned=thousands(scanned)
         )
@@ -102,9 +103,10 @@ def _read(elements: pl.LazyFrame, span: Span, area: Area | None, limits: ReportL
     first = elements.select(pl.col("key").cast(pl.Categorical), *columns).head(limits.elements + 1)
     found = first.collect(engine="streaming")
     if found.height > limits.elements:
-        rule = gettext("a report may have at most %(elements)s elements: choose a shorter time or a smaller area") % {
-            "elements": thousands(limits.elements)
-        }
+        rule = InvalidReport(
+            "a report may have at most %(elements)s elements: choose a shorter time or a smaller area",
+            elements=thousands(limits.elements),
+        )
         raise InvalidReport("%(rule)s; got more", rule=rule)
     return in_order(found)
 

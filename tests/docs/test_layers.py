@@ -38,6 +38,11 @@ def test_the_limits_are_those_of_the_settings():
         "LOOKOUT_LAYER_UNPACKED_BYTES": (settings.LAYER_UNPACKED_BYTES, "4 GiB", 4 << 30),
         "LOOKOUT_LAYER_MAX_FEATURES": (settings.LAYER_MAX_FEATURES, "5,000,000", 5_000_000),
         "LOOKOUT_LAYER_MEMORY_BYTES": (settings.LAYER_IMPORT_MEMORY_BYTES, "4 GiB", 4 << 30),
+        "LOOKOUT_LAYER_WAITING_BYTES": (settings.LAYER_WAITING_BYTES, "2 GiB", 2 << 30),
+        "LOOKOUT_LAYERS_WAITING_BYTES": (settings.LAYERS_WAITING_BYTES, "8 GiB", 8 << 30),
+        "LOOKOUT_LAYER_WORK_BYTES": (settings.LAYER_WORK_BYTES, "16 GiB", 16 << 30),
+        "LOOKOUT_DISK_RESERVE": (settings.DISK_RESERVE, "1 GiB", 1 << 30),
+        "LOOKOUT_LAYER_SHARED_S": (settings.LAYER_SHARED_S, "300 s", 300.0),
         "LOOKOUT_LAYER_IMPORT_S": (settings.LAYER_IMPORT_S, "900 s", 900.0),
     }
     for name, (value, words, expected) in limits.items():

@@ -1,6 +1,9 @@
 """Answers in the past: those of brute force at every second, wherever pages are cut, also from a child process."""
 
 import itertools
+import os
+import signal
+import threading
 from dataclasses import replace
 
 import numpy as np
@@ -18,6 +21,7 @@ from tests.history.test_tables import STREAM
 from tests.replay.test_elements import AGE_US, BEGINNING, S, keep
 
 TTL_S = 6.0
+MEMORY_BYTES = 2 << 30
 BOX = {"lo": [170, -10], "hi": [190, 10]}
 PLANS = {
     1: {"stream": STREAM, "compare": BOX},
@@ -121,7 +125,7 @@ def played(root, tmp_path):
 
 @pytest.mark.long
 def test_a_session_tells_pages_that_follow_each_other_and_ends(root, played):
-    session = Session(played)
+    session = Session(played, MEMORY_BYTES)
     frames = [read_frame(session.page(SPAN[0] + seconds * S, 1000, 60.0, 60.0)) for seconds in (10, 30, 40)]
     assert [head["begins"] for head, _ in frames] == [True, False, False]
     assert [(head["from_us"] - SPAN[0]) // S for head, _ in frames] == [0, 10, 30]
@@ -141,14 +145,14 @@ def test_a_session_tells_pages_that_follow_each_other_and_ends(root, played):
 
 
 def test_what_cannot_be_played_is_said_by_the_session(played):
-    wrong = Session(replace(played, plans={"1": {"stream": STREAM, "compare": "everywhere"}}))
+    wrong = Session(replace(played, plans={"1": {"stream": STREAM, "compare": "everywhere"}}), MEMORY_BYTES)
     with pytest.raises(InvalidReplay, match="compare must be an object"):
         wrong.page(SPAN[1], 1, 1.0, 60.0)
 
 
 @pytest.mark.long
 def test_a_session_goes_on_if_it_is_asked_for_what_follows_and_begins_anew_otherwise(played):
-    sessions = Sessions(most=1, idle_s=600)
+    sessions = Sessions(1, 600, MEMORY_BYTES)
 
     def of(name, from_us, same=True):
         return sessions.of(name, from_us, lambda _: same, lambda: replace(played, from_us=from_us))
@@ -167,5 +171,32 @@ def test_a_session_goes_on_if_it_is_asked_for_what_follows_and_begins_anew_other
 
 
 def test_a_session_that_nobody_asks_ends_by_itself(played):
-    idle = Sessions(most=1, idle_s=0.2).of("ann", SPAN[0], bool, lambda: played)
+    idle = Sessions(1, 0.2, MEMORY_BYTES).of("ann", SPAN[0], bool, lambda: played)
     wait_for(lambda: idle.ended, "its end")
+
+
+def test_a_session_ends_at_once_although_somebody_waits_for_its_page(played):
+    """Others would wait for that page, too: they share the list of sessions."""
+    sessions, told = Sessions(1, 600, MEMORY_BYTES), []
+    session = sessions.of("ann", SPAN[0], bool, lambda: played)
+    os.kill(session._child._process.pid, signal.SIGSTOP)  # it takes long
+
+    def ask():
+        with pytest.raises(InvalidReplay, match="this one ended with code"):
+            session.page(SPAN[1], 1000, 60.0, 600.0)
+        told.append(True)
+
+    asking = threading.Thread(target=ask)
+    asking.start()
+    wait_for(lambda: _taken(session.lock), "it to ask")
+    other = sessions.of("bob", SPAN[0], bool, lambda: played)
+    asking.join(60)
+    assert told and session.ended and not other.ended
+    sessions.end()
+
+
+def _taken(lock):
+    free = lock.acquire(blocking=False)
+    if free:
+        lock.release()
+    return not free

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webapp.csv_text import csv_text, guarded
+from streaming.csv_text import csv_text, guarded
 
 ROOT = Path(__file__).parents[2]
 CASES = json.loads((ROOT / "tests" / "csv_cells.json").read_text())
@@ -67,7 +67,7 @@ def test_negative_numbers_stay_numbers_and_a_missing_value_is_empty():
 
 
 SAMPLE = Path("streaming/gateway/samples.py")  # the recording of the demonstration, which stays in the state folder
-WRITERS = {Path("webapp/csv_text.py"), Path("static/js/csv.js")}
+WRITERS = {Path("streaming/csv_text.py"), Path("static/js/csv.js")}
 # Who joins by commas what is no row of a file: addresses, messages, options of programs.
 OTHERS = {
     *("static/js/url-state.js", "static/js/report/questions.js", "static/js/replay/api.js", "webapp/live/programs.py"),
@@ -90,7 +90,7 @@ def writes_csv(path, text):
 
 def test_one_module_of_the_server_and_one_of_the_page_write_csv():
     found = {path for path in SOURCES if writes_csv(path, (ROOT / path).read_text())}
-    assert found == WRITERS | {SAMPLE}, "webapp.csv_text.csv_text, static/js/csv.js"
+    assert found == WRITERS | {SAMPLE}, "streaming.csv_text.csv_text, static/js/csv.js"
 
 
 @pytest.mark.parametrize(

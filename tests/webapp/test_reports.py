@@ -5,7 +5,6 @@ import csv
 import io
 import json
 import re
-import threading
 from pathlib import Path
 
 import numpy as np
@@ -18,12 +17,14 @@ from bench.live import PATIENCE_S
 from streaming.elements import point_elements, stream_number
 from streaming.history import HistoryWriter, Turn
 from streaming.layers import LayerStore, feature_table
+from streaming.reports import tables
 from streaming.spaces import EARTH
 from tests.history.test_tables import tracked
 from tests.webapp.conftest import cookie_of, token_of
+from webapp.fair import REPORTS
 from webapp.models import Layer, Query, Stream
 from webapp.operations import access
-from webapp.reports import asking, tables, views
+from webapp.reports import asking
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -199,7 +200,7 @@ def test_what_breaks_a_rule_is_refused_with_rule_and_value(ask, given, rule):
     assert re.search(rule, error), error
 
 
-def test_too_much_is_refused_or_cut_off_with_words(ask, project, client, monkeypatch):
+def test_too_much_is_refused_or_cut_off_with_words(ask, project, client, other):
     project.REPORT_ROWS = 1
     told = ask(bbox="10,0,14,1")
     assert (len(told["rows"]), told["total"], told["truncated"]) == (1, 2, True)
@@ -209,10 +210,18 @@ def test_too_much_is_refused_or_cut_off_with_words(ask, project, client, monkeyp
     assert "at most 15 elements: choose a shorter time or a smaller area; got more" in ask(400)["error"]
     project.REPORT_SCANNED = 17
     assert "at most 17 elements: choose fewer days; got 18" in ask(400)["error"]
-    project.REPORT_WAIT_S = 0.01
-    monkeypatch.setattr(views, "_TURNS", threading.BoundedSemaphore(1))
-    with views._turn():
+    project.REPORT_WAIT_S, project.REPORTS_AT_ONCE = 0.01, 1
+    with REPORTS.turn(other):
         assert "try again in a moment" in ask(503)["error"]
+
+
+def test_a_report_that_takes_too_much_time_or_memory_is_refused_and_others_are_made(ask, project):
+    project.REPORT_S = 0.0
+    assert "must be answered within 0 s: ask for less" in ask(400)["error"]
+    project.REPORT_S, project.WORK_MEMORY_BYTES = 120.0, 24 << 20  # not enough to load what it needs
+    assert re.search("ask for less|must come to its end", ask(400)["error"])
+    project.WORK_MEMORY_BYTES = 2 << 30
+    assert ask()["total"] == 3
 
 
 def test_a_report_is_for_users_by_session_or_token_and_of_streams_that_are_stored(client, user, ships):
@@ -229,27 +238,25 @@ def test_a_report_is_for_users_by_session_or_token_and_of_streams_that_are_store
         assert response.status_code == 404 and "whose elements are stored: ships; got" in response.json()["error"]
 
 
-async def test_other_requests_are_answered_while_a_report_is_made(ships, user, monkeypatch):
+async def test_other_requests_are_answered_while_a_report_waits(ships, user, other, project):
     from webapp.asgi import application
 
-    began, go_on = threading.Event(), threading.Event()
-    read = views.read_fixes
-
-    def slowly(*arguments):
-        began.set()
-        assert go_on.wait(PATIENCE_S)
-        return read(*arguments)
-
-    monkeypatch.setattr(views, "read_fixes", slowly)
+    project.REPORTS_AT_ONCE = 1
     cookies = await database_sync_to_async(cookie_of)(user)
     query = "from=1795219200&to=1795226400"
-    report = asyncio.create_task(_get(application, "/reports/ships", query, cookies))
-    await asyncio.to_thread(began.wait, PATIENCE_S)
-    status, _ = await _get(application, "/livez", "", [(b"host", b"localhost")])
-    assert status == 200 and not report.done()
-    go_on.set()
+    async with REPORTS.turn_later(other):
+        report = asyncio.create_task(_get(application, "/reports/ships", query, cookies))
+        await until(lambda: REPORTS._waiting)
+        status, _ = await _get(application, "/livez", "", [(b"host", b"localhost")])
+        assert status == 200 and not report.done()
     status, body = await report
     assert status == 200 and json.loads(body)["terms"]["from_us"] == BEGINNING
+
+
+async def until(condition):
+    async with asyncio.timeout(PATIENCE_S):
+        while not condition():
+            await asyncio.sleep(0.01)
 
 
 async def _get(application, path, query, headers):

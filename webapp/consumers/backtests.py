@@ -54,7 +54,7 @@ class Backtests(ClientConnection):
     async def _try(self, reference: Reference, asked: dict[str, Any]) -> None:
         about = {"id": reference, "from_us": asked["span"][0], "to_us": asked["span"][1]}
         try:
-            async with aclosing(backtests.lines(asked)) as lines:
+            async with aclosing(backtests.lines(self.user, asked)) as lines:
                 async for line in lines:
                     kind = "backtest.result" if "summary" in line else "backtest.progress"
                     self.say({"type": kind, **about, **line})

@@ -7,7 +7,6 @@ import threading
 import time
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack
 from typing import Any, cast
 
@@ -21,7 +20,7 @@ from django.utils import translation
 from django.utils.translation import gettext
 
 from streaming.spaces import EARTH, space_document
-from webapp import history, queries
+from webapp import fair, history, queries
 from webapp.access import Guest, Rights, rights_of
 from webapp.audit.origin import acting
 from webapp.consumers.asgi import Receive, Scope, Send
@@ -53,7 +52,6 @@ UNAUTHENTICATED, TOO_BIG, BROKEN = 4401, 1009, 1011
 # The connection ends after this many messages beyond the rate at once, or more than one per second on average.
 REFUSALS_BURST = 100
 # Questions to tables run in these threads, so that they block nothing else; a process answers two at a time.
-ANSWERING = ThreadPoolExecutor(2, "tables")
 
 
 class Monitor(Backtests, Counted, Incidents, Why, Sharing):
@@ -392,7 +390,7 @@ class Monitor(Backtests, Counted, Incidents, Why, Sharing):
     # Parts of the methods above.
 
     async def _ask(self, reference: Reference, kind: str, fields: dict[str, Any]) -> None:
-        """Start to answer a question to tables in a thread; the connection continues meanwhile."""
+        """Start to answer a question to tables when it is its turn; the connection continues meanwhile."""
         if len(self.questions) >= settings.TABLE_QUESTIONS_AT_ONCE:
             rule = gettext("a connection may ask %(table_questions_at_once)s questions to tables at once") % {
                 "table_questions_at_once": settings.TABLE_QUESTIONS_AT_ONCE
@@ -405,8 +403,8 @@ class Monitor(Backtests, Counted, Incidents, Why, Sharing):
 
     async def _answer(self, reference: Reference, asked: history.HistoryQuestion) -> None:
         try:
-            answer = sync_to_async(history.answer, thread_sensitive=False, executor=ANSWERING)
-            said = await answer(asked, self.ended)
+            async with fair.TABLES.turn_later(self.user):
+                said = await sync_to_async(history.answer, thread_sensitive=False)(asked, self.ended)
         except Refused as refused:
             said = {"type": "error", **refused.document()}
         except Exception:

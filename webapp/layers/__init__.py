@@ -7,8 +7,8 @@ from webapp.layers.imports import (
     cancel_import,
     retire_imports,
     run_import,
-    running_imports,
 )
+from webapp.layers.turns import running_imports
 from webapp.layers.versions import announce, catch_up, edit_features, layer_store, tell_engine
 
 __all__ = [

@@ -24,6 +24,7 @@ from streaming.layers import Imported, ImportLimits, ImportOptions, InvalidLayer
 from streaming.layers.child import import_in_child
 from webapp.access import rights_of, team_of
 from webapp.audit.origin import acting, origin
+from webapp.layers.turns import DEAD_AFTER, others_wait, take_turn
 from webapp.layers.versions import (
     adopted,
     announce,
@@ -33,16 +34,15 @@ from webapp.layers.versions import (
     layer_store,
     space_of,
 )
+from webapp.layers.waiting_files import INCOMING, check_quota, check_work, forget_upload, incoming, keep_upload
 from webapp.models import AuditEntry, Layer, RefusedImport
 from webapp.models.spaces import EARTH, spaces_by_name
 from webapp.refusals import Refused
 from webapp.telling import tell_task
 
-INCOMING = ".incoming"
 # Shortest time between two updates of the progress in the database and at clients.
 TELL_S = 0.5
-# A running import without a sign of life for DEAD_AFTER has died with its worker. A waiting one may wait LOST_AFTER.
-DEAD_AFTER = timedelta(seconds=60)
+# A waiting import may wait so long.
 LOST_AFTER = timedelta(hours=1)
 LEAST_DIMENSIONS = 2
 DIED = gettext_noop("an import must come to its end; the worker ended before it did: import the file again")
@@ -69,20 +69,11 @@ class Label:
     team: int | None = None
 
 
-def incoming(run: uuid.UUID) -> Path:
-    """Return the folder for the files of one import, on the same disk as the stored layers."""
-    return settings.LAYERS_DIR / INCOMING / str(run)
-
-
-def forget_upload(run: str) -> None:
-    """Remove the files of an import that was cancelled or replaced."""
-    shutil.rmtree(incoming(uuid.UUID(run)), ignore_errors=True)
-
-
 def import_limits() -> ImportLimits:
     """Return the limits of an import from the settings."""
     return ImportLimits(
         unpacked_bytes=settings.LAYER_UNPACKED_BYTES,
+        reserve_bytes=settings.DISK_RESERVE,
         features=settings.LAYER_MAX_FEATURES,
         memory_bytes=settings.LAYER_IMPORT_MEMORY_BYTES,
         time_s=settings.LAYER_IMPORT_S,
@@ -123,24 +114,13 @@ def begin_import(user: User | None, label: Label) -> Layer:
     return layer
 
 
-def keep_upload(layer: Layer, upload: UploadedFile) -> Path:
-    """Save an uploaded file in the import's folder and return its path; only its suffix comes from the user."""
-    folder = incoming(layer.run)
-    folder.mkdir(parents=True)
-    path = folder / f"upload{suffixes_of(upload.name or '')}"
-    with path.open("wb") as kept:
-        for chunk in upload.chunks():
-            kept.write(chunk)
-    return path
-
-
 def begin_upload(user: User, upload: UploadedFile, label: Label, wanted: ImportOptions) -> Layer:
     """Begin the import of an uploaded file; a worker carries it out.
 
     Raises
     ------
     Refused
-        As `begin_import` does, and where the file is too large or of an unknown kind.
+        As `begin_import` does, and where the file is too large or of an unknown kind, or there is no room for it.
     """
     size = upload.size or 0
     if size > settings.LAYER_UPLOAD_BYTES:
@@ -153,11 +133,12 @@ def begin_upload(user: User, upload: UploadedFile, label: Label, wanted: ImportO
         suffixes_of(upload.name or "")
     except InvalidLayer as error:
         raise Refused("file", str(error)) from None
+    check_quota(user.pk, size)
     layer = begin_import(user, label)
     try:
         path = keep_upload(layer, upload)
     except BaseException:
-        shutil.rmtree(incoming(layer.run), ignore_errors=True)
+        forget_upload(layer.run)
         _settle(layer, Layer.FAILED, gettext_noop("a file must arrive as a whole; this one did not"))
         raise
     options = {"crs": wanted.crs, "key": wanted.key, "table": wanted.table}
@@ -175,7 +156,7 @@ def import_layer(self: Any, layer_id: int, run: str, path: str, wanted: dict[str
     layer = Layer.objects.filter(pk=layer_id, run=run, status=Layer.IMPORTING).first()
     if layer is None:
         forget_upload(run)
-    elif not _take_turn(layer):
+    elif not take_turn(layer):
         raise self.retry(countdown=1)
     else:
         run_import(layer, Path(path), ImportOptions(**wanted))
@@ -190,6 +171,8 @@ def cancel_import(user: User, name: str) -> Layer:
         layer = changeable(user, name)
     if layer.status == Layer.IMPORTING:
         _settle(layer, Layer.CANCELLED, "")
+        if layer.heartbeat is None:  # no worker reads its file yet
+            forget_upload(layer.run)
     return Layer.objects.filter(pk=layer.pk).first() or layer
 
 
@@ -230,7 +213,7 @@ def run_import(
         )
         raise
     finally:
-        shutil.rmtree(incoming(layer.run), ignore_errors=True)
+        forget_upload(layer.run)
     row = Layer.objects.filter(pk=layer.pk).first()
     if row is None and layer.status == Layer.IMPORTING:
         layer.status = Layer.CANCELLED  # somebody else cancelled it, so the row is gone
@@ -267,23 +250,6 @@ def check_label(label: Label) -> None:
         )
 
 
-def running_imports() -> int:
-    """Return how many imports are running, without those that wait."""
-    return Layer.objects.filter(status=Layer.IMPORTING, heartbeat__gt=timezone.now() - DEAD_AFTER).count()
-
-
-def _take_turn(layer: Layer) -> bool:
-    """Start an import if fewer than the limit are running, none of them of the same user; return whether it started."""
-    with transaction.atomic():
-        # Lock all rows that are importing, so that two imports cannot both take the last free place.
-        importing = list(Layer.objects.select_for_update().filter(status=Layer.IMPORTING).order_by("pk"))
-        busy = [one for one in importing if one.heartbeat and one.heartbeat > timezone.now() - DEAD_AFTER]
-        importers = {one.importer_id for one in busy if one.importer_id is not None}
-        if len(busy) >= settings.LAYER_IMPORTS_AT_ONCE or layer.importer_id in importers:
-            return False
-        return bool(_current(layer).update(heartbeat=timezone.now()))
-
-
 def retire_imports() -> int:
     """End imports whose worker died, remove abandoned files and old refusals; return the number of imports ended."""
     now = timezone.now()
@@ -306,6 +272,7 @@ def _read(
 ) -> Imported | None:
     """Return the result of the import; None if it was cancelled or replaced meanwhile."""
     job, told_s = Job(path, folder, space_of(layer), wanted, import_limits()), float("-inf")
+    began_s = time.monotonic()
     with contextlib.closing(import_in_child(job)) as steps:
         for step in steps:
             if isinstance(step, Imported):
@@ -315,7 +282,20 @@ def _read(
                 told_s = time.monotonic()
                 if not _tell(layer, step):
                     return None
+                _check_shared(layer, time.monotonic() - began_s)
     return None
+
+
+def _check_shared(layer: Layer, taken_s: float) -> None:
+    """Raise InvalidLayer if an import takes too much disk, or long while others wait; a command may do so."""
+    if layer.importer_id is None:
+        return
+    check_work(layer.run)
+    if taken_s > settings.LAYER_SHARED_S and others_wait(layer.importer_id):
+        raise InvalidLayer(
+            "an import must take %(shared_s)g s at most while others wait; this one takes longer",
+            shared_s=settings.LAYER_SHARED_S,
+        )
 
 
 def _tell(layer: Layer, share: float) -> bool:

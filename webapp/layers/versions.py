@@ -17,6 +17,7 @@ from streaming.layers.features import MAX_KEY_CHARACTERS
 from streaming.layers.placing import placed
 from streaming.spaces import Space
 from webapp.access import rights_of, team_of
+from webapp.disk import check_room
 from webapp.models import Layer, RefusedImport
 from webapp.notify import LAYERS_GROUP, STAFF_GROUP, announce_layer, announce_layer_hidden, team_group, user_group
 from webapp.redis import log
@@ -104,7 +105,8 @@ def edit_features(user: User, name: str, base_version: int, upserts: list[dict],
     ------
     Refused
         ``conflict`` where the base is not the newest version or the layer is being imported, ``features`` where a
-        feature is not valid, ``layer`` where there is no such layer, ``owner`` where the user may not change it.
+        feature is not valid, ``layer`` where there is no such layer, ``owner`` where the user may not change it, and
+        ``disk`` as `check_room` does.
     """
     with transaction.atomic():
         layer = changeable(user, name)
@@ -114,6 +116,7 @@ def edit_features(user: User, name: str, base_version: int, upserts: list[dict],
                 gettext("a layer can be edited once it is imported; %(name)s is %(status)s")
                 % {"name": f"{name!r}", "status": layer.status},
             )
+        check_room(settings.LAYERS_DIR)
         store, space = layer_store(), space_of(layer)
         table = features_of(name, upserts, space)
         try:

@@ -26,7 +26,7 @@ from webapp.signed_in import SignedInRequest
 from webapp.stored_words import retold, retold_in
 from webapp.text import RULE, unsound_text
 
-STATUSES = {"layer": 404, "version": 404, "owner": 403, "conflict": 409, "size": 413}
+STATUSES = {"layer": 404, "version": 404, "owner": 403, "conflict": 409, "size": 413, "disk": 507}
 MAX_KEYS = 1_000
 
 

@@ -22,7 +22,7 @@ from webapp.queries import visible_among
 from webapp.refusals import Refused
 from webapp.replay.asking import US, check_names, replayed_streams, span
 
-SESSIONS = Sessions(settings.REPLAY_SESSIONS, settings.REPLAY_IDLE_S)
+SESSIONS = Sessions(settings.REPLAY_SESSIONS, settings.REPLAY_IDLE_S, settings.WORK_MEMORY_BYTES)
 atexit.register(SESSIONS.end)
 
 

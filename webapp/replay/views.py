@@ -1,9 +1,7 @@
 """``/replay/``: what the map replays, for users who have logged in and for programs with an API token."""
 
-import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
@@ -18,7 +16,9 @@ from streaming.history import History
 from streaming.replay.elements import heard_times, read_page
 from streaming.results import frame
 from webapp.access import Asker
+from webapp.children import CHILDREN
 from webapp.consumers.access import TOO_MANY
+from webapp.fair import REPLAYS
 from webapp.models import Stream
 from webapp.operations.access import user_of
 from webapp.refusals import Refused
@@ -28,7 +28,6 @@ from webapp.replay.events import events_between
 
 ARROW = "application/vnd.apache.arrow.stream"
 STATUSES = {"stream": 404, "query": 404, "busy": 503}
-_TURNS = threading.BoundedSemaphore(settings.REPLAYS_AT_ONCE)
 
 View = Callable[..., HttpResponse]
 
@@ -58,28 +57,10 @@ def for_users(view: View) -> View:
     return guarded
 
 
-@contextmanager
-def _turn() -> Iterator[None]:
-    """Wait until few enough pages are being made; raise Refused after some seconds."""
-    if not _TURNS.acquire(timeout=settings.REPLAY_WAIT_S):
-        rule = gettext("at most %(replays_at_once)s pages of replays are made at once: try again in a moment") % {
-            "replays_at_once": settings.REPLAYS_AT_ONCE
-        }
-        raise Refused(
-            "busy",
-            gettext("%(rule)s; got one more for %(replay_wait_s)s s")
-            % {"rule": rule, "replay_wait_s": f"{settings.REPLAY_WAIT_S:g}"},
-        )
-    try:
-        yield
-    finally:
-        _TURNS.release()
-
-
 @for_users
 def stored(request: HttpRequest, user: Asker) -> HttpResponse:
     """Respond with the streams that can be replayed, and when their stored elements were heard."""
-    with _turn():
+    with REPLAYS.turn(user):
         streams = [_stored(stream) for stream in replayed_streams()]
     return JsonResponse({"streams": streams, "now_us": time.time_ns() // 1000})
 
@@ -94,8 +75,10 @@ def elements(request: HttpRequest, user: Asker, name: str) -> HttpResponse:
     """Respond with a page of a stream's stored elements in an area, as a binary frame of the websocket."""
     stream = replayed_stream(name)
     asked = wanted(stream, request.GET.dict())
-    with _turn():
-        page = read_page(_history(stream), asked)
+    with REPLAYS.turn(user):
+        page = CHILDREN.run(
+            read_page, (_history(stream), asked), settings.WORK_MEMORY_BYTES, settings.REPLAY_PATIENCE_S
+        )
     head = {
         "type": "replay.elements",
         "stream": name,
@@ -110,7 +93,9 @@ def elements(request: HttpRequest, user: Asker, name: str) -> HttpResponse:
 @for_users
 def answers(request: HttpRequest, user: Asker) -> HttpResponse:
     """Respond with a page of the answers of saved queries, as a binary frame of the websocket."""
-    return HttpResponse(page_of_answers(user, request.GET.dict()), content_type=ARROW)
+    with REPLAYS.turn(user):
+        page = page_of_answers(user, request.GET.dict())
+    return HttpResponse(page, content_type=ARROW)
 
 
 @for_users

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -26,6 +25,7 @@ from streaming.reports import (
     ring_area,
     shape_area,
 )
+from streaming.reports.answers import ReportRequest
 from streaming.reports.stops import MOST_STOP_US
 from streaming.time_zones import is_time_zone
 from webapp.access import Asker, rights_of
@@ -62,30 +62,7 @@ MOST_GAP_S = 366 * 86_400.0
 MOST_STOP_M = 100_000.0
 
 
-@dataclass(frozen=True)
-class ReportQuestion:
-    """A question for a report that was checked.
-
-    Parameters
-    ----------
-    stream : Stream
-    terms : ReportTerms
-    report : str
-        One of `REPORTS`.
-    format : str
-        One of `FORMATS`.
-    key : str or None
-        The only object to read.
-    """
-
-    stream: Stream
-    terms: ReportTerms
-    report: str
-    format: str
-    key: str | None
-
-
-def question(user: Asker, name: str, given: Mapping[str, str]) -> ReportQuestion:
+def question(user: Asker, name: str, given: Mapping[str, str]) -> ReportRequest:
     """Return the question of a request.
 
     Parameters
@@ -123,7 +100,7 @@ def question(user: Asker, name: str, given: Mapping[str, str]) -> ReportQuestion
         )
     except LookoutError as error:
         raise Refused("fields", str(error)) from None
-    return ReportQuestion(stream, terms, report, form, given.get("key") or None)
+    return ReportRequest(name, stream.space.parsed, terms, report, form, given.get("key") or None)
 
 
 def _stream(name: str) -> Stream:

@@ -14,6 +14,7 @@ KEYWORDS = (
         "InvalidQuestion",
     ),
     *("InvalidReplay", "InvalidReport", "InvalidSets", "InvalidSketch", "InvalidSpace", "Conflict", "LostAnswer"),
+    "LimitReached",
     *("NotDelivered", "TransportError", "BrokenMap", "rule_of", "check:2", "option:2", "secret:2"),
 )
 

@@ -3,8 +3,8 @@
 import re
 
 import polars as pl
-from django.http import HttpResponse
 
+CSV_TYPE = "text/csv; charset=utf-8"
 # A spreadsheet runs a cell as a formula if it begins so, also behind white space or quotes, and in full width.
 _AHEAD = "[\\x00-\\x20\x85\\s\ufeff\"']*"
 _SIGNS = "=+\\-@\uff1d\uff0b\uff0d\uff20"
@@ -53,10 +53,3 @@ def csv_text(table: pl.DataFrame) -> str:
 def _guarded_column(column: pl.Series) -> pl.Series:
     suspect = column.filter(column.str.contains(_SUSPECT)).unique().to_list()
     return column.replace(suspect, [guarded(text) for text in suspect])
-
-
-def csv_response(table: pl.DataFrame, name: str) -> HttpResponse:
-    """Return a table as a CSV file to save under a name."""
-    response = HttpResponse(csv_text(table), content_type="text/csv; charset=utf-8")
-    response.headers["Content-Disposition"] = f'attachment; filename="{name}.csv"'
-    return response

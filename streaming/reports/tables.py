@@ -5,8 +5,8 @@ from typing import Any
 
 import polars as pl
 
-from streaming.reports import Report
 from streaming.reports.fixes import Fixes
+from streaming.reports.report import Report
 
 US = 1_000_000
 _SUMS = ("visits", "entries", "exits", "dwell_s", "distance_m", "jumps", "stops", "stopped_s")

@@ -38,6 +38,7 @@ key                                    kind      what
 ``lookout:figures``                    list      the figures of the last hour, an entry every five seconds
 ``lookout:streams:changed``            channel   names of streams and spaces whose definition changed
 ``lookout:groups``                     channel   messages to groups of connections, JSON
+``lookout:life``                       text      names the life of Redis: another one after the machine has started anew
 ``lookout:share:{link}``               zset      open connections of a share link, with the time until which each counts
 =====================================  ========  ====================================================================
 """
@@ -73,6 +74,8 @@ FIGURES_KEY = "lookout:figures"
 # A message on this channel tells the gateway that a definition under STREAMS_KEY or SPACES_KEY changed.
 STREAMS_CHANNEL = "lookout:streams:changed"
 
+# Names the life of Redis; see `name_life`.
+LIFE_KEY = "lookout:life"
 # The set of the hubs of web processes.
 WEBS_KEY = "lookout:webs"
 # Messages to groups of connections.
@@ -355,7 +358,12 @@ class Log:
         return self.event_log.append(self.names.control, control_entry(op, **entry))
 
     def ingest(self, elements: pa.Table, stream: str, heard_us: int) -> None:
-        """Append elements of one stream, which arrived at `heard_us`, to the ingest log."""
+        """Append elements of one stream, which arrived at `heard_us`, to the ingest log. From then on they are safe."""
+        self.append_block(elements, stream, heard_us)
+        self.event_log.sync()
+
+    def append_block(self, elements: pa.Table, stream: str, heard_us: int) -> None:
+        """Do what `ingest` does, but the elements are safe only after the next `EventLog.sync`."""
         blocks = block_entries(elements, stream, heard_us, self.partitions)
         self.event_log.append_all((self.names.ingest(partition), fields) for partition, fields in blocks)
 
@@ -549,6 +557,11 @@ def regions_of(report: Mapping[bytes, bytes]) -> dict[str, Any]:
 def write_report(client: redis.Redis, key: str, report: Mapping[str, Any]) -> None:
     """Write fields of a report into a hash, also while Redis is full."""
     client.eval(_REPORT, 1, key, *(part for field in report.items() for part in field))
+
+
+def name_life(client: redis.Redis, life: str) -> None:
+    """Say that Redis has begun another life, which may lack the end of the one before, also while Redis is full."""
+    client.eval("redis.call('DEL', KEYS[1]) redis.call('SET', KEYS[1], ARGV[1])", 1, LIFE_KEY, life)
 
 
 def _json(value: object) -> bytes:

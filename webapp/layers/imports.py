@@ -22,6 +22,7 @@ from django.utils.translation import gettext, gettext_noop
 from streaming.language import thousands
 from streaming.layers import Imported, ImportLimits, ImportOptions, InvalidLayer, Job, check_name, suffixes_of
 from streaming.layers.child import import_in_child
+from streaming.state.files import make_folder, whole
 from webapp.access import rights_of, team_of
 from webapp.audit.origin import acting, origin
 from webapp.layers.versions import (
@@ -126,9 +127,9 @@ def begin_import(user: User | None, label: Label) -> Layer:
 def keep_upload(layer: Layer, upload: UploadedFile) -> Path:
     """Save an uploaded file in the import's folder and return its path; only its suffix comes from the user."""
     folder = incoming(layer.run)
-    folder.mkdir(parents=True)
+    make_folder(folder)
     path = folder / f"upload{suffixes_of(upload.name or '')}"
-    with path.open("wb") as kept:
+    with whole(path) as temporary, temporary.open("wb") as kept:
         for chunk in upload.chunks():
             kept.write(chunk)
     return path

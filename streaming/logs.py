@@ -74,9 +74,7 @@ FIGURES_KEY = "lookout:figures"
 # A message on this channel tells the gateway that a definition under STREAMS_KEY or SPACES_KEY changed.
 STREAMS_CHANNEL = "lookout:streams:changed"
 
-# Names the life of Redis; see `name_life`.
 LIFE_KEY = "lookout:life"
-# The set of the hubs of web processes.
 WEBS_KEY = "lookout:webs"
 # Messages to groups of connections.
 GROUPS_CHANNEL = "lookout:groups"
@@ -111,16 +109,13 @@ EVENTS_KEPT = Bound(most_bytes=100_000_000, most_ms=600_000)
 ACKS_KEPT = Bound(most_bytes=16_000_000, most_ms=86_400_000)
 
 # Adds to the counts of a hash, unless those of this region and batch were added before.
-_COUNT_ONCE = (
-    _ALLOW
-    + """
+_COUNT_ONCE = f"""{_ALLOW}
 local region, epoch, batch = ARGV[1], ARGV[2], tonumber(ARGV[3])
 local known_epoch, known_batch = (redis.call('HGET', KEYS[2], region) or ''):match('^(.*) (%d+)$')
 if known_epoch == epoch and tonumber(known_batch) >= batch then return end
 redis.call('HSET', KEYS[2], region, epoch .. ' ' .. ARGV[3])
 for i = 4, #ARGV, 2 do redis.call('HINCRBY', KEYS[1], ARGV[i], ARGV[i + 1]) end
 """
-)
 
 
 @dataclass(frozen=True)
@@ -357,15 +352,12 @@ class Log:
         """Append a control entry (see `control_entry`) and return its position."""
         return self.event_log.append(self.names.control, control_entry(op, **entry))
 
-    def ingest(self, elements: pa.Table, stream: str, heard_us: int) -> None:
-        """Append elements of one stream, which arrived at `heard_us`, to the ingest log. From then on they are safe."""
-        self.append_block(elements, stream, heard_us)
-        self.event_log.sync()
-
-    def append_block(self, elements: pa.Table, stream: str, heard_us: int) -> None:
-        """Do what `ingest` does, but the elements are safe only after the next `EventLog.sync`."""
+    def ingest(self, elements: pa.Table, stream: str, heard_us: int, synced: bool = True) -> None:
+        """Append elements of one stream, which arrived at `heard_us`, to the ingest log; they are safe if `synced`."""
         blocks = block_entries(elements, stream, heard_us, self.partitions)
         self.event_log.append_all((self.names.ingest(partition), fields) for partition, fields in blocks)
+        if synced:
+            self.event_log.sync()
 
     def backlog(self) -> int:
         """Return how many blocks the engine has not read, in the partition that has the most of them.
@@ -557,11 +549,6 @@ def regions_of(report: Mapping[bytes, bytes]) -> dict[str, Any]:
 def write_report(client: redis.Redis, key: str, report: Mapping[str, Any]) -> None:
     """Write fields of a report into a hash, also while Redis is full."""
     client.eval(_REPORT, 1, key, *(part for field in report.items() for part in field))
-
-
-def name_life(client: redis.Redis, life: str) -> None:
-    """Say that Redis has begun another life, which may lack the end of the one before, also while Redis is full."""
-    client.eval("redis.call('DEL', KEYS[1]) redis.call('SET', KEYS[1], ARGV[1])", 1, LIFE_KEY, life)
 
 
 def _json(value: object) -> bytes:

@@ -148,7 +148,7 @@ class BlockWriter:
         while blocks:
             block, began_ns = blocks[0], time.time_ns()
             self._unsafe = True
-            self.log.append_block(block.elements, block.stream, block.heard_us)
+            self.log.ingest(block.elements, block.stream, block.heard_us, synced=False)
             del blocks[0]
             traces.record(WRITE, RECEIVE, traces.sampled([block.elements]), began_ns, stream=block.stream)
         if self._unsafe:  # also those of a round before whose sync failed

@@ -9,12 +9,12 @@ import pytest
 
 from bench.live import PATIENCE_S
 from streaming import logs
-from streaming.logs import name_life
 from streaming.results import ENTERED, LEFT, MOVED, STAYED
 from tests.webapp.conftest import INSIDE, OUTSIDE, PLAN
 from tests.webapp.test_answers import registered
 from tests.webapp.test_hub import fragment
 from webapp.hub import ResumePoint
+from webapp.live.programs import name_life
 
 QUERIES = {1: PLAN, 2: {"stream": "ships", "compare": {"lo": [14, 54], "hi": [40, 56]}}}
 

@@ -1,7 +1,7 @@
 """The results of one life of Redis. A client that holds an answer of another life gets a snapshot.
 
-After a power cut, Redis may lack the newest batches, which clients have seen: then other batches have their numbers. The
-same is true after a backup was restored. So the epoch that clients are told ends with the name of the life.
+After a power cut, Redis may lack the newest batches, which clients have seen: then other batches have their numbers.
+The same is true after a backup was restored. So the epoch that clients are told ends with the name of the life.
 """
 
 from collections.abc import Iterable, Mapping

@@ -20,6 +20,8 @@ from streaming.state.files import whole
 
 # After a supervisor was killed, its guardian ends the remaining programs within this time.
 PREDECESSOR_S = 15.0
+# This file is there while a backup is restored into a state folder.
+RESTORING = "restoring"
 # Linux names each start of the machine.
 BOOT = Path("/proc/sys/kernel/random/boot_id")
 
@@ -35,7 +37,7 @@ def only_one(home: Path) -> Iterator[int]:
     Raises
     ------
     CannotStart
-        When another Lookout runs from the folder, or the folder is another user's.
+        When another Lookout runs from the folder, the folder is another user's, or a backup was restored in part.
     """
     make_private(home)
     (home / "live.lock").touch(mode=0o600)
@@ -49,6 +51,8 @@ def only_one(home: Path) -> Iterator[int]:
             if time.monotonic() > deadline_s:
                 raise CannotStart(f"the end of an earlier Lookout in {home} takes too long; try again")
             time.sleep(0.2)
+        if (home / RESTORING).exists():
+            raise CannotStart(f"a backup must be restored whole; remove {home}, and restore it again")
         lock.truncate(0)
         lock.write(str(os.getpid()))
         lock.flush()

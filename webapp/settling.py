@@ -96,7 +96,11 @@ def settle_acknowledged(client: redis.Redis, spaces: Iterable[str], wait_s: floa
     event_logs = event_log(client)
     logs = dict.fromkeys((LogNames(space).acks for space in spaces), FIRST)
     changed = 0
-    for log, entries in event_logs.poll(logs, ENTRIES_PER_READ, wait_s).items():
+    found = event_logs.poll(logs, ENTRIES_PER_READ, wait_s)
+    if found:
+        # The database must not say that an engine has a query whose control entry a power cut could still take.
+        event_logs.sync()
+    for log, entries in found.items():
         newest = _newest(entries)
         queries = list(newest)
         for start in range(0, len(queries), CHUNK):

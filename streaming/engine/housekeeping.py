@@ -4,9 +4,11 @@ import logging
 import threading
 import time
 from collections.abc import Sequence
+from pathlib import Path
 
 from redis import RedisError
 
+from streaming.history.files import sync_pending
 from streaming.logs import Log
 from streaming.redis_memory import WAITING_SHARE
 from streaming.state.manifest import Manifest
@@ -35,10 +37,13 @@ class Housekeeping:
         The logs of the space.
     keys : dict of str to str
         The logs that the engine reads, by their name in the positions of manifests.
+    history : Path
+        The folder of the stored elements of the space.
     """
 
-    def __init__(self, files: StateStore, log: Log, keys: dict[str, str]) -> None:
-        self._upkeep, self._log, self._keys = Upkeep(files), log, keys
+    def __init__(self, files: StateStore, log: Log, keys: dict[str, str], history: Path) -> None:
+        self._upkeep, self._log, self._keys, self._history = Upkeep(files), log, keys, history
+        self._stored: set[Path] = set()
         self._removed: Sequence[int] | None = None
 
     def start(self) -> None:
@@ -68,6 +73,9 @@ class Housekeeping:
     def work(self) -> None:
         """Make the newest state durable if it is not yet, and remove what is not needed any more."""
         upkeep = self._upkeep
+        # A state must not outlive what was told on the way to it: its results, events and stored elements.
+        self._log.event_log.sync()
+        self._stored = sync_pending(self._history, self._stored)
         if not upkeep.sync():
             return
         upkeep.clean()

@@ -158,9 +158,9 @@ class IntervalReader(DataSourceStreamReader):
         """Return the tasks of an interval; from the first one on, a thread keeps the logs short and the state tidy."""
         if self._housekeeping is None:
             log = self._log()
-            root, uri, *_ = self.folders
-            keys = self._keys(log) | {CUTS: log.names.cuts}
-            self._housekeeping = Housekeeping(state_files_of(root, uri, parse_space(self.space).name), log, keys)
+            root, uri, _, history = self.folders
+            keys, space = self._keys(log) | {CUTS: log.names.cuts}, log.names.space
+            self._housekeeping = Housekeeping(state_files_of(root, uri, space), log, keys, Path(history) / space)
             self._housekeeping.start()
         places = (TaskPlace(task, self.tasks, self.partitions_count) for task in range(self.tasks))
         return [IntervalTask(place, self._point(start["intervals"])) for place in places]

@@ -123,7 +123,8 @@ class Store:
     def epoch(self) -> str:
         """Return the unique name of this state, made when it is first asked for; batch numbers count from then on."""
         if not self._epoch:
-            self.files.put(EPOCH, uuid.uuid4().hex.encode(), once=True)
+            if self.files.put(EPOCH, uuid.uuid4().hex.encode(), once=True):
+                self.files.sync([EPOCH])
             self._epoch = self.files.get(EPOCH).to_pybytes().decode()
         return self._epoch
 

@@ -202,6 +202,12 @@ class EventLog(Protocol):
     def delete(self, logs: Iterable[str]) -> None:
         """Delete logs with all that is known of them."""
 
+    def sync(self) -> None:
+        """Return once all entries of all logs that were appended before this call survive a power cut.
+
+        One call is enough for many appends. Nobody may say that an entry is safe before it has returned.
+        """
+
 
 def next_ends(
     event_log: EventLog,

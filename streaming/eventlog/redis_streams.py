@@ -5,9 +5,11 @@ entry, and up to the end of each entry. So the size is the difference of two num
 bound. The hash ``<log>:stamps`` has the newest epoch and number of each producer.
 """
 
+import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from streaming.eventlog.append_file import AppendFile, asked_of
 from streaming.eventlog.protocol import FIRST, NONE_AHEAD, NONE_PASSED, BoundedEntry, Entry, Fields, Stamp
 from streaming.redis_memory import when_there_is_room
 
@@ -141,6 +143,7 @@ class _RedisStreams:
 
     def __init__(self, client: Any) -> None:
         self.client = client
+        self._file = AppendFile()
 
     def _run(self, ask: Callable[[Any], Any], result: Callable[[Any], Any]) -> Any:
         raise NotImplementedError
@@ -241,6 +244,10 @@ class _RedisStreams:
         keys = [key for log in logs for key in (log, f"{log}:marks", f"{log}:stamps")]
         return self._run(lambda client: client.delete(*keys), lambda _: None)
 
+    def sync(self) -> Any:
+        """Return once all entries that were appended before survive a power cut."""
+        return self._run(asked_of, self._file.sync)
+
 
 class RedisEventLog(_RedisStreams):
     """An `EventLog` on Redis Streams, for a client that waits for replies."""
@@ -261,6 +268,10 @@ class AsyncRedisEventLog(_RedisStreams):
 
     async def _run(self, ask: Callable[[Any], Any], result: Callable[[Any], Any]) -> Any:
         return result(await ask(self.client))
+
+    async def sync(self) -> None:
+        """Return once all entries that were appended before survive a power cut."""
+        await asyncio.to_thread(self._file.sync, await asked_of(self.client))
 
 
 def _once(stamp: Stamp, entries: Sequence[BoundedEntry]) -> tuple[Any, ...]:

@@ -65,6 +65,7 @@ class BlockWriter:
         self.queues: dict[str, ElementQueue] = {}
         self.filled = asyncio.Event()
         self._writing = asyncio.Lock()
+        self._unsafe = False
         self.full: str | None = None
 
     def queue(self, stream: str, live: bool) -> ElementQueue:
@@ -142,13 +143,17 @@ class BlockWriter:
                 logger.warning("%s: %s", self.log.names.space, self.full)
 
     def _write(self, blocks: list[StreamBlock]) -> None:
-        """Write blocks, and remove each from the list as soon as it is written."""
+        """Write blocks, remove each from the list as soon as it is written, and then make all of them safe."""
         traces = self.config.traces
         while blocks:
             block, began_ns = blocks[0], time.time_ns()
-            self.log.ingest(block.elements, block.stream, block.heard_us)
+            self._unsafe = True
+            self.log.ingest(block.elements, block.stream, block.heard_us, synced=False)
             del blocks[0]
             traces.record(WRITE, RECEIVE, traces.sampled([block.elements]), began_ns, stream=block.stream)
+        if self._unsafe:  # also those of a round before whose sync failed
+            self.log.event_log.sync()
+            self._unsafe = False
 
     def _has_full_block(self) -> bool:
         return any(queue.rows >= self.config.block_rows for queue in self.queues.values())

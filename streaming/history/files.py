@@ -9,10 +9,13 @@ within its own. A reader that lists the pending files first and the parts afterw
 files are merged, and after a merge that was killed.
 """
 
+import contextlib
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Set
 from dataclasses import dataclass
 from pathlib import Path
+
+from streaming.state.files import sync
 
 PENDING = ".pending"
 PART, WAITING = ".parquet", ".arrow"
@@ -91,6 +94,17 @@ def pending_of(folder: Path, among: Callable[[int], bool] = lambda region: True)
         for pending in _pending(region.path, epoch.name, int(region.name))
     ]
     return sorted(found, key=lambda pending: (pending.epoch, pending.region, pending.batch))
+
+
+def sync_pending(folder: Path, known: Set[Path]) -> set[Path]:
+    """Make the pending files in a space's folder survive a power cut, unless they are known to; return all of them."""
+    there = {pending.path for pending in pending_of(folder)}
+    for path in there - known:
+        with contextlib.suppress(FileNotFoundError):  # its elements are in a part by now, which is durable
+            sync(path)
+    for changed in {path.parent for path in there - known}:
+        sync(changed)
+    return there
 
 
 def _pending(folder: str, epoch: str, region: int) -> Iterator[Pending]:

@@ -28,7 +28,7 @@ from streaming.history.files import (
 )
 from streaming.history.rows import days, stored, waiting, waiting_schema, write_rows
 from streaming.spaces import Space
-from streaming.state.files import whole, write_whole
+from streaming.state.files import make_folder, whole, write_whole
 
 # Pending elements are written as parts once there are this many, or once the oldest have waited this long.
 MERGE_ROWS = 50_000
@@ -105,7 +105,7 @@ class HistoryWriter:
         second = turn.now_us // MICROSECONDS
         path = pending_path(self.folder, turn.epoch, turn.region, turn.batch, elements.num_rows, second)
         if elements.num_rows:
-            path.parent.mkdir(parents=True, exist_ok=True)
+            make_folder(path.parent)
             _put(path, elements)
         for other in pending:
             if (other.epoch, other.region, other.batch) == (turn.epoch, turn.region, turn.batch) and other.path != path:
@@ -191,7 +191,7 @@ def read_pending(pending: Pending, space: Space) -> pa.Table:
 
 
 def _put(path: Path, table: pa.Table) -> None:
-    """Write a pending file whole. It need not be durable: after a power cut, the engine runs its batch again."""
+    """Write a pending file whole. It is made durable before the state of its batch is (`files.sync_pending`)."""
     write_whole(path, to_ipc(table), durable=False)
 
 

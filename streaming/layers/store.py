@@ -35,7 +35,7 @@ from streaming.layers.parts import (
     write_part,
 )
 from streaming.spaces import EARTH, Space
-from streaming.state.files import write_whole
+from streaming.state.files import make_folder, sync, write_whole
 
 # An edit writes all features as one fresh part if the version would have more than `MAX_PARTS` parts, or if more than
 # `MIN_STALE` features, and more than this share of the version, would be replaced or removed ones.
@@ -223,6 +223,7 @@ class LayerStore:
         path = self._new_part(layer)
         with _removed_on_error(path):
             os.replace(part, path)
+            sync(path.parent)
             return self._publish(layer, [path.name], summary, space.name, title)
 
     def edit(
@@ -368,7 +369,7 @@ class LayerStore:
 
     def _new_part(self, layer: str) -> Path:
         folder = self.root / check_name(layer) / "parts"
-        folder.mkdir(parents=True, exist_ok=True)
+        make_folder(folder)
         return folder / new_part_name()
 
     def paths(self, manifest: LayerManifest) -> list[Path]:

@@ -29,7 +29,7 @@ def whole(path: Path, durable: bool = True, once: bool = False) -> Iterator[Path
     FileExistsError
         If `once` and the file exists.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(path.parent, durable)
     temporary = path.with_name(f".{uuid.uuid4().hex}{UNFINISHED}")
     try:
         yield temporary
@@ -51,10 +51,28 @@ def write_whole(path: Path, content: bytes, durable: bool = True, once: bool = F
         temporary.write_bytes(content)
 
 
+def make_folder(folder: Path, durable: bool = True) -> None:
+    """Make a folder, and those above it, if missing; a durable one is still there after a power cut."""
+    missing = [path for path in (folder, *folder.parents) if not path.exists()]
+    folder.mkdir(parents=True, exist_ok=True)
+    for path in missing if durable else ():
+        sync(path.parent)
+
+
 def sync(path: Path) -> None:
     """Write what the system holds in memory of a file, or of the names in a folder, to the disk."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def sync_content(path: Path) -> int:
+    """Write what the system holds in memory of a file, without its times, to the disk; return the file's inode."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fdatasync(descriptor)
+        return os.fstat(descriptor).st_ino
     finally:
         os.close(descriptor)

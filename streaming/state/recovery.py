@@ -34,9 +34,11 @@ class RecoveredState:
 def newest_whole(store: StateStore, shape: Shape, committed: int = -1) -> RecoveredState:
     """Return the newest state whose files are all there, with the right sizes and checksums.
 
-    The results of a batch may be published after its manifest is written. So the newest manifest counts only if all
-    results up to the batch `committed` are known to be published, and it is not later; otherwise batches run again.
-    Before another manifest follows, the results of a batch are published.
+    The results of a batch may be published after its manifest is written, and a power cut may take results from the
+    log but leave the manifest. So a manifest counts only if all results up to the batch `committed` are known to be
+    published, and it is not later; otherwise batches run again. If no manifest counts, nothing is known of results, for
+    example because Redis was emptied. Then all but the newest count: the results of a batch are published before
+    another manifest follows.
 
     Raises
     ------
@@ -71,7 +73,8 @@ def newest_usable(store: StateStore, committed: int) -> Manifest | None:
 
 def _usable(store: StateStore, committed: int) -> list[int]:
     batches = manifest_batches(store)
-    return [batch for batch in batches if batch <= max(committed, batches[-1] - 1)]
+    published = [batch for batch in batches if batch <= committed]
+    return published or [batch for batch in batches if batch < batches[-1]]
 
 
 ANEW = (

@@ -329,7 +329,7 @@ def test_logs_are_trimmed_and_counted_right_while_redis_is_full(tmp_path, redis_
     log = machine.log
     feed(log, np.random.default_rng(4))
     keys = dict(zip(log_names(PARTITIONS), [log.names.control, *log.names.all_ingest(PARTITIONS)], strict=True))
-    housekeeping = Housekeeping(LocalStore(machine.root), log, keys | {CUTS: log.names.cuts})
+    housekeeping = Housekeeping(LocalStore(machine.root), log, keys | {CUTS: log.names.cuts}, tmp_path / "history")
     fed = [log.event_log.length(name) for name in log.names.all_ingest(PARTITIONS)]
     for _ in range(DURABLE_KEPT - 1):
         machine.interval(trouble=False)
@@ -367,7 +367,7 @@ def test_elements_that_were_held_back_for_room_come_into_the_answers_once(
             log.send("tick", now_us=step)
 
     keys = dict(zip(log_names(PARTITIONS), [log.names.control, *log.names.all_ingest(PARTITIONS)], strict=True))
-    housekeeping = Housekeeping(LocalStore(machine.root), log, keys | {CUTS: log.names.cuts})
+    housekeeping = Housekeeping(LocalStore(machine.root), log, keys | {CUTS: log.names.cuts}, tmp_path / "history")
     log.send("stream", stream="ships", ttl_s=40)
     log.send("register", query=1, revision=1, plan=PLANS[0])
     redis_client.config_set("maxmemory", 2 * (redis_client.info("memory")["used_memory"] + 2_000_000))

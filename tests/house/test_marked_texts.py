@@ -19,6 +19,7 @@ BUGS = {
 }
 # Whole files and folders whose texts are no texts of Lookout for its users, and why.
 OTHERS = {
+    "webapp/backup": "the terminal of operators",
     "webapp/live": "the terminal of operators",
     "webapp/management": "the terminal of operators",
     "webapp/migrations": "written once",

@@ -14,6 +14,7 @@ from tests.webapp.conftest import INSIDE, OUTSIDE, PLAN
 from tests.webapp.test_answers import registered
 from tests.webapp.test_hub import fragment
 from webapp.hub import ResumePoint
+from webapp.live.programs import name_life
 
 QUERIES = {1: PLAN, 2: {"stream": "ships", "compare": {"lo": [14, 54], "hi": [40, 56]}}}
 
@@ -181,6 +182,16 @@ async def test_an_answer_goes_on_where_the_log_reaches_back_to_and_begins_anew_e
     if goes_on is not None:
         await client.until(lambda: client.told[1] and client.told[1][-1][0] == 8)
         assert [batch for batch, *_ in client.told[1]] == [*goes_on, 8]
+
+
+async def test_an_answer_of_another_life_of_redis_begins_anew(log, hubs, redis_client):
+    name_life(redis_client, "first")
+    published(log, *range(4, 8))
+    told = await gone_on(hubs[0], ResumePoint("e.first", 6))
+    assert told.kinds == ["answer.resumed", "answer.change"]
+    name_life(redis_client, "second")  # after a power cut, other batches may have these numbers
+    assert (await gone_on(hubs[1], ResumePoint("e.first", 6))).kinds == []
+    assert (await gone_on(hubs[1], ResumePoint("e.second", 6))).kinds == ["answer.resumed", "answer.change"]
 
 
 async def test_others_are_told_what_is_new_while_a_client_catches_up(log, hubs):

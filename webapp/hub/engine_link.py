@@ -11,6 +11,7 @@ from redis.asyncio.client import Pipeline
 from streaming.eventlog import Fields, open_async_log
 from streaming.logs import LogNames, control_entry
 from streaming.spaces import Space
+from webapp.hub.life import ResultsOfLife
 from webapp.liveness import web_id
 from webapp.redis import async_client
 
@@ -43,7 +44,7 @@ class EngineLink:
         Keys of the space's logs.
     redis : redis.asyncio.Redis
         The connection, while the link is open.
-    event_log : AsyncRedisEventLog or AsyncKafkaEventLog
+    event_log : ResultsOfLife
         The logs; those in Redis over the same connection.
     """
 
@@ -56,7 +57,7 @@ class EngineLink:
         """Connect to Redis in the running event loop, under a new id: the views of the former id are retired."""
         self.id = web_id(self.space.name)
         self.redis = async_client()
-        self.event_log = open_async_log(self.redis, settings.LOG_URL)
+        self.event_log: Any = ResultsOfLife(open_async_log(self.redis, settings.LOG_URL), self.redis)
         self._waiting: dict[Hashable, tuple[Command, ...]] = {}
         self._filled = asyncio.Event()
 

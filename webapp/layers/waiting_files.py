@@ -10,6 +10,7 @@ from django.utils.translation import gettext
 
 from streaming.language import thousands
 from streaming.layers import InvalidLayer, suffixes_of
+from streaming.state.files import make_folder, whole
 from webapp.disk import check_room, room, size_of
 from webapp.models import Layer
 from webapp.refusals import Refused
@@ -59,9 +60,9 @@ def keep_upload(layer: Layer, upload: UploadedFile) -> Path:
         ``disk`` where there is no room for the rest of it.
     """
     folder = incoming(layer.run)
-    folder.mkdir(parents=True)
+    make_folder(folder)
     path = folder / f"upload{suffixes_of(upload.name or '')}"
-    with path.open("wb") as kept:
+    with whole(path) as temporary, temporary.open("wb") as kept:
         for chunk in upload.chunks():
             check_room(settings.LAYERS_DIR, len(chunk))
             kept.write(chunk)

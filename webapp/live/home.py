@@ -2,6 +2,7 @@
 
 import contextlib
 import fcntl
+import hashlib
 import os
 import secrets
 import socket
@@ -15,9 +16,14 @@ from urllib.parse import urlsplit
 import psutil
 
 from streaming.settings import embedded_redis_file
+from streaming.state.files import whole
 
 # After a supervisor was killed, its guardian ends the remaining programs within this time.
 PREDECESSOR_S = 15.0
+# This file is there while a backup is restored into a state folder.
+RESTORING = "restoring"
+# Linux names each start of the machine.
+BOOT = Path("/proc/sys/kernel/random/boot_id")
 
 
 class CannotStart(Exception):
@@ -31,7 +37,7 @@ def only_one(home: Path) -> Iterator[int]:
     Raises
     ------
     CannotStart
-        When another Lookout runs from the folder, or the folder is another user's.
+        When another Lookout runs from the folder, the folder is another user's, or a backup was restored in part.
     """
     make_private(home)
     (home / "live.lock").touch(mode=0o600)
@@ -45,6 +51,8 @@ def only_one(home: Path) -> Iterator[int]:
             if time.monotonic() > deadline_s:
                 raise CannotStart(f"the end of an earlier Lookout in {home} takes too long; try again")
             time.sleep(0.2)
+        if (home / RESTORING).exists():
+            raise CannotStart(f"a backup must be restored whole; remove {home}, and restore it again")
         lock.truncate(0)
         lock.write(str(os.getpid()))
         lock.flush()
@@ -110,12 +118,22 @@ def embedded_redis_url(home: Path) -> str:
         url = kept.read_text().strip()
         with contextlib.suppress(OSError), _listener("127.0.0.1", urlsplit(url).port):
             return url
-    kept.parent.mkdir(parents=True, exist_ok=True)
     with _listener("127.0.0.1", 0) as free:
         url = f"redis://:{secrets.token_urlsafe(24)}@127.0.0.1:{free.getsockname()[1]}/0"
-    kept.touch(mode=0o600)
-    kept.write_text(url + "\n")
+    with whole(kept) as temporary:
+        temporary.touch(mode=0o600)
+        temporary.write_text(url + "\n")
     return url
+
+
+def life_of(url: str) -> str:
+    """Return a name for the life of an embedded Redis: another one once the machine has started anew, or if restored.
+
+    Only these take from Redis what it has told: its end after a power cut, and what came after a backup. A restored
+    Lookout gets another URL.
+    """
+    started = BOOT.read_text() if BOOT.exists() else str(int(psutil.boot_time()))
+    return hashlib.sha256(f"{started}{url}".encode()).hexdigest()[:12]
 
 
 def _listener(host: str, port: int | None) -> socket.socket:

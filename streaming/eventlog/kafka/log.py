@@ -122,6 +122,9 @@ class KafkaEventLog:
         with connection.lent(frozenset(after), lambda: _Poller(connection)) as poller:
             return poller.take(starts, limit, max(0.001, wait_s))
 
+    def sync(self) -> None:
+        """Do nothing: brokers acknowledge an append when it is as durable as their operator wants it (``acks=all``)."""
+
     def polling(self) -> int:
         """Return how many threads of this process wait for entries in `poll`."""
         return self._shared.connection.polling

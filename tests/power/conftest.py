@@ -1,0 +1,3 @@
+"""The disk of these tests."""
+
+from tests.power.disk import disk as disk

@@ -50,7 +50,7 @@ OTHERS |= {
 ALLOWED = {
     "webapp/incidents.py": r"^(to |until |by hand)",  # stored in the log of incidents; the page translates them
     "webapp/query_warnings.py": r"^the query failed$",  # likewise
-    "webapp/waiting.py": r"^the query waits for its layer$",  # likewise
+    "webapp/waiting.py": r"^the (query waits for its layer|rule waits for a query that it watches)$",  # likewise
     "webapp/strain.py": r"^the query was paused",  # likewise
     "webapp/incident_check.py": r"was lost$",  # likewise
     "webapp/queries.py": r"deleted the query$|^changed what|^paused the query$|^made the query",  # likewise

@@ -77,6 +77,13 @@ class SharedMonitor(Monitor):
         """Look whether the link still works; close the connection if it does not."""
         await self.rights_changed(None)
 
+    async def rights_changed(self, _: object) -> None:
+        """Look at the rights of the link again, and when it expires."""
+        await super().rights_changed(None)
+        if self.rights.link is not None:
+            self._upkeep.cancel()
+            self._upkeep = asyncio.create_task(self._keep(self.rights.link))
+
     async def _join_teams(self, before: Rights) -> None:
         """A guest is in no team."""
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from django.db import transaction
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from webapp.access import Rights, hears, rights_of_users, uses_channel
@@ -44,7 +45,7 @@ def enqueue(changes: Iterable[IncidentChange]) -> int:
         How many deliveries there are to make.
     """
     numbers = [change.pk for change in changes]
-    listeners = list(_listeners()) if numbers else []
+    listeners = list(_listeners(Subscription.objects.filter(enabled=True))) if numbers else []
     if not listeners:
         return 0
     made = 0
@@ -75,7 +76,7 @@ class _Listener:
         incident = change.incident
         case = (incident.query_id, incident.severity, change.what, change.at.replace(microsecond=0))
         if case not in self.known:
-            self.known[case] = self._chosen(*case) and self._hears(incident.query)
+            self.known[case] = self._chosen(*case) and self.hears(incident.query)
         return self.known[case]
 
     def _chosen(self, query: int, severity: str, what: str, at: datetime) -> bool:
@@ -87,12 +88,28 @@ class _Listener:
             and within(at, told.weekdays, told.begins, told.ends, told.time_zone)
         )
 
-    def _hears(self, query: Query) -> bool:
+    def hears(self, query: Query) -> bool:
+        """Return whether the subscription may tell of a query."""
         return hears(self.subscription, query, self.rights, self.examples, query.pk in self.named)
 
 
-def _listeners() -> Iterator[_Listener]:
-    found = list(Subscription.objects.filter(enabled=True).select_related("channel").prefetch_related("queries"))
+def unheard(deliveries: Iterable[Delivery]) -> set[int]:
+    """Return the numbers of those deliveries whose receivers may not hear any more of what they tell."""
+    told = [delivery for delivery in deliveries if delivery.change_id is not None]
+    listening = _listeners(Subscription.objects.filter(pk__in={one.subscription_id for one in told})) if told else ()
+    listeners = {listener.subscription.pk: listener for listener in listening}
+    changes = IncidentChange.objects.select_related("incident__query").in_bulk({one.change_id for one in told})
+    return {
+        one.pk
+        for one in told
+        if one.subscription_id not in listeners
+        or not listeners[one.subscription_id].hears(changes[one.change_id].incident.query)
+    }
+
+
+def _listeners(subscriptions: QuerySet[Subscription]) -> Iterator[_Listener]:
+    """Yield subscriptions that may use their channel now."""
+    found = list(subscriptions.select_related("channel").prefetch_related("queries"))
     removed = set(RemovedExamples.objects.values_list("user", flat=True))
     rights = rights_of_users({one.user_id for one in found if one.user_id is not None})
     for subscription in found:

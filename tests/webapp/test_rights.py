@@ -6,16 +6,20 @@ import pytest
 import shapely
 from asgiref.sync import sync_to_async
 from django.contrib.auth.models import Group, Permission
+from django.db.models import ProtectedError
 from django.utils import timezone
 
 from streaming.layers import feature_table
 from streaming.spaces import EARTH
+from tests.webapp.alarms import changed, subscribed, webhook
 from tests.webapp.conftest import INSIDE, settled
 from tests.webapp.teamwork import expire, scene
 from webapp import backtests, incidents, queries
 from webapp.access import rights_of
+from webapp.delivery.claims import UNHEARD, claim
+from webapp.delivery.pace import DeliveryPace
 from webapp.layers.versions import layer_store, share_layer
-from webapp.models import Event, Layer, Membership, Query, Stream
+from webapp.models import Delivery, Event, Layer, Membership, Query, Stream
 from webapp.refusals import Refused
 from webapp.replay import answers
 from webapp.teams import members
@@ -161,6 +165,7 @@ def taken_away(harbour):
 
 
 def team_deleted(harbour):
+    Layer.objects.filter(team=harbour.team).delete()
     harbour.team.delete()
     return lambda: queries.edit(harbour.users["owner"], harbour.queries["team"].pk, shared=True)
 
@@ -275,6 +280,28 @@ async def test_an_open_connection_follows_when_permissions_change(harbour, conne
         await socket.hear("team.list")
         await socket.tell("query.snapshot", id=2, query=number)
         assert (await socket.hear("error", id=2))["code"] == "query"
+
+
+# Alarms, and a team that ends.
+
+
+def test_an_alarm_that_waits_is_not_sent_to_somebody_who_left_the_team(harbour):
+    user, query = harbour.users["viewer"], harbour.queries["team"]
+    channel = webhook("https://a.example")
+    for who in ("viewer", "admin"):
+        subscribed(harbour.users[who], channel, severity="info")
+    changed(query)
+    Membership.objects.get(user=user).delete()
+    taken = claim(timezone.now(), "worker", DeliveryPace(), lambda channel: 10, [])
+    assert [delivery.subscription.user for delivery in taken] == [harbour.users["admin"]]
+    dropped = Delivery.objects.get(subscription__user=user)
+    assert (dropped.state, dropped.log.get().error) == (Delivery.DEAD, UNHEARD)
+
+
+def test_a_team_that_has_a_layer_is_not_deleted_since_everybody_would_see_the_layer(harbour):
+    with pytest.raises(ProtectedError):
+        harbour.team.delete()
+    assert not rights_of(harbour.users["stranger"]).layers().filter(name="team").exists()
 
 
 # Guests.

@@ -10,7 +10,7 @@ from django.dispatch import receiver
 from django.utils.translation import gettext
 
 from webapp.access import ADMINS, Asker, rights_of
-from webapp.models import Layer, Membership, Query, Role, ShareLink, Team
+from webapp.models import Membership, Query, Role, ShareLink, Team
 from webapp.notify import announce, announce_link_ended, announce_membership
 from webapp.refusals import Refused
 from webapp.waiting import follow_now, rights_changed
@@ -145,17 +145,12 @@ def _user_deleted(instance: User, **_: object) -> None:
 
 @receiver(pre_delete, sender=Team)
 def _team_leaves(instance: Team, **_: object) -> None:
-    """Tell of the queries and layers of a deleted team, which belong to their owners alone from then on."""
-    from webapp.layers.versions import announce as announce_layer  # late: it loads the store of layers
-
+    """Tell of the queries of a deleted team, which belong to their owners alone from then on; it has no layers."""
     team = instance.pk
     queries = list(Query.objects.filter(team=team).values_list("pk", flat=True))
-    layers = list(Layer.objects.filter(team=team).values_list("pk", flat=True))
 
     def tell() -> None:
         announce(Query.objects.filter(pk__in=queries).select_related("owner"), was_team=team, lists=True)
-        for layer in Layer.objects.filter(pk__in=layers):
-            announce_layer(layer)
         follow_now()
 
     transaction.on_commit(tell)

@@ -45,7 +45,7 @@ EDITORS, ADMINS = Role.at_least(Role.ANALYST), Role.at_least(Role.ADMIN)
 _STAFF = {
     "query": ("view_query", "change_query"),
     "layer": ("view_layer", "change_layer"),
-    "share link": ("change_sharelink",),
+    "sharelink": ("change_sharelink",),
     "team": ("view_team", "change_team"),
     "delivery": ("view_delivery", "change_delivery"),
 }
@@ -200,7 +200,7 @@ class Rights:
             return ShareLink.objects.none()
         managed = [team for team, role in self.roles.items() if role in ADMINS]
         mine = Q(owner=self.user_id, team=None) | Q(team__in=managed)
-        return ShareLink.objects.all() if self.changes_all("share link") else ShareLink.objects.filter(mine)
+        return ShareLink.objects.all() if self.changes_all("sharelink") else ShareLink.objects.filter(mine)
 
     def teams(self) -> QuerySet[Team]:
         """Select the teams that the user may see."""

@@ -103,10 +103,7 @@ def watch_plan(stream: Stream, keys: list[str]) -> dict:
 
 
 def _checked(document: Any, stream: Stream | None, layers: QuerySet[Layer] | None = None, waits: bool = True) -> dict:
-    """Return the full form of a checked plan over a stream, which is None if no stream has that name.
-
-    Of the layers, those are given that it may name, None for all; and whether it may wait for others.
-    """
+    """Return the full form of a checked plan over a stream, which is None if no stream has that name."""
     space = stream.space.parsed if stream else EARTH
     try:
         plan = parse_plan(document, space)
@@ -122,10 +119,7 @@ def _checked(document: Any, stream: Stream | None, layers: QuerySet[Layer] | Non
 
 
 def _check_source(source: Source, space: SavedSpace, layers: QuerySet[Layer], waits: bool) -> None:
-    """Raise Refused if a layer or stream that a query needs is not in a space; it may wait for a layer that is nowhere.
-
-    Whether a hidden layer has the name, the answer does not tell.
-    """
+    """Raise Refused if a layer or stream that a query needs is not in a space; it may wait for one not among layers."""
     if source.type == "layer" and waits and not layers.filter(name=source.name).exists():
         return
     streams: QuerySet[Any] = space.streams.all()

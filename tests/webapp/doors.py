@@ -187,9 +187,10 @@ class Case:
 
     def rights(self) -> set[str]:
         """Return the rights that the documentation promises, decided here anew by plain rules."""
+        return {OPEN} | {right for right, given in self._given().items() if given and self.change != "deactivated"}
+
+    def _given(self) -> dict[str, Any]:
         who, change = self.who, self.change
-        if change == "deactivated":
-            return {OPEN}
         role = who if who in ("viewer", *EDITORS) and change != "left" else ""
         theirs = role if change != "taken away" else ""
         owner, shared = who == "owner", change == "shared"
@@ -198,26 +199,22 @@ class Case:
         elsewhere = who == "stranger" and change == "taken away"  # an admin of the team that has the layer now
         edits = owner or theirs in EDITORS or permitted
         manages = role == "admin" or everything
-        return {OPEN} | {
-            right
-            for right, given in {
-                SEE: owner or theirs or permitted or shared,
-                LIST: owner or theirs or shared,
-                EDIT: edits,
-                ACT: edits or shared,
-                LAYER: owner or theirs or permitted or elsewhere,
-                EDIT_LAYER: edits or elsewhere,
-                SHARE_LAYER: owner or theirs == "admin" or permitted or elsewhere,
-                VIEW: owner or theirs,
-                EDIT_VIEW: owner or theirs in EDITORS,
-                MANAGE: manages,
-                GIVE: role in EDITORS or everything,
-                LINK: owner or (manages and change != "taken away"),
-                TEAM: role or everything,
-                FLAG: everything or who == "clerk",
-                PERMIT: permitted,
-            }.items()
-            if given
+        return {
+            SEE: owner or theirs or permitted or shared,
+            LIST: owner or theirs or shared,
+            EDIT: edits,
+            ACT: edits or shared,
+            LAYER: owner or theirs or permitted or elsewhere,
+            EDIT_LAYER: edits or elsewhere,
+            SHARE_LAYER: owner or theirs == "admin" or permitted or elsewhere,
+            VIEW: owner or theirs,
+            EDIT_VIEW: owner or theirs in EDITORS,
+            MANAGE: manages,
+            GIVE: role in EDITORS or everything,
+            LINK: owner or (manages and change != "taken away"),
+            TEAM: role or everything,
+            FLAG: everything or who == "clerk",
+            PERMIT: permitted,
         }
 
 

@@ -10,7 +10,7 @@ from django.db import transaction
 from django.db.models import F, QuerySet
 
 from webapp.delivery.limits import locked
-from webapp.delivery.outbox import unheard
+from webapp.delivery.listeners import unheard
 from webapp.delivery.pace import DeliveryPace
 from webapp.models import Delivery, DeliveryAttempt
 

@@ -102,20 +102,9 @@ def _played(user: Asker, queries: list[Query], from_us: int, end_us: int) -> Rep
     space = next(iter(spaces.values())).parsed if spaces else None
     for query in queries:
         try:
-            named = _with_named(query)
-            check_readable(list(named.values()), rights_of(user))
-            for one in named.values():
-                _check(one.plan, query.space.parsed, streams)
-            if query.space.parsed != space:
-                raise Refused(
-                    "query",
-                    gettext("the queries of a replay must lie in one space; got %(space_id)s")
-                    % {"space_id": query.space_id},
-                )
+            plays |= _playable(user, query, space, streams)
         except (LookoutError, Refused) as error:
             refused[str(query.pk)] = getattr(error, "message", str(error))
-        else:
-            plays |= named
     return ReplayPlan(
         queries=tuple(query.pk for query in queries if str(query.pk) not in refused),
         given={str(query.pk): query.plan for query in queries},
@@ -129,6 +118,20 @@ def _played(user: Asker, queries: list[Query], from_us: int, end_us: int) -> Rep
         history=str(settings.HISTORY_DIR),
         layers_folder=str(settings.LAYERS_DIR),
     )
+
+
+def _playable(user: Asker, query: Query, space: Space | None, streams: Collection[str]) -> dict[int, Query]:
+    """Return a query and those that it names, by number; raise Refused if they cannot be played in the space."""
+    named = _with_named(query)
+    check_readable(list(named.values()), rights_of(user))
+    for one in named.values():
+        _check(one.plan, query.space.parsed, streams)
+    if query.space.parsed != space:
+        raise Refused(
+            "query",
+            gettext("the queries of a replay must lie in one space; got %(space_id)s") % {"space_id": query.space_id},
+        )
+    return named
 
 
 def _with_named(query: Query) -> dict[int, Query]:

@@ -79,7 +79,6 @@ WEBS_KEY = "lookout:webs"
 GROUPS_CHANNEL = "lookout:groups"
 # The connections that a user, an address or a share link has now.
 CONNECTIONS_KEY = "lookout:connections:{of}"
-# Who waits for a turn with an import, and who had one.
 IMPORTS_ASKED_KEY, IMPORTS_BEGUN_KEY = "lookout:imports:asked", "lookout:imports:begun"
 # The newest batch is among as many of the newest entries: batches follow each other, and only regions mix.
 NEWEST_READ = 8

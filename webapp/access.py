@@ -9,19 +9,20 @@ its incidents         as the query                               its owner, anal
                       (acts: the next column)                    it is shared, staff
 layer                 everybody; of a team only its owner, its   its owner, analysts of its team, staff
                       team, staff
-saved view            its owner, its team                        its owner, analysts of its team, staff
+saved view            its owner, its team                        its owner, analysts of its team
 share link            its maker; of a team its admins; staff     as it is seen
 team                  its members, staff                         its admins, staff
 ====================  =========================================  ==============================================
 
-A guest, who opened a share link, sees the queries of the link and changes nothing.
+Staff see and change here what the permissions of Django's models allow them, as in the admin; superusers everything. A
+guest, who opened a share link, sees the queries of the link and changes nothing. What a query reads, `reads` decides.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
 from django.contrib.auth import get_user_model
-from django.contrib.auth.models import AnonymousUser, User
+from django.contrib.auth.models import AnonymousUser, Permission, User
 from django.db.models import Q, QuerySet
 from django.utils.translation import gettext
 
@@ -40,6 +41,15 @@ from webapp.models import (
 from webapp.refusals import Refused
 
 EDITORS, ADMINS = Role.at_least(Role.ANALYST), Role.at_least(Role.ADMIN)
+# The permissions of models that let staff act on what is not theirs; who may change something may also view it.
+_STAFF = {
+    "query": ("view_query", "change_query"),
+    "layer": ("view_layer", "change_layer"),
+    "sharelink": ("change_sharelink",),
+    "team": ("view_team", "change_team"),
+    "delivery": ("view_delivery", "change_delivery"),
+}
+PERMISSIONS = frozenset(name for names in _STAFF.values() for name in names)
 
 
 class Guest:
@@ -68,7 +78,8 @@ class Rights:
     ----------
     user_id : int or None
         None for a guest.
-    staff : bool
+    permitted : frozenset of str
+        Those of `PERMISSIONS` that a member of staff has; a superuser has all.
     roles : dict of int to str
         The user's role by team.
     link : ShareLink or None
@@ -80,7 +91,7 @@ class Rights:
     """
 
     user_id: int | None = None
-    staff: bool = False
+    permitted: frozenset[str] = frozenset()
     roles: dict[int, str] = field(default_factory=dict)
     link: ShareLink | None = None
     shown: frozenset[int] = frozenset()
@@ -91,7 +102,7 @@ class Rights:
     def queries(self) -> QuerySet[Query]:
         """Select the queries that the user may see if they ask by number, without those that have ended."""
         alive = Query.objects.alive()
-        return alive if self.staff and self.active else alive.filter(self._seen())
+        return alive if self.views_all("query") else alive.filter(self._seen())
 
     def listed(self) -> QuerySet[Query]:
         """Select the queries of the user's list: without those that only staff may see, and removed examples."""
@@ -105,7 +116,7 @@ class Rights:
 
     def sees_query(self, number: int, owner_id: int | None, shared: bool, team_id: int | None) -> bool:
         """Return whether the user may see a query of which these are known."""
-        return (self.staff and self.active) or self.lists_query(number, owner_id, shared, team_id)
+        return self.views_all("query") or self.lists_query(number, owner_id, shared, team_id)
 
     def lists_query(self, number: int, owner_id: int | None, shared: bool, team_id: int | None) -> bool:
         """Return whether the user's list has a query of which these are known; removed examples count as listed.
@@ -121,11 +132,13 @@ class Rights:
 
     def edits(self, query: Query) -> bool:
         """Return whether the user may change or end a query."""
-        return self._edits(query.owner_id, query.team_id)
+        return self._edits("query", query.owner_id, query.team_id)
 
     def shares(self, query: Query) -> bool:
         """Return whether the user may choose who sees a query: its owner, admins of its team, staff."""
-        return self.active and (self.staff or self._owns(query.owner_id) or self.manages(query.team_id))
+        return self.changes_all("query") or (
+            self.active and (self._owns(query.owner_id) or self.manages(query.team_id))
+        )
 
     def acts(self, query: Query) -> bool:
         """Return whether the user may act on the incidents of a query."""
@@ -145,7 +158,7 @@ class Rights:
         """Select the layers that the user may see."""
         if not self.active or self.link is not None:
             return Layer.objects.none()
-        if self.staff:
+        if self.views_all("layer"):
             return Layer.objects.all()
         return Layer.objects.filter(Q(team=None) | Q(owner=self.user_id) | Q(team__in=self.roles))
 
@@ -153,11 +166,21 @@ class Rights:
         """Return whether the user may see a layer of which these are known."""
         if not self.active or self.link is not None:
             return False
-        return self.staff or team_id is None or self._owns(owner_id) or team_id in self.roles
+        return self.views_all("layer") or team_id is None or self._owns(owner_id) or team_id in self.roles
+
+    def sees_named(self, named: Query | Layer) -> bool:
+        """Return whether the user may see what a query names: a layer, or another query."""
+        return self.sees(named) if isinstance(named, Query) else self.sees_layer(named.owner_id, named.team_id)
 
     def edits_layer(self, layer: Layer) -> bool:
         """Return whether the user may change or drop a layer."""
-        return self._edits(layer.owner_id, layer.team_id)
+        return self._edits("layer", layer.owner_id, layer.team_id)
+
+    def shares_layer(self, layer: Layer) -> bool:
+        """Return whether the user may choose who sees a layer: its owner, admins of its team, staff."""
+        return self.changes_all("layer") or (
+            self.active and (self._owns(layer.owner_id) or self.manages(layer.team_id))
+        )
 
     # Saved views, share links, teams.
 
@@ -169,7 +192,7 @@ class Rights:
 
     def edits_view(self, view: SavedView) -> bool:
         """Return whether the user may change or delete a saved view."""
-        return self._edits(view.owner_id, view.team_id)
+        return self._edits("view", view.owner_id, view.team_id)
 
     def links(self) -> QuerySet[ShareLink]:
         """Select the share links that the user may see and revoke."""
@@ -177,26 +200,40 @@ class Rights:
             return ShareLink.objects.none()
         managed = [team for team, role in self.roles.items() if role in ADMINS]
         mine = Q(owner=self.user_id, team=None) | Q(team__in=managed)
-        return ShareLink.objects.all() if self.staff else ShareLink.objects.filter(mine)
+        return ShareLink.objects.all() if self.changes_all("sharelink") else ShareLink.objects.filter(mine)
 
     def teams(self) -> QuerySet[Team]:
         """Select the teams that the user may see."""
         if not self.active or self.link is not None:
             return Team.objects.none()
-        return Team.objects.all() if self.staff else Team.objects.filter(pk__in=self.roles)
+        return Team.objects.all() if self.views_all("team") else Team.objects.filter(pk__in=self.roles)
 
     def manages(self, team_id: int | None) -> bool:
         """Return whether the user may manage a team's members, links, channels and subscriptions."""
-        return self.active and team_id is not None and (self.staff or self.roles.get(team_id) in ADMINS)
+        return team_id is not None and (self.changes_all("team") or (self.active and self.roles.get(team_id) in ADMINS))
 
     def gives_to(self, team_id: int | None) -> bool:
         """Return whether the user may give something of theirs to a team, or to no team."""
-        return team_id is None or self.staff or self.roles.get(team_id) in EDITORS
+        return team_id is None or self.changes_all("team") or self.roles.get(team_id) in EDITORS
 
-    def _edits(self, owner_id: int | None, team_id: int | None) -> bool:
+    # Staff.
+
+    def views_all(self, model: str) -> bool:
+        """Return whether the user, as staff, may see everything of a model of `_STAFF`."""
+        return self.active and not self.permitted.isdisjoint(_STAFF.get(model, ()))
+
+    def changes_all(self, model: str) -> bool:
+        """Return whether the user, as staff, may change everything of a model of `_STAFF`."""
+        return self.active and model in _STAFF and _STAFF[model][-1] in self.permitted
+
+    def _edits(self, model: str, owner_id: int | None, team_id: int | None) -> bool:
         if not self.active or self.link is not None:
             return False
-        return self.staff or self._owns(owner_id) or (team_id is not None and self.roles.get(team_id) in EDITORS)
+        return (
+            self.changes_all(model)
+            or self._owns(owner_id)
+            or (team_id is not None and self.roles.get(team_id) in EDITORS)
+        )
 
     def _owns(self, owner_id: int | None) -> bool:
         return owner_id is not None and owner_id == self.user_id
@@ -218,14 +255,52 @@ def rights_of(user: Asker | None) -> Rights:
 
 
 def rights_of_users(numbers: Iterable[int]) -> dict[int, Rights]:
-    """Return the present rights of users by number, with one question to the database."""
+    """Return the present rights of users by number, with one question to the database; three if some are staff."""
+    found = get_user_model().objects.filter(pk__in=numbers)
+    fields = ("pk", "is_staff", "is_superuser", "is_active", "memberships__team", "memberships__role")
+    rows = list(found.values_list(*fields))
+    permitted = _permitted({user for user, staff, everything, *_ in rows if staff and not everything})
     known: dict[int, Rights] = {}
-    fields = ("pk", "is_staff", "is_active", "memberships__team", "memberships__role")
-    for user, staff, active, team, role in get_user_model().objects.filter(pk__in=numbers).values_list(*fields):
-        rights = known.setdefault(user, Rights(user, staff, active=active))
+    for user, _, everything, active, team, role in rows:
+        its = PERMISSIONS if everything else frozenset(permitted.get(user, ()))
+        rights = known.setdefault(user, Rights(user, its, active=active))
         if team is not None:
             rights.roles[team] = role
     return known
+
+
+def _permitted(staff: Collection[int]) -> dict[int, set[str]]:
+    """Return the permissions of `PERMISSIONS` that members of staff have, of their own or by their groups."""
+    permitted: dict[int, set[str]] = {}
+    about = Permission.objects.filter(content_type__app_label="webapp", codename__in=PERMISSIONS)
+    for way in ("user", "group__user") if staff else ():
+        for user, name in about.filter(**{f"{way}__in": staff}).values_list(way, "codename"):
+            permitted.setdefault(user, set()).add(name)
+    return permitted
+
+
+def reads(query: Query, named: Query | Layer, owner: Rights, asker: Rights | None = None) -> bool:
+    """Return whether a saved query may read a layer with which it joins, or a query that it watches.
+
+    Its owner must see that. A query whose owner may not use Lookout, or that has none, reads what everybody sees, and
+    what belongs to the same owner or team.
+
+    Parameters
+    ----------
+    query : Query
+    named : Query or Layer
+    owner : Rights
+        Of the owner of the query; `NOTHING` without one.
+    asker : Rights, optional
+        Of somebody for whom the query is evaluated anew, who must see it, too.
+    """
+    if asker is not None and not asker.sees_named(named):
+        return False
+    if owner.active:
+        return owner.sees_named(named)
+    everybody = named.shared if isinstance(named, Query) else named.team_id is None
+    same_owner = named.owner_id is not None and named.owner_id == query.owner_id
+    return everybody or same_owner or (named.team_id is not None and named.team_id == query.team_id)
 
 
 def team_of(rights: Rights, number: int | None) -> Team | None:
@@ -252,7 +327,11 @@ def people(query: Query) -> QuerySet[User]:
         return users
     # A subquery instead of a join, which would list a member of several teams several times.
     editors = Membership.objects.filter(team=query.team_id, role__in=EDITORS).values("user")
-    return users.filter(Q(is_staff=True) | Q(pk=query.owner_id) | Q(pk__in=editors))
+    granted = Permission.objects.filter(content_type__app_label="webapp", codename="change_query")
+    by_group = get_user_model().objects.filter(groups__permissions__in=granted).values("pk")
+    permitted = get_user_model().objects.filter(user_permissions__in=granted).values("pk")
+    staff = Q(is_superuser=True) | (Q(is_staff=True) & (Q(pk__in=permitted) | Q(pk__in=by_group)))
+    return users.filter(staff | Q(pk=query.owner_id) | Q(pk__in=editors))
 
 
 def uses_channel(channel: Channel, subscription: Subscription, rights: Rights | None) -> bool:
@@ -286,4 +365,4 @@ def hears(subscription: Subscription, query: Query, rights: Rights | None, examp
     if rights is None:
         return query.shared or (query.team_id is not None and query.team_id == subscription.team_id)
     listed = rights.lists_query(query.pk, query.owner_id, query.shared, query.team_id)
-    return (listed and (examples or not query.example)) or (named and rights.staff and rights.active)
+    return (listed and (examples or not query.example)) or (named and rights.views_all("query"))

@@ -22,10 +22,11 @@ from streaming.spaces import space_document
 from webapp.access import Asker, rights_of
 from webapp.fair import BACKTESTS
 from webapp.history import extent_in_words, parse_span
-from webapp.models import Layer, Query, Stream
+from webapp.models import Query, Stream
 from webapp.queries import checked_plan
 from webapp.refusals import Refused
 from webapp.rules import check_watched
+from webapp.waiting import check_readable, versions_of
 
 US = 1_000_000
 # The parent reads lines; a summary is one of them.
@@ -44,7 +45,8 @@ def question(user: Asker, plan: Any, span: dict[str, Any]) -> dict[str, Any]:
         As `checked_plan` and `check_watched` do; ``history`` where a stream is not stored; ``plan`` where a plan has no
         objects that enter and leave; ``fields`` where the span is not valid.
     """
-    document = checked_plan(plan, rights_of(user))
+    rights = rights_of(user)
+    document = checked_plan(plan, rights)
     check_watched(user, document)
     stream = Stream.objects.select_related("space").get(name=document["stream"])
     space = stream.space.parsed
@@ -62,23 +64,22 @@ def question(user: Asker, plan: Any, span: dict[str, Any]) -> dict[str, Any]:
             % {"what": what},
         )
     watched = Query.objects.in_bulk(kind.queries(parsed))
-    plans = {number: query.plan for number, query in watched.items()}
-    tried = max(plans, default=0) + 1
-    plans[tried] = document
-    all_parsed = [parse_plan(one, space) for one in plans.values()]
+    tried = Query(pk=max(watched, default=0) + 1, owner_id=rights.user_id, space=stream.space, plan=document)
+    played = [*watched.values(), tried]
+    check_readable(played, rights)
+    all_parsed = [parse_plan(one.plan, space) for one in played]
     streams = {one.stream for one in all_parsed}
     sources = [source for one in all_parsed for source in kind_of(one).sources(one)]
     streams |= {source.name for source in sources if source.type == "stream"}
-    layers = Layer.objects.filter(name__in={source.name for source in sources if source.type == "layer"})
     known = {one.name: one for one in Stream.objects.filter(name__in=streams)}
     for name in sorted(streams):
         _check_stored(name, known.get(name))
     return {
-        "plans": {str(number): one for number, one in plans.items()},
-        "of": tried,
+        "plans": {str(one.pk): one.plan for one in played},
+        "of": tried.pk,
         "span": _span(span),
         "ttl_s": {name: one.ttl_s for name, one in known.items()},
-        "layers": {layer.name: layer.version for layer in layers if layer.version is not None},
+        "layers": versions_of(played),
         "space": space_document(space),
         "limits": {"elements": settings.BACKTEST_ELEMENTS, "seconds": settings.BACKTEST_S},
         "history": str(settings.HISTORY_DIR),

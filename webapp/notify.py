@@ -11,7 +11,7 @@ from webapp.models import Incident, Layer, Query
 from webapp.telling import tell
 
 SHARED_GROUP = "queries.shared"
-# The connections of staff, who see every layer.
+# The connections of staff who may see every layer.
 STAFF_GROUP = "staff"
 # Every connection is in it: it announces that spaces or streams changed.
 DEFINITIONS_GROUP = "definitions"

@@ -30,27 +30,32 @@ from webapp.rules import check_watched, warn_rules
 from webapp.sending import send_query
 from webapp.tasks import take_snapshots
 from webapp.telling import tell_task
-from webapp.waiting import stand
+from webapp.waiting import sight_changed, stand
 
 # A box without bounds.
 EVERYWHERE = {"lo": [None], "hi": [None]}
 
 
-def checked_plan(document: Any, rights: Rights | None = None) -> dict:
+def checked_plan(document: Any, rights: Rights | None = None, own: bool = True) -> dict:
     """Return a plan in its full form, checked in the space of its stream.
 
     Parameters
     ----------
     document : dict
     rights : Rights, optional
-        Of whoever asks: they must see the layers that it names. None for Lookout itself.
+        Of whoever asks: a layer that they may not see is not there for them. None for Lookout itself.
+    own : bool
+        Whether the query is theirs. Theirs may name a layer that is not there yet, since it reads what they see;
+        somebody else's reads what its owner sees, so they name only layers that they see, too.
 
     Raises
     ------
     Refused
         Where the plan breaks a rule, its stream or what it joins with is unknown, or a filter cannot be used.
     """
-    return _checked(document, _stream(document.get("stream") if isinstance(document, dict) else None), rights)
+    stream = _stream(document.get("stream") if isinstance(document, dict) else None)
+    layers = Layer.objects.all() if rights is None else rights.layers()
+    return _checked(document, stream, layers, own or rights is None or rights.views_all("layer"))
 
 
 def viewed_streams(names: Collection[str]) -> dict[str, Stream]:
@@ -97,7 +102,7 @@ def watch_plan(stream: Stream, keys: list[str]) -> dict:
     return _checked({"stream": stream.name, "compare": EVERYWHERE, "filters": [{"keys": keys}]}, stream)
 
 
-def _checked(document: Any, stream: Stream | None, rights: Rights | None = None) -> dict:
+def _checked(document: Any, stream: Stream | None, layers: QuerySet[Layer] | None = None, waits: bool = True) -> dict:
     """Return the full form of a checked plan over a stream, which is None if no stream has that name."""
     space = stream.space.parsed if stream else EARTH
     try:
@@ -107,22 +112,18 @@ def _checked(document: Any, stream: Stream | None, rights: Rights | None = None)
     if stream is None:
         raise Refused("stream", _must_be_one_of("stream", Stream.objects.all(), plan.stream))
     for source in kind_of(plan).sources(plan):
-        _check_source(source, stream.space, rights)
+        _check_source(source, stream.space, Layer.objects.all() if layers is None else layers, waits)
     check_filters(plan, space)
     check_sketch(plan, stream)
     return plan_document(plan, space)
 
 
-def _check_source(source: Source, space: SavedSpace, rights: Rights | None) -> None:
-    """Raise Refused if a layer or stream that a query needs is not in a space; a layer may exist nowhere yet.
-
-    A layer that the user may not see is as good as in no space.
-    """
-    if source.type == "layer" and not Layer.objects.filter(name=source.name).exists():
+def _check_source(source: Source, space: SavedSpace, layers: QuerySet[Layer], waits: bool) -> None:
+    """Raise Refused if a layer or stream that a query needs is not in a space; it may wait for one not among layers."""
+    if source.type == "layer" and waits and not layers.filter(name=source.name).exists():
         return
-    stored = space.streams.filter(stored=True)
-    layers = (Layer.objects.all() if rights is None else rights.layers()).filter(space=space)
-    there = {"layer": layers, "stream": space.streams, "stored": stored}[source.type]
+    streams: QuerySet[Any] = space.streams.all()
+    there = {"layer": layers.filter(space=space), "stream": streams, "stored": streams.filter(stored=True)}[source.type]
     if not there.filter(name=source.name).exists():
         what = gettext("%(key)s: in %(name)s, %(type)s") % {"key": source.key, "name": space.name, "type": source.type}
         raise Refused(source.type, _must_be_one_of(what, there, source.name))
@@ -247,9 +248,19 @@ def edit(user: User, number: int, **changes: Any) -> Query:
     """
     rights = rights_of(user)
     if "plan" in changes:
-        changes["plan"] = checked_plan(changes["plan"], rights)
+        own = Query.objects.filter(pk=number, owner=user).exists()
+        changes["plan"] = checked_plan(changes["plan"], rights, own)
         check_watched(user, changes["plan"])
         changes["stream"] = changes["plan"]["stream"]
+    query, was_shared, was_team = _changed(user, rights, number, changes)
+    _send(query, was_shared, was_team)
+    if (was_shared, was_team) != (query.shared, query.team_id):
+        transaction.on_commit(lambda: sight_changed(query))
+    return query
+
+
+def _changed(user: User, rights: Rights, number: int, changes: dict[str, Any]) -> tuple[Query, bool, int | None]:
+    """Save checked changes of a query; return it, and who saw it before: whether all did, and which team."""
     with transaction.atomic():
         query = _editable(rights, number)
         if query.status == Query.CANCELLED:
@@ -266,8 +277,7 @@ def edit(user: User, number: int, **changes: Any) -> Query:
         _revise(query)
         if why:
             close_of([query], why)
-    _send(query, was_shared, was_team)
-    return query
+    return query, was_shared, was_team
 
 
 def cancel(user: User, number: int) -> Query:

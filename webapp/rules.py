@@ -67,10 +67,15 @@ def _check_term(term: RuleCondition, query: Query, watched: Plan) -> None:
         raise Refused("plan", wrong % {"number": number, "group": term.group})
 
 
+def rules_about(query: Query) -> list[Query]:
+    """Return the rules that watch a query, with their owners."""
+    rules = Query.objects.alive().filter(stream=query.stream, plan__kind="rule").select_related("owner")
+    return [rule for rule in rules if query.pk in watched_by(rule.plan)]
+
+
 def warn_rules(ended: Query) -> list[Query]:
     """Warn the rules that watch a query which has ended; return them. They stay, but no object enters by it."""
-    rules = Query.objects.alive().filter(stream=ended.stream, plan__kind="rule")
-    watching = [rule for rule in rules.select_related("owner") if ended.pk in _watched(rule.plan)]
+    watching = rules_about(ended)
     for rule in watching:
         text = gettext_noop("watches query %(number)s, %(name)s, which has ended")
         rule.warning = text % {"number": ended.pk, "name": ended.name}
@@ -78,11 +83,11 @@ def warn_rules(ended: Query) -> list[Query]:
     return watching
 
 
-def _watched(document: dict[str, Any]) -> set[int]:
+def watched_by(document: dict[str, Any]) -> set[int]:
     """Return the numbers of the queries that a plan watches."""
     return {term.query for term in _terms(document)}
 
 
 def _terms(document: dict[str, Any]) -> tuple[RuleCondition, ...]:
     """Return the terms of the conditions of a plan, each about one query. No other kind than a rule has any."""
-    return parse_plan(document).terms if document["kind"] == "rule" else ()
+    return parse_plan(document).terms if document.get("kind") == "rule" else ()

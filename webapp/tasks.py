@@ -22,7 +22,7 @@ from webapp.models.spaces import spaces_by_name
 from webapp.operations import past
 from webapp.operations.figures import collected
 from webapp.redis import event_log, waiting_client
-from webapp.waiting import follow_layers
+from webapp.waiting import follow
 
 logger = logging.getLogger(__name__)
 
@@ -42,7 +42,7 @@ def reconcile() -> int:
     """
     republish()
     layers.tell_engine()
-    follow_layers()
+    follow()
     return sum(map(_reconcile, list(Space.objects.values_list("name", flat=True))))
 
 

@@ -1,56 +1,104 @@
-"""Joins whose layer does not exist: they wait with the status waiting, and start when the layer is imported."""
+"""Queries that wait, with the status waiting, for what they name: joins for a layer, rules for queries that they watch.
 
-from collections.abc import Iterable, Mapping
+They wait while it is not there, or while their owner may not see it, and start as soon as they may read it.
+"""
+
+from collections.abc import Collection, Iterable, Mapping
 from functools import reduce
 from operator import or_
 
 from django.db import transaction
 from django.db.models import Q
+from django.utils.translation import gettext, gettext_noop
 
-from webapp.access import NOTHING, Rights, rights_of_users
+from webapp.access import NOTHING, Rights, reads, rights_of_users
 from webapp.incidents import close_of
 from webapp.models import Layer, Query
 from webapp.models.queries import LAYER_KEYS
 from webapp.notify import announce
+from webapp.refusals import Refused
+from webapp.rules import rules_about, watched_by
 from webapp.sending import send_query
+from webapp.stored_words import retold
 from webapp.telling import tell_task
+
+# The text is the same whether the layer is hidden or is not there: nobody learns of a layer that they may not see.
+NO_LAYER = gettext_noop("waits for the layer %(layer)s, which is not there; it starts once the layer is imported")
+HIDDEN = gettext_noop("waits for query %(number)s, which its owner may not see; it starts once the owner may")
+# Queries that name a layer, and those that watch queries.
+JOINS = reduce(or_, (Q(**{f"plan__{key}__layer__isnull": False}) for key in LAYER_KEYS))
+RULES = Q(plan__kind="rule")
 
 
 def stand(query: Query) -> None:
     """Set the first status of a new or changed query: paused, pending or waiting. Nothing is saved."""
     query.error = query.warning = ""
     query.status = Query.PAUSED if query.paused else Query.PENDING
-    if query.layer and not query.paused and not there([query]):
-        query.wait_for(query.layer)
+    if not query.paused and (reason := unread([query]).get(query.pk)):
+        query.wait(reason)
 
 
-def there(queries: Iterable[Query]) -> set[int | None]:
-    """Return the numbers of those joins whose layer has a version in the join's space, and may be joined."""
-    queries = list(queries)
-    known = Layer.objects.filter(version__isnull=False, name__in={query.layer for query in queries})
-    layers = {(layer.space_id, layer.name): layer for layer in known}
-    pairs = [(query, layers.get((query.space_id, query.layer))) for query in queries]
-    named = {query.owner_id for query, layer in pairs if layer is not None and layer.team_id is not None}
-    owners = {owner for owner in named if owner is not None}
-    rights = rights_of_users(owners) if owners else {}
-    return {query.pk for query, layer in pairs if layer is not None and _may_join(query, layer, rights)}
-
-
-def _may_join(query: Query, layer: Layer, rights: Mapping[int, Rights]) -> bool:
-    """Return whether a query belongs to the team of a layer, or to somebody who may see the layer."""
-    if layer.team_id is None or layer.team_id == query.team_id:
-        return True
-    its = NOTHING if query.owner_id is None else rights.get(query.owner_id, NOTHING)
-    return its.sees_layer(layer.owner_id, layer.team_id)
-
-
-def follow_layers(name: str = "") -> list[Query]:
-    """Set joins whose layer is gone to waiting, and start those whose layer has come.
+def unread(queries: Iterable[Query], asker: Rights | None = None) -> dict[int | None, str]:
+    """Say by their numbers which of some queries may not read what they name now, and what that is.
 
     Parameters
     ----------
-    name : str
-        Name of the layer that changed; empty for all layers.
+    queries : iterable of Query
+    asker : Rights, optional
+        Of somebody for whom they are evaluated anew; see `webapp.access.reads`.
+    """
+    queries = list(queries)
+    watched = {query.pk: watched_by(query.plan) for query in queries}
+    known = Query.objects.alive().in_bulk(set().union(*watched.values())) if any(watched.values()) else {}
+    layers = layers_of(queries)
+    owners = {query.owner_id for query in queries if query.owner_id is not None} if known or layers else set()
+    rights = rights_of_users(owners) if owners else {}
+    found: dict[int | None, str] = {}
+    for query in queries:
+        its = NOTHING if query.owner_id is None else rights.get(query.owner_id, NOTHING)
+        layer = layers.get((query.space_id, query.layer))
+        if query.layer and not (layer and reads(query, layer, its, asker)):
+            found[query.pk] = NO_LAYER % {"layer": repr(query.layer)}
+        elif hidden := _hidden(query, watched[query.pk], known, its, asker):
+            found[query.pk] = HIDDEN % {"number": hidden}
+    return found
+
+
+def check_readable(queries: Collection[Query], asker: Rights) -> None:
+    """Raise Refused unless queries may read what they name, evaluated anew for somebody."""
+    waits = unread(queries)
+    for number in unread(queries, asker):
+        rule = gettext("what a query reads must be there for whoever asks; query %(number)s reads what you may not see")
+        raise Refused("query", retold(waits[number]) if number in waits else rule % {"number": number})
+
+
+def layers_of(queries: Collection[Query]) -> dict[tuple[str | None, str], Layer]:
+    """Return the layers of which queries have the names and that have a version, by space and name."""
+    names = {query.layer for query in queries} - {""}
+    found = Layer.objects.filter(version__isnull=False, name__in=names) if names else ()
+    return {(layer.space_id, layer.name): layer for layer in found}
+
+
+def versions_of(queries: Collection[Query]) -> dict[str, int]:
+    """Return the versions of the layers that queries read, which must be those that `unread` does not name, by name."""
+    return {layer.name: layer.version for layer in layers_of(queries).values() if layer.version is not None}
+
+
+def _hidden(
+    query: Query, watched: Collection[int], known: Mapping[int, Query], owner: Rights, asker: Rights | None
+) -> int | None:
+    """Return the first query that a rule watches and may not read; those that have ended tell nothing any more."""
+    there = (known[number] for number in sorted(watched) if number in known)
+    return next((one.pk for one in there if not reads(query, one, owner, asker)), None)
+
+
+def follow(which: Q = JOINS | RULES) -> list[Query]:
+    """Set queries that may no longer read what they name to waiting, and start those that may read it now.
+
+    Parameters
+    ----------
+    which : Q
+        Among which queries.
 
     Returns
     -------
@@ -58,22 +106,38 @@ def follow_layers(name: str = "") -> list[Query]:
         The changed queries. They are saved and announced; the caller must still tell the engine.
     """
     with transaction.atomic():
-        rule = {"": name} if name else {"__isnull": False}
-        named = (Q(**{f"plan__{key}__layer{look}": value}) for key in LAYER_KEYS for look, value in rule.items())
-        found = Query.objects.alive().filter(paused=False).filter(reduce(or_, named))
-        joins = list(found.select_for_update(of=("self",)).select_related("owner").order_by("pk"))
-        present = there(joins)
-        changed = [query for query in joins if (query.pk in present) == (query.status == Query.WAITING)]
+        found = Query.objects.alive().filter(JOINS | RULES, which, paused=False)
+        queries = list(found.select_for_update(of=("self",)).select_related("owner").order_by("pk"))
+        waits = unread(queries)
+        changed = [query for query in queries if (query.pk in waits) != (query.status == Query.WAITING)]
         for query in changed:
             stand(query)
             query.revision += 1
             query.save()
-        close_of([query for query in changed if query.status == Query.WAITING], "the query waits for its layer")
+        waiting = [query for query in changed if query.status == Query.WAITING]
+        close_of([query for query in waiting if query.layer], "the query waits for its layer")
+        close_of([query for query in waiting if not query.layer], "the rule waits for a query that it watches")
     announce(changed)
     return changed
 
 
-def layer_changed(name: str) -> None:
-    """Let the joins with a layer wait or start, and send tasks that tell the engine; reconciliations do so, too."""
-    for query in follow_layers(name):
+def follow_now(which: Q = JOINS | RULES) -> None:
+    """Let queries wait or start, and send tasks that tell the engine; reconciliations do so, too."""
+    for query in follow(which):
         tell_task(send_query, query.pk)
+
+
+def layer_changed(name: str) -> None:
+    """Let the joins with a layer wait or start."""
+    follow_now(reduce(or_, (Q(**{f"plan__{key}__layer": name}) for key in LAYER_KEYS)))
+
+
+def sight_changed(query: Query) -> None:
+    """Let the rules about a query wait or start once others see it than before."""
+    if rules := rules_about(query):
+        follow_now(Q(pk__in=[rule.pk for rule in rules]))
+
+
+def rights_changed(user_id: int) -> None:
+    """Let the queries of a user wait or start once the user's rights changed."""
+    follow_now(Q(owner=user_id))

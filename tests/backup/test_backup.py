@@ -11,7 +11,7 @@ from itertools import count
 import numpy as np
 import pytest
 
-from bench.live import wait_for
+from bench.live import PATIENCE_S, wait_for
 from streaming.eventlog import RedisEventLog
 from streaming.history import StoredTables, stored
 from streaming.layers import LayerStore
@@ -125,7 +125,7 @@ def test_database_and_logs_are_those_of_one_moment_while_writers_go_on(tmp_path)
         log = RedisEventLog(client)
 
         def save_and_tell(number):
-            with contextlib.closing(sqlite3.connect(path, timeout=60)) as database:
+            with contextlib.closing(sqlite3.connect(path, timeout=PATIENCE_S)) as database:
                 with database:
                     database.execute("INSERT INTO query VALUES (?, 0)", [number])
                 log.append(control, {"number": number})

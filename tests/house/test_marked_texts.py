@@ -51,12 +51,12 @@ OTHERS |= {
 ALLOWED = {
     "webapp/incidents.py": r"^(to |until |by hand)",  # stored in the log of incidents; the page translates them
     "webapp/query_warnings.py": r"^the query failed$",  # likewise
-    "webapp/waiting.py": r"^the query waits for its layer$",  # likewise
+    "webapp/waiting.py": r"^the (query waits for its layer|rule waits for a query that it watches)$",  # likewise
     "webapp/strain.py": r"^the query was paused",  # likewise
     "webapp/incident_check.py": r"was lost$",  # likewise
     "webapp/queries.py": r"deleted the query$|^changed what|^paused the query$|^made the query",  # likewise
     "webapp/admin/queries.py": r"deleted the query$",  # likewise
-    "webapp/delivery/claims.py": r"^the worker ended",  # stored in the log of attempts
+    "webapp/delivery/claims.py": r"^the (worker ended|receiver may not hear)",  # stored in the log of attempts
     "webapp/regions.py": r"^cut anew into|^\{\}, by \{\}$",  # kept with the map of regions
     "webapp/recording.py": r"not recorded$|not be recorded",  # log lines
     "webapp/hub/encoding.py": r"could not be told",  # log lines

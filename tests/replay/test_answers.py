@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from bench.live import wait_for
+from bench.live import PATIENCE_S, wait_for
 from streaming.backtest import BacktestRequest, Playing, StoredElements
 from streaming.elements import point_elements
 from streaming.history import History
@@ -190,7 +190,7 @@ def test_a_session_ends_at_once_although_somebody_waits_for_its_page(played):
     asking.start()
     wait_for(lambda: _taken(session.lock), "it to ask")
     other = sessions.of("bob", SPAN[0], bool, lambda: played)
-    asking.join(60)
+    asking.join(PATIENCE_S)
     assert told and session.ended and not other.ended
     sessions.end()
 

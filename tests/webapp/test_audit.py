@@ -208,6 +208,7 @@ def vars_of(row):
 
 
 def test_what_a_deletion_brings_with_it_is_recorded(harbour):
+    harbour.layers["team"].delete()
     harbour.team.delete()
     entries = AuditEntry.objects.exclude(action="created")
     told = {(entry.kind, entry.name.split(" (")[0], entry.action) for entry in entries}
@@ -216,7 +217,7 @@ def test_what_a_deletion_brings_with_it_is_recorded(harbour):
         ("member", "viewer in wharf", "deleted"),
         ("share link", "for guests", "deleted"),
         ("query", "team", "changed"),
-        ("layer", "team", "changed"),
+        ("layer", "team", "deleted"),
         ("view", "team", "changed"),
     }
     changed = entries.get(kind="query", action="changed")
@@ -388,6 +389,7 @@ def test_every_write_of_the_actions_leaves_an_entry(harbour, client):
         client.force_login(harbour.users["admin"])
         for form in ({"action": "put", "name": "stranger", "role": "viewer"}, {"action": "remove", "name": "stranger"}):
             client.post(f"/teams/{harbour.team.pk}/change", form)
+        harbour.layers["team"].delete()
         harbour.team.delete()
         get_user_model().objects.filter(username="owner").delete()
     kinds = set(AuditEntry.objects.filter(pk__gt=before).values_list("kind", flat=True))

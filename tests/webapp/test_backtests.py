@@ -7,7 +7,7 @@ from channels.db import database_sync_to_async
 
 from tests.webapp.conftest import BOX, INSIDE, OUTSIDE
 from tests.webapp.test_history import drive, folders, storing  # noqa: F401
-from webapp import backtests
+from webapp import backtests, queries
 from webapp.models import Query
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -83,3 +83,30 @@ async def test_a_back_test_is_cancelled_and_a_limit_is_told(engine, storing, use
         told = await result_of(socket, 4)
         assert told["stopped"] == "after 2 elements, the most that a back-test plays"
         assert told["summary"]["entered"] == 1 and told["share"] < 1
+
+
+async def test_a_result_is_not_told_to_somebody_who_may_not_see_what_it_is_about_any_more(
+    engine,
+    storing,  # noqa: F811
+    user,
+    other,
+    connect,
+    project,
+    monkeypatch,
+):
+    drive(engine, [INSIDE, OUTSIDE])
+    watched = await database_sync_to_async(queries.register)(other, "near", PLAN, shared=True)
+    tried = backtests.lines
+
+    async def lines(asked):
+        await database_sync_to_async(queries.edit)(other, watched.pk, shared=False)
+        async for line in tried(asked):
+            yield line
+
+    monkeypatch.setattr(backtests, "lines", lines)
+    async with connect(user) as socket:
+        await socket.hear("hello")
+        rule = {"stream": "buses", "kind": "rule", "when": {"query": watched.pk}}
+        await socket.tell("backtest.start", id=1, plan=rule, span=last(3600))
+        assert "queries that you may see" in (await socket.hear("error", id=1))["message"]
+        assert not [message for message in socket.skipped if message["type"] == "backtest.result"]

@@ -9,6 +9,7 @@ import orjson
 import pytest
 from asgiref.sync import sync_to_async
 from django.contrib.auth import get_user_model
+from django.contrib.auth.models import Permission
 from prometheus_client.parser import text_string_to_metric_families
 
 from bench.live import PATIENCE_S
@@ -16,11 +17,11 @@ from streaming.elements import point_elements
 from streaming.logs import FIGURES_KEY, HEALTH_KEY, WEBS_KEY, Log, figures_key
 from streaming.operators.region_map import RegionMap
 from streaming.spaces import EARTH
-from tests.webapp.conftest import BOX
+from tests.webapp.conftest import BOX, PLAN
 from webapp import tasks
 from webapp.consumers.outbox import Outbox
 from webapp.health import Health
-from webapp.models import ApiToken
+from webapp.models import ApiToken, Query
 from webapp.operations import access, past
 from webapp.operations.figures import TOP_QUERIES, collected
 from webapp.operations.metrics import METRICS
@@ -191,6 +192,14 @@ def test_troubles_name_their_place_and_their_words(client, staff, reports, redis
     client.force_login(staff)
     found = client.get("/operations/figures").json()["troubles"]
     assert {"level": "warn", "where": "stream ships", "words": "refused"} in found
+
+
+def test_the_page_for_operators_names_only_queries_that_they_see(client, staff, user, reports):
+    Query.objects.create(owner=user, name="secret", stream="ships", plan=PLAN, error="failed", status=Query.FAILED)
+    client.force_login(staff)
+    assert "secret" not in client.get("/operations/figures").content.decode()
+    staff.user_permissions.add(Permission.objects.get(codename="view_query"))
+    assert "secret" in client.get("/operations/figures").content.decode()
 
 
 def test_a_scrape_reads_a_bounded_number_of_keys(reports, redis_client):

@@ -82,7 +82,7 @@ async def test_rights_end_at_once_by_whatever_way_they_end(way, harbour, connect
         await do(
             {
                 "role deleted": lambda: Membership.objects.filter(user=user).delete(),
-                "team deleted": lambda: harbour.team.delete(),
+                "team deleted": lambda: (harbour.layers["team"].delete(), harbour.team.delete()),
                 "deactivated": lambda: deactivate(user),
                 "user deleted": lambda: user.delete(),
             }[way]

@@ -6,7 +6,7 @@ from typing import Any
 from django import forms
 from django.contrib import admin, messages
 from django.db.models import QuerySet
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
@@ -77,6 +77,14 @@ class QueryAdmin(admin.ModelAdmin):
     def asks(self, query: Query) -> str:
         """Say in words what a query asks for."""
         return plan_in_words(query.plan, " m" if query.space.parsed.geographic else "") if query.plan else ""
+
+    def changeform_view(self, request: HttpRequest, *arguments: Any, **named: Any) -> HttpResponse:
+        """Show the form again with what the rights of whoever saves refuse."""
+        try:
+            return super().changeform_view(request, *arguments, **named)
+        except queries.Refused as refused:
+            self.message_user(request, refused.message, messages.ERROR)
+            return HttpResponseRedirect(request.get_full_path())
 
     def save_model(self, request: HttpRequest, obj: Query, form: Any, change: bool) -> None:
         """Register a new query, or edit one by its changed fields."""

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import logging
+from collections.abc import Callable, Coroutine
 from contextlib import aclosing
 from typing import Any
 
@@ -35,8 +36,11 @@ class Backtests(ClientConnection):
         """Try a plan on what is stored: send how it goes, then what it would have told."""
         if self.backtest is not None and not self.backtest.done():
             raise Refused("limit", _("a connection may have one back-test at once; got one more"))
-        asked = await database_sync_to_async(backtests.question)(self.user, plan, span)
-        self.backtest = asyncio.create_task(self._try(reference, asked))
+
+        async def checked() -> dict[str, Any]:
+            return await database_sync_to_async(backtests.question)(self.user, plan, span)
+
+        self.backtest = asyncio.create_task(self._try(reference, await checked(), checked))
 
     async def on_backtest_cancel(self, reference: Reference) -> None:
         """End the back-test; nothing happens if there is none."""
@@ -51,12 +55,16 @@ class Backtests(ClientConnection):
                 await self.backtest
             self.backtest = None
 
-    async def _try(self, reference: Reference, asked: dict[str, Any]) -> None:
+    async def _try(
+        self, reference: Reference, asked: dict[str, Any], checked: Callable[[], Coroutine[Any, Any, object]]
+    ) -> None:
         about = {"id": reference, "from_us": asked["span"][0], "to_us": asked["span"][1]}
         try:
             async with aclosing(backtests.lines(self.user, asked)) as lines:
                 async for line in lines:
                     kind = "backtest.result" if "summary" in line else "backtest.progress"
+                    if kind == "backtest.result":
+                        await checked()  # again: the user's rights may have changed meanwhile
                     self.say({"type": kind, **about, **line})
         except Refused as refused:
             self._say_error(reference, refused.code, refused.message)

@@ -101,9 +101,10 @@ class Monitor(Backtests, Counted, Incidents, Why, Sharing):
         await self.accept()
         self.sender = asyncio.create_task(self.outbox.run())
         self.sender.add_done_callback(self._sender_ended)
-        self.rights = await database_sync_to_async(rights_of)(self.user)
         for group in self.groups_of_user():
             await self.channel_layer.group_add(group, self.channel_name)
+        # After the groups: a change of the rights is either read here, or heard of.
+        self.rights = await database_sync_to_async(rights_of)(self.user)
         await self._join_teams(Rights())
         await self._greet()
         await self.hubs.follow()

@@ -73,6 +73,12 @@ class SharedMonitor(Monitor):
         """Look whether the link still works; close the connection if it does not."""
         await self.rights_changed(None)
 
+    async def rights_changed(self, _: object) -> None:
+        """Look at the rights of the link again, and when it expires."""
+        await super().rights_changed(None)
+        if self.rights.link is not None and self._expiry is not None:
+            self._end_with(self.rights.link)
+
     async def _join_teams(self, before: Rights) -> None:
         """A guest is in no team."""
 
@@ -144,11 +150,16 @@ class SharedMonitor(Monitor):
         """Accept a guest; end the connection when the link expires."""
         await super().connect()
         if self.joined:
-            self._expiry = asyncio.create_task(self._end_in_time())
+            self._end_with(self.rights.link or self.user.link)
 
-    async def _end_in_time(self) -> None:
-        """Close the connection when the link expires."""
-        await asyncio.sleep(max(0.0, (self.user.link.expires - timezone.now()).total_seconds()))
+    def _end_with(self, link: ShareLink) -> None:
+        """Have the connection end when the link expires, as it is now."""
+        if self._expiry is not None:
+            self._expiry.cancel()
+        self._expiry = asyncio.create_task(self._end_in_time(link))
+
+    async def _end_in_time(self, link: ShareLink) -> None:
+        await asyncio.sleep(max(0.0, (link.expires - timezone.now()).total_seconds()))
         await self.close(ENDED, gettext("this link has expired"))
 
     async def _leave(self) -> None:

@@ -117,8 +117,7 @@ class Sharing(ClientConnection):
 
     async def _join_teams(self, before: Rights) -> None:
         """Join the groups that belong to the present rights, and leave those that only belonged to the former."""
-        groups = {team_group(team) for team in self.rights.roles} | ({STAFF_GROUP} if self.rights.staff else set())
-        former = {team_group(team) for team in before.roles} | ({STAFF_GROUP} if before.staff else set())
+        groups, former = _groups(self.rights), _groups(before)
         for group in groups - former:
             await self.channel_layer.group_add(group, self.channel_name)
         for group in former - groups:
@@ -138,3 +137,8 @@ class Sharing(ClientConnection):
     async def _say_links(self, reference: Reference) -> None:
         found = await database_sync_to_async(links.listed)(self.user)
         self.say({"type": "link.listed", "id": reference, "links": found})
+
+
+def _groups(rights: Rights) -> set[str]:
+    """Return the groups that tell of what somebody sees by their roles, or as staff."""
+    return {team_group(team) for team in rights.roles} | ({STAFF_GROUP} if rights.views_all("layer") else set())

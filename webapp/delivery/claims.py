@@ -10,10 +10,12 @@ from django.db import transaction
 from django.db.models import F, QuerySet
 
 from webapp.delivery.limits import locked
+from webapp.delivery.listeners import unheard
 from webapp.delivery.pace import DeliveryPace
 from webapp.models import Delivery, DeliveryAttempt
 
 INTERRUPTED = "the worker ended before the outcome was known"
+UNHEARD = "the receiver may not hear of the query any more"
 
 
 @dataclass(frozen=True)
@@ -50,6 +52,8 @@ def claim(
 ) -> list[Delivery]:
     """Return due deliveries, with channels and subscriptions, which are this worker's until the lease ends.
 
+    Those whose receiver may not hear any more of what they tell are dead.
+
     Parameters
     ----------
     now : datetime
@@ -67,10 +71,12 @@ def claim(
         return []  # without a transaction: on SQLite, that would wait for other writers
     with transaction.atomic():
         rows = [row for channel in channels for row in _oldest(due.filter(channel=channel), free(channel))]
-        _note_interruptions([row for row in rows if row.lease], now)
-        over = [row.pk for row in rows if row.attempts >= pace.attempts]
+        _note([row for row in rows if row.lease], now, DeliveryAttempt.INTERRUPTED, INTERRUPTED)
+        hidden = unheard(rows)
+        _note([row for row in rows if row.pk in hidden], now, DeliveryAttempt.FAILED, UNHEARD)
+        over = hidden | {row.pk for row in rows if row.attempts >= pace.attempts}
         Delivery.objects.filter(pk__in=over).update(state=Delivery.DEAD, settled=now, lease="")
-        rows = [row for row in rows if row.attempts < pace.attempts]
+        rows = [row for row in rows if row.pk not in over]
         ends = now + timedelta(seconds=pace.lease_s)
         mine = Delivery.objects.filter(pk__in=[row.pk for row in rows])
         mine.update(lease=token, next_attempt=ends, attempts=F("attempts") + 1)
@@ -83,11 +89,10 @@ def _oldest(due: QuerySet[Delivery], most: int) -> QuerySet[Delivery]:
     return locked(due.select_related("channel", "subscription").order_by("next_attempt", "pk"))[: max(0, most)]
 
 
-def _note_interruptions(rows: Collection[Delivery], now: datetime) -> None:
-    """Log the attempts whose worker has not saved an outcome."""
-    interrupted = DeliveryAttempt.INTERRUPTED
+def _note(rows: Collection[Delivery], now: datetime, outcome: str, error: str) -> None:
+    """Log how attempts ended of which no worker has saved an outcome, or that are not made."""
     DeliveryAttempt.objects.bulk_create(
-        DeliveryAttempt(delivery=row, at=now, outcome=interrupted, error=INTERRUPTED) for row in rows
+        DeliveryAttempt(delivery=row, at=now, outcome=outcome, error=error) for row in rows
     )
 
 

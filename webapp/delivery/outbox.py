@@ -5,17 +5,14 @@ References
 C. Richardson, "Microservices Patterns", 2018, section 3.3.7, "Transactional outbox".
 """
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
-from datetime import datetime
+from collections.abc import Iterable, Sequence
 
 from django.db import transaction
 from django.utils import timezone
 
-from webapp.access import Rights, hears, rights_of_users, uses_channel
-from webapp.delivery.messages import SEVERITIES, document_of
-from webapp.delivery.schedule import within
-from webapp.models import Delivery, IncidentChange, Query, RemovedExamples, Subscription
+from webapp.delivery.listeners import Listener, listeners_of
+from webapp.delivery.messages import document_of
+from webapp.models import Delivery, IncidentChange, Subscription
 from webapp.telling import tell_task
 
 # Changes that are looked up in one statement.
@@ -44,7 +41,7 @@ def enqueue(changes: Iterable[IncidentChange]) -> int:
         How many deliveries there are to make.
     """
     numbers = [change.pk for change in changes]
-    listeners = list(_listeners()) if numbers else []
+    listeners = list(listeners_of(Subscription.objects.filter(enabled=True))) if numbers else []
     if not listeners:
         return 0
     made = 0
@@ -60,51 +57,7 @@ def enqueue(changes: Iterable[IncidentChange]) -> int:
     return made
 
 
-@dataclass
-class _Listener:
-    """A subscription with what is looked up once for all changes."""
-
-    subscription: Subscription
-    named: frozenset[int]
-    rights: Rights | None
-    examples: bool
-    known: dict[tuple, bool] = field(default_factory=dict)
-
-    def wants(self, change: IncidentChange) -> bool:
-        """Return whether a change is to be sent; changes that do not differ in what counts are judged once."""
-        incident = change.incident
-        case = (incident.query_id, incident.severity, change.what, change.at.replace(microsecond=0))
-        if case not in self.known:
-            self.known[case] = self._chosen(*case) and self._hears(incident.query)
-        return self.known[case]
-
-    def _chosen(self, query: int, severity: str, what: str, at: datetime) -> bool:
-        told = self.subscription
-        return (
-            what in told.changes
-            and SEVERITIES.index(severity) >= SEVERITIES.index(told.severity)
-            and (not self.named or query in self.named)
-            and within(at, told.weekdays, told.begins, told.ends, told.time_zone)
-        )
-
-    def _hears(self, query: Query) -> bool:
-        return hears(self.subscription, query, self.rights, self.examples, query.pk in self.named)
-
-
-def _listeners() -> Iterator[_Listener]:
-    found = list(Subscription.objects.filter(enabled=True).select_related("channel").prefetch_related("queries"))
-    removed = set(RemovedExamples.objects.values_list("user", flat=True))
-    rights = rights_of_users({one.user_id for one in found if one.user_id is not None})
-    for subscription in found:
-        # Not by `values_list`, which would ask the database for each subscription.
-        named = frozenset(query.pk for query in subscription.queries.all())
-        user = subscription.user_id
-        its = None if user is None else rights[user]
-        if uses_channel(subscription.channel, subscription, its):
-            yield _Listener(subscription, named, its, user not in removed)
-
-
-def _deliveries(change: IncidentChange, listeners: Sequence[_Listener]) -> list[Delivery]:
+def _deliveries(change: IncidentChange, listeners: Sequence[Listener]) -> list[Delivery]:
     """Return the deliveries of a change; those with a limit are released by `limits.release`."""
     wanted = [listener.subscription for listener in listeners if listener.wants(change)]
     document = document_of(change) if wanted else None

@@ -165,7 +165,7 @@ def share_layer(user: User, name: str, team: int | None) -> Layer:
         layer = changeable(user, name)
         if layer.team_id == team:
             return layer
-        if layer.owner_id != user.pk and not (rights.staff or rights.manages(layer.team_id)):
+        if not rights.shares_layer(layer):
             raise Refused(
                 "owner",
                 gettext("only its owner or an admin of its team may choose who sees a layer; got %(name)s")

@@ -37,7 +37,7 @@ class Layer(models.Model):
     )
     team = models.ForeignKey(
         "webapp.Team",
-        models.SET_NULL,
+        models.PROTECT,  # everybody would see it
         null=True,
         blank=True,
         related_name="layers",

@@ -8,7 +8,6 @@ from django.contrib.auth.models import User
 from django.db import models
 from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
-from django.utils.translation import gettext_noop
 
 from webapp.models.audited import AuditedQuerySet
 from webapp.models.spaces import EARTH, Space
@@ -54,8 +53,9 @@ class Query(models.Model):
     """A continuous query that somebody saved; its primary key is its number in the engine.
 
     `status` is what people see. `revision` counts the changes. `acknowledged` is the newest revision that the engine
-    has acknowledged, and `epoch` names the engine's state that did so. A query with the status `waiting` joins with a
-    layer that does not exist, so it is not in the engine. A query without an owner is an example of the demonstration.
+    has acknowledged, and `epoch` names the engine's state that did so. A query with the status `waiting` names a layer
+    or a query that is not there for its owner, so it is not in the engine. A query without an owner is an example of
+    the demonstration.
     """
 
     PENDING, RUNNING, PAUSED, CANCELLED, FAILED = "pending", "running", "paused", "cancelled", "failed"
@@ -140,11 +140,9 @@ class Query(models.Model):
         named = (self.plan.get(key) or {} for key in LAYER_KEYS)
         return next((about["layer"] for about in named if about.get("layer")), "")
 
-    def wait_for(self, layer: str) -> None:
-        """Set status and warning while the layer does not exist. Nothing is saved."""
-        self.status = self.WAITING
-        waits = gettext_noop("waits for the layer %(layer)s, which is not there; it starts once the layer is imported")
-        self.warning = waits % {"layer": repr(layer)}
+    def wait(self, reason: str) -> None:
+        """Set status and warning while the query may not read what it names. Nothing is saved."""
+        self.status, self.warning = self.WAITING, reason
 
     def acknowledge(self, error: str, epoch: str) -> None:
         """Apply the engine's acknowledgement of the present revision; `error` is empty on success. Nothing is saved."""

@@ -32,6 +32,7 @@ def for_staff(view: View) -> View:
         if busy:
             return HttpResponse(f"{TOO_MANY[1]}\n", status=429, content_type="text/plain")
         if user.is_active and user.is_staff:
+            request.user = user  # type: ignore[assignment]  # a guest is no staff
             return view(request)
         response = HttpResponse(NOT_STAFF, status=403 if user.is_authenticated else 401, content_type="text/plain")
         if not user.is_authenticated:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 from django.utils.translation import gettext
 
 from webapp.delivery.undelivered import undelivered
@@ -11,10 +11,10 @@ from webapp.models import Query
 MOST_QUERIES = 20
 
 
-def troubles(figures: dict[str, Any]) -> list[dict[str, str]]:
+def troubles(figures: dict[str, Any], seen: QuerySet[Query]) -> list[dict[str, str]]:
     """Return what is wrong: with parts, states of engines, streams, alarms that reach nobody, and queries.
 
-    Of the queries, the newest are told, at most `MOST_QUERIES`.
+    Of the queries, the newest that the user sees are told, at most `MOST_QUERIES`.
     """
     found = [_trouble("bad", part, words) for part, words in figures["reasons"].items()]
     for name, space in figures["spaces"].items():
@@ -27,7 +27,7 @@ def troubles(figures: dict[str, Any]) -> list[dict[str, str]]:
                 _trouble(level, gettext("stream %(name)s") % {"name": name}, stream["error"] or stream["hint"])
             )
     found += [_trouble(*told) for told in undelivered()]
-    told = Query.objects.filter(~Q(warning="") | ~Q(error="")).order_by("-pk")[:MOST_QUERIES]
+    told = seen.filter(~Q(warning="") | ~Q(error="")).order_by("-pk")[:MOST_QUERIES]
     for number, name, error, warning in told.values_list("pk", "name", "error", "warning"):
         found.append(
             _trouble(

@@ -4,6 +4,7 @@ from typing import Any
 
 from django.contrib.auth.decorators import login_required
 from django.core.exceptions import PermissionDenied
+from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
 from django.utils.translation import gettext
@@ -11,6 +12,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 from prometheus_client.exposition import choose_encoder
 
+from webapp.access import rights_of
 from webapp.models import Query
 from webapp.operations.access import for_staff
 from webapp.operations.figures import collected
@@ -53,15 +55,17 @@ def figures(request: HttpRequest) -> JsonResponse:
             {"error": gettext("since_us must be microseconds since 1970; got %(since)s") % {"since": f"{since!r:.80}"}},
             status=400,
         )
-    found = collected()
+    found, seen = collected(), rights_of(request.user).queries()
     try:
         entries = past(client(), int(since))
     except NOT_NOW:
         entries = []
-    return JsonResponse({"now": found, "names": _names(found), "troubles": troubles(found), "past": entries})
+    return JsonResponse(
+        {"now": found, "names": _names(found, seen), "troubles": troubles(found, seen), "past": entries}
+    )
 
 
-def _names(found: dict[str, Any]) -> dict[int, str]:
-    """Return the names of the queries among the figures, by number."""
+def _names(found: dict[str, Any], seen: QuerySet[Query]) -> dict[int, str]:
+    """Return the names of the queries among the figures, those that the user sees, by number."""
     numbers = {told["query"] for space in found["spaces"].values() for told in space["queries"]}
-    return dict(Query.objects.filter(pk__in=numbers).values_list("pk", "name"))
+    return dict(seen.filter(pk__in=numbers).values_list("pk", "name"))

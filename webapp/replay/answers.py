@@ -16,11 +16,12 @@ from streaming.plans import parse_plan
 from streaming.replay.sessions import ReplayPlan, Sessions
 from streaming.results import frame, result_schema
 from streaming.spaces import EARTH, Space, space_document
-from webapp.access import Asker
-from webapp.models import Layer, Query, Stream
+from webapp.access import Asker, rights_of
+from webapp.models import Query, Stream
 from webapp.queries import visible_among
 from webapp.refusals import Refused
 from webapp.replay.asking import US, check_names, replayed_streams, span
+from webapp.waiting import check_readable, versions_of
 
 SESSIONS = Sessions(settings.REPLAY_SESSIONS, settings.REPLAY_IDLE_S, settings.WORK_MEMORY_BYTES)
 atexit.register(SESSIONS.end)
@@ -47,13 +48,11 @@ def page_of_answers(user: Asker, given: Mapping[str, str]) -> bytes:
     from_us, to_us = span(given)
     from_us, to_us = from_us // US * US, -(-to_us // US) * US  # the clock of a replay goes in seconds
     _, end_us = span({"from_us": given["from_us"], "to_us": given.get("end_us", given["to_us"])})
-    played = _played(_queries(user, given.get("queries", "")), from_us, max(to_us, end_us))
+    played = _played(user, _queries(user, given.get("queries", "")), from_us, max(to_us, end_us))
     if not played.queries:
         return _empty(played, to_us)
     name = user.pk, given.get("session", "")[:100]
-    session = SESSIONS.of(
-        name, from_us, lambda other: other.given == played.given and other.end_us >= to_us, lambda: played
-    )
+    session = SESSIONS.of(name, from_us, lambda other: _same(other, played) and other.end_us >= to_us, lambda: played)
     with session.lock:
         if session.until_us != from_us:
             raise Refused(
@@ -63,6 +62,11 @@ def page_of_answers(user: Asker, given: Mapping[str, str]) -> bytes:
             )
         limits = settings.REPLAY_ANSWER_ROWS, settings.REPLAY_ANSWER_S, settings.REPLAY_PATIENCE_S
         return session.page(to_us, *limits)
+
+
+def _same(one: ReplayPlan, other: ReplayPlan) -> bool:
+    """Return whether two sessions play the same: a change of the rights is one, too. Versions of layers may differ."""
+    return (one.given, one.plans, one.layers.keys()) == (other.given, other.plans, other.layers.keys())
 
 
 def _empty(played: ReplayPlan, to_us: int) -> bytes:
@@ -89,53 +93,57 @@ def _queries(user: Asker, text: str) -> list[Query]:
     return visible_among(user, [int(number) for number in numbers])
 
 
-def _played(queries: list[Query], from_us: int, end_us: int) -> ReplayPlan:
-    """Return what a session plays: of the queries, those that can be played."""
+def _played(user: Asker, queries: list[Query], from_us: int, end_us: int) -> ReplayPlan:
+    """Return what a session plays: of the queries, those that can be played, and may be for the user."""
     streams = {stream.name for stream in replayed_streams()}
     refused: dict[str, str] = {}
-    plans: dict[str, Any] = {}
+    plays: dict[int, Query] = {}
     spaces = {query.space_id: query.space for query in queries}
     space = next(iter(spaces.values())).parsed if spaces else None
     for query in queries:
         try:
-            named = _with_named(query)
-            for plan in named.values():
-                _check(plan, query.space.parsed, streams)
-            if query.space.parsed != space:
-                raise Refused(
-                    "query",
-                    gettext("the queries of a replay must lie in one space; got %(space_id)s")
-                    % {"space_id": query.space_id},
-                )
+            plays |= _playable(user, query, space, streams)
         except (LookoutError, Refused) as error:
             refused[str(query.pk)] = getattr(error, "message", str(error))
-        else:
-            plans |= {str(number): plan for number, plan in named.items()}
     return ReplayPlan(
         queries=tuple(query.pk for query in queries if str(query.pk) not in refused),
         given={str(query.pk): query.plan for query in queries},
-        plans=plans,
+        plans={str(number): one.plan for number, one in plays.items()},
         refused=refused,
         from_us=from_us,
         end_us=end_us,
         ttl_s=dict(Stream.objects.values_list("name", "ttl_s")),
-        layers=dict(Layer.objects.filter(version__isnull=False).values_list("name", "version")),
+        layers=versions_of(plays.values()),
         space=space_document(space) if space else {},
         history=str(settings.HISTORY_DIR),
         layers_folder=str(settings.LAYERS_DIR),
     )
 
 
-def _with_named(query: Query) -> dict[int, Any]:
-    """Return the plan of a query, and those of the queries that it names, by number."""
-    plans, found = {query.pk: query.plan}, [query]
+def _playable(user: Asker, query: Query, space: Space | None, streams: Collection[str]) -> dict[int, Query]:
+    """Return a query and those that it names, by number; raise Refused if they cannot be played in the space."""
+    named = _with_named(query)
+    check_readable(list(named.values()), rights_of(user))
+    for one in named.values():
+        _check(one.plan, query.space.parsed, streams)
+    if query.space.parsed != space:
+        raise Refused(
+            "query",
+            gettext("the queries of a replay must lie in one space; got %(space_id)s") % {"space_id": query.space_id},
+        )
+    return named
+
+
+def _with_named(query: Query) -> dict[int, Query]:
+    """Return a query and those that it names, by number."""
+    named, found = {query.pk: query}, [query]
     while found:
         one = found.pop()
         plan = parse_plan(one.plan, one.space.parsed)
-        for named in Query.objects.alive().filter(pk__in=[n for n in kind_of(plan).queries(plan) if n not in plans]):
-            plans[named.pk] = named.plan
-            found.append(named)
-    return plans
+        more = Query.objects.alive().filter(pk__in=[n for n in kind_of(plan).queries(plan) if n not in named])
+        named |= {other.pk: other for other in more}
+        found.extend(more)
+    return named
 
 
 def _check(document: Any, space: Space, streams: Collection[str]) -> None:

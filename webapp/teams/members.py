@@ -3,17 +3,17 @@
 from collections.abc import Collection
 
 from django.contrib.auth import get_user_model
-from django.contrib.auth.models import User
+from django.contrib.auth.models import Group, User
 from django.db import transaction
-from django.db.models.signals import post_delete, post_save, pre_delete
+from django.db.models.signals import m2m_changed, post_delete, post_save, pre_delete
 from django.dispatch import receiver
 from django.utils.translation import gettext
 
 from webapp.access import ADMINS, Asker, rights_of
-from webapp.models import Layer, Membership, Query, Role, ShareLink, Team
+from webapp.models import Membership, Query, Role, ShareLink, Team
 from webapp.notify import announce, announce_link_ended, announce_membership
 from webapp.refusals import Refused
-from webapp.waiting import layer_changed
+from webapp.waiting import follow_now, rights_changed
 
 
 def managed(user: Asker, number: int) -> Team:
@@ -98,14 +98,14 @@ def _check_admin_left(team: Team, member: Membership) -> None:
 
 @receiver([post_save, post_delete], sender=Membership)
 def _changed(instance: Membership, **_: object) -> None:
-    user, team = instance.user_id, instance.team_id
+    user = instance.user_id
+    transaction.on_commit(lambda: _rights_changed(user))
 
-    def tell() -> None:
-        announce_membership(user)
-        for name in Layer.objects.filter(team=team).values_list("name", flat=True):
-            layer_changed(name)  # joins of somebody who does not see the layer any more wait, others may begin
 
-    transaction.on_commit(tell)
+def _rights_changed(user: int) -> None:
+    """Let a user's connections look at the user's rights, and the user's queries wait or start by them."""
+    announce_membership(user)
+    rights_changed(user)
 
 
 @receiver(post_save, sender=get_user_model())
@@ -118,9 +118,23 @@ def _user_changed(instance: User, created: bool, update_fields: Collection[str] 
 
 def _tell_user(number: int) -> None:
     """Let the connections of a user, and of guests by the user's links, look at their rights."""
-    announce_membership(number)
+    _rights_changed(number)
     for link in ShareLink.objects.filter(owner=number, revoked=None).values_list("pk", flat=True):
         announce_link_ended(link)
+
+
+@receiver(m2m_changed, sender=Group.permissions.through)
+@receiver(m2m_changed, sender=get_user_model().groups.through)
+@receiver(m2m_changed, sender=get_user_model().user_permissions.through)
+@receiver(post_delete, sender=Group)
+def _permissions_changed(**_: object) -> None:
+    """Let all staff look at their rights once permissions changed, which only theirs depend on."""
+    transaction.on_commit(_tell_staff)
+
+
+def _tell_staff() -> None:
+    for number in get_user_model().objects.filter(is_staff=True).values_list("pk", flat=True):
+        _rights_changed(number)
 
 
 @receiver(post_delete, sender=get_user_model())
@@ -131,16 +145,12 @@ def _user_deleted(instance: User, **_: object) -> None:
 
 @receiver(pre_delete, sender=Team)
 def _team_leaves(instance: Team, **_: object) -> None:
-    """Tell of the queries and layers of a deleted team, which belong to their owners alone from then on."""
-    from webapp.layers.versions import announce as announce_layer  # late: it loads the store of layers
-
+    """Tell of the queries of a deleted team, which belong to their owners alone from then on; it has no layers."""
     team = instance.pk
     queries = list(Query.objects.filter(team=team).values_list("pk", flat=True))
-    layers = list(Layer.objects.filter(team=team).values_list("pk", flat=True))
 
     def tell() -> None:
         announce(Query.objects.filter(pk__in=queries).select_related("owner"), was_team=team, lists=True)
-        for layer in Layer.objects.filter(pk__in=layers):
-            announce_layer(layer)
+        follow_now()
 
     transaction.on_commit(tell)

@@ -24,10 +24,11 @@ from streaming.operators.layer import LayerVersion
 from streaming.operators.metres import within_reach
 from streaming.plans import parse_plan
 from streaming.results.rule_clock import ALARM, RuleClock
-from webapp.access import Asker
+from webapp.access import Asker, rights_of
 from webapp.hub import Hub
 from webapp.models import Event, Query, Stream
 from webapp.queries import visible_among
+from webapp.waiting import unread
 from webapp.why.asking import ANSWER_S, answer_of, answer_to
 from webapp.why.fixes import microseconds, stored_subject, subject_of_row
 
@@ -49,16 +50,20 @@ class ExplainedQuery:
     user : User
     query : Query
     plan : Plan
+    readable : bool
+        Whether the query may read its layer now, for this user.
     """
 
     user: Asker
     query: Query
     plan: Plan
+    readable: bool
 
     @classmethod
     def of(cls, user: Asker, query: Query) -> "ExplainedQuery":
         """Return what is asked about a saved query."""
-        return cls(user, query, parse_plan(query.plan, query.space.parsed))
+        readable = not unread([query], rights_of(user))
+        return cls(user, query, parse_plan(query.plan, query.space.parsed), readable)
 
     @property
     def evaluation(self) -> Evaluation:
@@ -68,7 +73,7 @@ class ExplainedQuery:
 
 async def known_now(asked: ExplainedQuery, hub: Hub, subject: Subject) -> ExplanationFacts:
     """Return what is known now, asking the engine for what it alone knows."""
-    known = ExplanationFacts(layer=layers_about(asked.plan, subject))
+    known = ExplanationFacts(layer=layers_about(asked, subject))
     focus = kind_of(asked.plan).focus(asked.plan)
     if focus is not None and focus.key:
         known = replace(known, **await _focus(hub, focus))
@@ -141,22 +146,19 @@ async def _rule_now(asked: ExplainedQuery, hub: Hub, subject: Subject, known: Ex
     clock = await hub.clocks.ask(asked.query.pk, subject.key, ANSWER_S)
     named = await database_sync_to_async(_named)(asked.user, asked.plan)
     answers = {}
-    for query in () if cast("RulePlan", asked.plan).whole else named:
-        one = ExplainedQuery.of(asked.user, query)
-        answers[query.pk] = explain(one.plan, subject, await known_now(one, hub, subject))
-    return replace(known, clock=clock, answers=answers, names={query.pk: query.name for query in named})
+    for one in () if cast("RulePlan", asked.plan).whole else named:
+        answers[one.query.pk] = explain(one.plan, subject, await known_now(one, hub, subject))
+    return replace(known, clock=clock, answers=answers, names={one.query.pk: one.query.name for one in named})
 
 
-def _named(user: Asker, plan: Plan) -> list[Query]:
-    """Return the queries that a rule names, those that the user may see."""
-    queries = list(kind_of(plan).queries(plan))
-    numbers = [query.pk for query in visible_among(user, queries)]
-    return list(Query.objects.select_related("space", "owner").filter(pk__in=numbers))
+def _named(user: Asker, plan: Plan) -> list[ExplainedQuery]:
+    """Return what is asked about the queries that a rule names, those that the user may see."""
+    return [ExplainedQuery.of(user, query) for query in visible_among(user, list(kind_of(plan).queries(plan)))]
 
 
 def known_then(asked: ExplainedQuery, event: Event, subject: Subject | None) -> ExplanationFacts:
     """Return what is known about the time of an event: from stored reports and events, and layers as they are now."""
-    known = ExplanationFacts(layer=layers_about(asked.plan, subject), now_us=microseconds(event.time))
+    known = ExplanationFacts(layer=layers_about(asked, subject), now_us=microseconds(event.time))
     focus = kind_of(asked.plan).focus(asked.plan)
     if focus is not None and focus.key:
         known = replace(known, focus=_stored(focus.stream, focus.key, event))
@@ -175,7 +177,7 @@ def _stored(stream: str, key: str, event: Event) -> Subject | None:
 
 def _rule_then(asked: ExplainedQuery, event: Event, known: ExplanationFacts) -> ExplanationFacts:
     """Add what the stored events of the queries that a rule names tell about the time of an event of the rule."""
-    plan, named = cast("RulePlan", asked.plan), _named(asked.user, asked.plan)
+    plan, named = cast("RulePlan", asked.plan), [one.query for one in _named(asked.user, asked.plan)]
     if plan.whole:
         clock = _clock_then(plan, asked.query.pk, event, [])
         if clock is not None:  # the alarm has the numbers with which it began
@@ -212,11 +214,17 @@ def _clock_then(plan: RulePlan, rule: int, event: Event, members: list[int]) -> 
     return RuleClock(rule, event.key, now_us, ALARM, True, tuple(members), now_us - round(plan.for_s * 1e6))
 
 
-def layers_about(plan: Plan, subject: Subject | None) -> Callable[[str], LayerVersion | None]:
-    """Return what gives the layer of a name: its features about an element, as far as the plan may need them."""
+def layers_about(asked: ExplainedQuery, subject: Subject | None) -> Callable[[str], LayerVersion | None]:
+    """Return what gives the layer of a name: its features about an element, as far as the plan may need them.
+
+    It gives None for a layer that the query may not read.
+    """
+    plan = asked.plan
 
     def features(name: str) -> LayerVersion | None:
         assert subject is not None  # what is about no object asks for no layer
+        if not asked.readable and not name.startswith(STORED_PREFIX):
+            return None
         everything = getattr(getattr(plan, "partners", None), "predicate", "") == "disjoint"
         reach = kind_of(plan).layer_reach(plan)[1]
         for near in (None,) if everything else REACHES_M:

@@ -256,9 +256,9 @@ def _point(incident: Incident) -> list[float | None]:
 
 
 def _deliveries(user: Asker, incident: Incident) -> list[dict[str, Any]]:
-    """Return what was sent about an incident, with each attempt; those who are not staff see only what is theirs."""
+    """Return what was sent about an incident, with each attempt: what is one's own, or all for staff."""
     found = Delivery.objects.filter(change__incident=incident).select_related("subscription", "channel", "change")
-    if not user.is_staff:
+    if not rights_of(user).views_all("delivery"):
         mine = found.filter(subscription__user=user) | found.filter(subscription__team__memberships__user=user)
         found = mine.distinct()
     return [_delivery(one) for one in found.prefetch_related("log").order_by("pk")[:MOST_DELIVERIES]]

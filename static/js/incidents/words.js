@@ -21,6 +21,7 @@ const DETAILS = [
   [/^until (?<time>.+)$/s, gettext("until %(time)s")],
   [/^the query failed$/, gettext("the query failed")],
   [/^the query waits for its layer$/, gettext("the query waits for its layer")],
+  [/^the rule waits for a query that it watches$/, gettext("the rule waits for a query that it watches")],
   [
     /^the query was paused, because it took too much of the engine's time$/,
     gettext("the query was paused, because it took too much of the engine's time"),

@@ -54,7 +54,7 @@ export function showTroubles(list, troubles) {
 
 export function showQueries(table, { queries = [] }, names) {
   const rows = queries.map(({ query, seconds, tuples }) => [
-    query === 0 ? gettext("all views") : `${query}: ${names[query] ?? gettext("deleted")}`,
+    query === 0 ? gettext("all views") : `${query}: ${names[query] ?? gettext("deleted or hidden")}`,
     figure(seconds, "s"),
     figure(tuples),
   ]);

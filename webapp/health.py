@@ -1,5 +1,6 @@
 """Health check of database, Redis, gateway, engines and disks, for monitoring."""
 
+import math
 import shutil
 import threading
 import time
@@ -13,15 +14,16 @@ from django.db import Error, close_old_connections
 from django.utils.translation import gettext
 
 from streaming.language import thousands
-from streaming.logs import LogNames
+from streaming.logs import LogNames, regions_of
 from streaming.redis_memory import LIVE_SHARE, share_of
+from streaming.region_reports import Load
 from streaming.spaces import EARTH
 from webapp.hub.reports import SILENT_AFTER_US
 from webapp.models import Space
 from webapp.stored_words import retold
 
 # The gateway's clock makes every engine evaluate a batch each second; an engine without one for this long is stuck.
-STUCK_AFTER_S = 60.0
+STUCK_AFTER_S = 20.0
 # Feeds fill Redis up to `LIVE_SHARE`, and it may be fuller for a moment.
 FULL_AFTER_S = 10.0
 # Requests within this time get the same result.
@@ -45,6 +47,7 @@ class Health:
     _found: tuple[float, dict[str, str]] | None = None
     _roomy_s: float | None = None
     _batches: dict[str, tuple[bytes, float]] = field(default_factory=dict)
+    _no_clock_s: float = -math.inf
 
     def reasons(self) -> dict[str, str]:
         """Return what is wrong, a few words by part; empty if all is well. The words contain no secrets."""
@@ -97,19 +100,27 @@ class Health:
 
     def _standstill(self, space: str, report: Mapping[bytes, bytes], no_clock: bool) -> str:
         """Return in words that an engine evaluates no batches although the gateway's clock runs; otherwise empty."""
-        batch = report.get(b"batch")
+        batch, now_s = report.get(b"batch"), self.clock()
         if batch is None:
             return gettext("has not evaluated a batch yet")
-        known, since_s = self._batches.get(space, (None, 0.0))
-        if batch != known or no_clock:
-            self._batches[space] = batch, self.clock()
-            return ""
-        stands_s = self.clock() - since_s
+        if no_clock:
+            self._no_clock_s = now_s
+        if batch != self._batches.get(space, (None, 0.0))[0] or no_clock:
+            self._batches[space] = batch, now_s
+        # A process that has only just begun to look knows from the regions when they last told something.
+        told_s = min(time.time() - _regions_us(report) / 1e6, now_s - self._no_clock_s)
+        stands_s = max(now_s - self._batches[space][1], told_s)
         return (
             gettext("has evaluated no batch for %(seconds)s s") % {"seconds": f"{stands_s:.0f}"}
             if stands_s > STUCK_AFTER_S
             else ""
         )
+
+
+def _regions_us(report: Mapping[bytes, bytes]) -> int:
+    """Return when a region last told what it has done, which each does after a batch; now if none has told anything."""
+    loads = [told for name, told in regions_of(report).items() if name.startswith("load:")]
+    return max((Load(*load).at_us for _, *load in loads), default=time.time_ns() // 1000)
 
 
 def _silence(report: Mapping[bytes, bytes], now_us: int) -> str:

@@ -4,6 +4,7 @@ import re
 import shutil
 import time
 
+import orjson
 import pytest
 from django.db import OperationalError
 
@@ -61,6 +62,28 @@ def test_an_engine_that_lives_but_evaluates_nothing_is_down(client, names, redis
     now_s += 2
     redis_client.hset(names.engine, "batch", 8)
     assert unhealthy(client) == {}
+
+
+def test_who_asks_for_the_first_time_is_told_of_a_batch_that_has_not_ended_for_long(client, names, redis_client):
+    for region, ago_s in enumerate((45, 40)):
+        load = [1, 5, 0.1, 5, 0.0, 0.0, time.time_ns() // 1000 - ago_s * US]
+        redis_client.hset(names.engine, f"load:{region}", orjson.dumps(load))
+    assert re.fullmatch(r"has evaluated no batch for 4\d s", unhealthy(client)["engine"])
+
+
+def test_an_engine_without_a_clock_is_not_stuck_nor_is_it_as_soon_as_the_clock_goes_on(
+    client, names, redis_client, monkeypatch
+):
+    now_s = 0.0
+    monkeypatch.setattr("webapp.views.HEALTH", Health(clock=lambda: now_s))
+    redis_client.hset(names.engine, "load:0", orjson.dumps([1, 5, 0.1, 5, 0.0, 0.0, time.time_ns() // 1000 - 90 * US]))
+    redis_client.hset(names.gateway, "at_us", time.time_ns() // 1000 - 90 * US)
+    assert unhealthy(client) == {"gateway": "has been silent for 90 s"}
+    redis_client.hset(names.gateway, "at_us", time.time_ns() // 1000)
+    now_s = 2.0
+    assert unhealthy(client) == {}
+    now_s += STUCK_AFTER_S
+    assert list(unhealthy(client)) == ["engine"]
 
 
 def test_a_redis_that_stays_too_full_for_feeds_is_told(client, names, redis_client, monkeypatch):

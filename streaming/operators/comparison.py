@@ -106,7 +106,7 @@ class Comparison(Generic[F]):
         return self._judged(elements, rows, boxes, *self._near(boxes))
 
     def pieces(self, elements: Elements, rows: np.ndarray, most: int) -> Iterator[np.ndarray]:
-        """Yield consecutive parts of `rows`, for each of which `measured` compares few pairs; needs `IndexedBoxes`.
+        """Yield consecutive parts of `rows`, for each of which `measured` compares few pairs.
 
         Parameters
         ----------
@@ -124,7 +124,7 @@ class Comparison(Generic[F]):
         if self.predicate == "disjoint" or not len(self.features):
             return np.full(len(bounds), len(self.features))
         boxes = self._reach(transformed(bounds, self.plan.transform, self.space))
-        return cast(IndexedBoxes, self.features).counts(boxes)
+        return self.features.counts(boxes)
 
     def judged(
         self, elements: Elements, rows: np.ndarray, at: np.ndarray, feature: np.ndarray

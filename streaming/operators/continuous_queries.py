@@ -142,7 +142,8 @@ class ContinuousQueries:
         Pairs
             Ordered by row, then query.
         """
-        failures, failed = failures or Failures(), Failures()
+        failures = failures or Failures()
+        failed = failures.part()
         row, number = self._ranges.match(elements, failed)
         for asked, error in failed.errors.items():
             failures.note(self._asking(asked), error)

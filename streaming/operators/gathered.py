@@ -44,6 +44,10 @@ class GatheredFeatures:
         at, feature = np.hstack(found)
         return at, feature
 
+    def counts(self, boxes: np.ndarray) -> np.ndarray:
+        """Return in how many pairs `meeting` finds each of some boxes (K, 2n), at most: int64 of shape (K,)."""
+        return np.sum([features.counts(boxes) for features in self._pages if len(features)], axis=0, dtype=np.int64)
+
     def hashes(self, rows: np.ndarray) -> np.ndarray:
         """Return the `key_hash` of the features at rows (K,)."""
         return self._taken(rows, np.empty(len(rows), dtype=np.int64), Features.hashes)

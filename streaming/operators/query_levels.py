@@ -189,7 +189,7 @@ class QueryLevels:
         """
         found = Pairs.none()
         for one in self.levels:
-            failed = Failures()
+            failed = failures.part() if failures is not None else Failures()
             pairs = one.queries.match(elements, features_of, failed)
             if failures is not None:
                 failures.add(failed, one.level.answers)

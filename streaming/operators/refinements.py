@@ -145,7 +145,7 @@ class Refined:
         failures : Failures
             Receives what went wrong and what queries cost, by their positions in the larger set.
         """
-        own, mine, charged = Failures(), self.among(found[1]), self.among(costs[0])
+        own, mine, charged = failures.part(), self.among(found[1]), self.among(costs[0])
         self.refinement.charge(own, costs[0][charged] - self.first, costs[1][charged])
         pairs = self.refinement.refined(elements, found[0][mine], found[1][mine] - self.first, features_of, own)
         failures.add(own, self.queries)

@@ -18,6 +18,7 @@ import numpy as np
 from streaming.kinds.join.plan import JoinPlan, Partners
 from streaming.kinds.parts import Filter, UserFilter
 from streaming.kinds.range.plan import RangePlan
+from streaming.operators.allowance import PIECE
 from streaming.operators.comparison import Comparison
 from streaming.operators.elements import Elements
 from streaming.operators.failures import Failures
@@ -297,15 +298,20 @@ class SpatialJoins:
         number: np.ndarray,
         failures: Failures,
     ) -> Iterator[Pairs]:
-        """Yield the pairs of joins that compare in the same way, one `Pairs` for each condition and page."""
+        """Yield the pairs of joins that compare in the same way, some for each condition, page and piece.
+
+        If the step has no room for the pairs of all pieces, these joins are refused.
+        """
         plan, layer, conditions = group
         rows = row[last_of_runs(row)]
         for comparison, some in layer.comparisons(plan, elements.bounds[rows]):
-            if len(some) == len(rows):
-                yield from self._of_page(comparison, conditions, elements, (row, number), failures)
-            else:
-                near = find(rows[some], row)[1]
+            for part in comparison.pieces(elements, rows[some], PIECE):
+                near = slice(None) if len(part) == len(rows) else find(part, row)[1]
                 yield from self._of_page(comparison, conditions, elements, (row[near], number[near]), failures)
+                if failures.allowance.left < 0:
+                    asking = [asked.members(np.unique(number), self._kept)[1] for asked in conditions]
+                    failures.refuse(np.concatenate(asking).tolist())
+                    return
 
     def _of_page(
         self,
@@ -319,6 +325,7 @@ class SpatialJoins:
         row, number = satisfied
         rows = row[last_of_runs(row)]
         at, feature, distance = comparison.measured(elements, rows)
+        failures.allowance.take(0, len(at))
         order = np.lexsort((feature, at))
         at, feature, distance = rows[at[order]], feature[order], distance[order]
         start, stop = np.searchsorted(at, row, "left"), np.searchsorted(at, row, "right")

@@ -6,10 +6,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
+import shapely
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from streaming.elements import point_elements
+from streaming.layers.features import feature_table
 from streaming.operators import allowance
 from streaming.operators.allowance import PIECE, PairAllowance
 from streaming.results.netting import net
@@ -152,3 +154,22 @@ def test_whatever_plans_ask_for_a_step_looks_at_what_it_has_room_for(plans, spre
     # The last piece of each step may find that there was no room for it.
     assert max(over) <= PIECE * (1 + allowance.FOUND)
     assert peak < 400e6
+
+
+def test_a_join_of_everything_with_a_whole_layer_is_refused_and_the_others_are_answered(tmp_path):
+    engine, client = Engine(tmp_path, 1, 1, rescaled=0.0), Client()
+    engine.may_fail = True
+    places = [shapely.Point(x / 10, y / 10) for x in range(60) for y in range(60)]
+    version = engine.layers.write(
+        "places", feature_table("places", [str(n) for n in range(3_600)], places, [{}] * 3_600)
+    )
+    control = [{"op": "layer", "layer": "places", "version": version}, registered(1, {"stream": "ships", "area": AREA})]
+    client.receive(engine.run(fleet(0), control))
+    near = {"stream": "ships", "kind": "join", "join": {"layer": "places", "predicate": "dwithin"}}
+    plans = {2: EVERYWHERE_M, 3: 10_000}
+    control = [registered(query, near | {"join": near["join"] | {"distance": m}}) for query, m in plans.items()]
+    fragments = engine.run(fleet(1), control)
+    client.receive(fragments)
+    assert {query for f in fragments for one in f.failures for query, _ in one["queries"]} == {2}
+    assert client.answers[1].keys() == in_area(1)
+    assert client.answers[3] and not client.answers[2]

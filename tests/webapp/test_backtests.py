@@ -98,9 +98,9 @@ async def test_a_result_is_not_told_to_somebody_who_may_not_see_what_it_is_about
     watched = await database_sync_to_async(queries.register)(other, "near", PLAN, shared=True)
     tried = backtests.lines
 
-    async def lines(asked):
+    async def lines(user, asked):
         await database_sync_to_async(queries.edit)(other, watched.pk, shared=False)
-        async for line in tried(asked):
+        async for line in tried(user, asked):
             yield line
 
     monkeypatch.setattr(backtests, "lines", lines)

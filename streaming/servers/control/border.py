@@ -15,7 +15,6 @@ import numpy as np
 import polars as pl
 
 from streaming.isolation import faulty
-from streaming.operators.failures import Failures
 from streaming.servers.control.registry import Registry
 from streaming.servers.control.step import ControlStep
 
@@ -45,10 +44,10 @@ class QueriesRefused(QueriesFailed):
     """Raised by a step that had no room for queries. They are tried again less often, since each try costs as much."""
 
 
-def refuse(failures: Failures) -> None:
-    """Raise `QueriesRefused` if a step had no room for queries."""
-    if failures.refused:
-        raise QueriesRefused(failures.refused)
+def refuse(refused: Mapping[int, str]) -> None:
+    """Raise `QueriesRefused` if a step had no room for queries, given why by query."""
+    if refused:
+        raise QueriesRefused(refused)
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from typing import TypeVar
 import numpy as np
 import pyarrow as pa
 
+from streaming.operators.allowance import PairAllowance
 from streaming.operators.elements import Elements
 from streaming.operators.failures import Failures
 from streaming.operators.runs import distinct, find
@@ -23,6 +24,7 @@ from streaming.servers.answers.members import Answers
 from streaming.servers.answers.reasons import worth_telling
 from streaming.servers.answers.recipients import Recipients
 from streaming.servers.answers.tuples import Results, TupleWriter
+from streaming.servers.control.border import refuse
 from streaming.servers.control.registry import Registry
 from streaming.servers.control.step import ControlStep
 from streaming.servers.region.member_table import MemberTable
@@ -50,13 +52,15 @@ def step(changed: ObjectChanges, passing: pa.Table, control: ControlStep) -> tup
         At most one tuple per (query, object, partner), except for queries that emit all. A tuple of an object that
         departed to another region has the reason ``handoff`` and must be netted with the tuples of that region.
     """
-    before, after, applied, failures = control.before, control.after, control.applied, Failures()
+    before, after, applied = control.before, control.after, control.applied
+    failures = Failures(PairAllowance(len(changed.objects)))
     pairs = changed.was.pairs.without(applied.forgotten)
     reevaluation = Reevaluation(before, after, applied, changed, failures)
     members = reevaluation.members(pairs)
     covered = reevaluation.covers(members)
     old, rest = members.take(covered), members.take(~covered)
     new, told = reevaluation.evaluated()
+    refuse(_of_queries(failures.refused, after))
     new = reevaluation.with_kept(old, new)
     recipients = reevaluation.recipients
     both = compared(reevaluation.recipients_before.told(old), recipients.told(new))
@@ -67,6 +71,7 @@ def step(changed: ObjectChanges, passing: pa.Table, control: ControlStep) -> tup
     rows.append(_passing(passing, writer, recipients, failures))
     pairs = _replaced(pairs, members, (rest, new), None if reevaluation.alters else both)
     snapshots = _snapshots(applied.snapshots, pairs, reevaluation, writer)
+    refuse(_of_queries(failures.refused, after))  # also for what `_passing` and snapshots compare
     state = Region(changed.objects.settled(), pairs.settled(), control.now_us, deadlines=changed.deadlines)
     table = pa.concat_tables(rows)
     shared, told_rows = recipients.shared_in(table["query"].to_numpy())

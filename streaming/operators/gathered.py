@@ -46,7 +46,10 @@ class GatheredFeatures:
 
     def counts(self, boxes: np.ndarray) -> np.ndarray:
         """Return in how many pairs `meeting` finds each of some boxes (K, 2n), at most: int64 of shape (K,)."""
-        return np.sum([features.counts(boxes) for features in self._pages if len(features)], axis=0, dtype=np.int64)
+        most = np.zeros(len(boxes), dtype=np.int64)
+        for features in self._pages:
+            most += features.counts(boxes) if len(features) else 0
+        return most
 
     def hashes(self, rows: np.ndarray) -> np.ndarray:
         """Return the `key_hash` of the features at rows (K,)."""

@@ -119,8 +119,8 @@ class Health:
 
 def _regions_us(report: Mapping[bytes, bytes]) -> int:
     """Return when a region last told what it has done, which each does after a batch; now if none has told anything."""
-    loads = [Load(*load) for name, (_, *load) in regions_of(report).items() if name.startswith("load:")]
-    return max((load.at_us for load in loads), default=0) or time.time_ns() // 1000
+    loads = [told for name, told in regions_of(report).items() if name.startswith("load:")]
+    return max((Load(*load).at_us for _, *load in loads), default=0) or time.time_ns() // 1000
 
 
 def _silence(report: Mapping[bytes, bytes], now_us: int) -> str:

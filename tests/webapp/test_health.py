@@ -67,7 +67,7 @@ def test_an_engine_that_lives_but_evaluates_nothing_is_down(client, names, redis
 def test_who_asks_for_the_first_time_is_told_of_a_batch_that_has_not_ended_for_long(client, names, redis_client):
     for region, ago_s in enumerate((45, 40)):
         load = [1, 5, 0.1, 5, 0.0, 0.0, time.time_ns() // 1000 - ago_s * US]
-        redis_client.hset(names.engine, f"load:{region}", orjson.dumps(load))
+        redis_client.hset(names.engine, mapping={f"load:{region}": orjson.dumps(load), "tasks": 2})
     assert re.fullmatch(r"has evaluated no batch for 4\d s", unhealthy(client)["engine"])
 
 

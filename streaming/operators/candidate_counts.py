@@ -47,7 +47,13 @@ class CandidateCounts:
     def most(self, boxes: np.ndarray) -> np.ndarray:
         """Return for each of some other boxes (K, 2n) how many it meets at most, counted anew for each turn, int64."""
         plane = np.clip(in_plane(boxes, self._space), -FAR, FAR)
-        return sum((self._meeting(plane + np.tile(turn, 2)) for turn in turns(self._space)), np.zeros(len(plane), int))
+        most = np.zeros(len(plane), dtype=np.int64)
+        for turn in turns(self._space):
+            moved = plane + np.tile(turn, 2)
+            # Growing to the borders would bring boxes that lie beyond all to the outermost ones.
+            near = np.flatnonzero(~(self._x.apart(moved[:, 0], moved[:, 2]) | self._y.apart(moved[:, 1], moved[:, 3])))
+            most[near] += self._meeting(moved[near])
+        return most
 
     def _meeting(self, plane: np.ndarray) -> np.ndarray:
         xs, ys = self._x.limits(plane[:, 0], plane[:, 2]), self._y.limits(plane[:, 1], plane[:, 3])
@@ -58,7 +64,7 @@ class CandidateCounts:
                 found += both[x, y]
         for y, both in zip(ys, self._beyond[0], strict=True):
             found -= both[-1, y]
-        return np.where(self._x.apart(plane[:, 0], plane[:, 2]) | self._y.apart(plane[:, 1], plane[:, 3]), 0, found)
+        return found
 
 
 class _Axis:
@@ -80,7 +86,7 @@ class _Axis:
         return np.searchsorted(self._borders, low, "right"), last - np.searchsorted(self._borders, high, "left")
 
     def apart(self, low: np.ndarray, high: np.ndarray) -> np.ndarray:
-        """Tell which intervals lie beyond all boxes, bool; growing would bring them to the outermost ones."""
+        """Tell which intervals lie beyond all boxes, bool."""
         return (high < self._borders[0]) | (low > self._borders[-1])
 
 

@@ -84,9 +84,12 @@ class IndexedBoxes:
         most = np.full(len(boxes), len(self))
         if len(boxes) * len(self) <= PIECE:
             return most
-        # So many that boxes that are small have about `PIECE` pairs together.
-        borders = int(min(BORDERS, 2 + 2 * np.sqrt(len(boxes) * len(self) / PIECE)))
-        return np.minimum(CandidateCounts(self.bounds, self.space, borders).most(boxes), most)
+        return np.minimum(self._candidate_counts.most(boxes), most)
+
+    @functools.cached_property
+    def _candidate_counts(self) -> CandidateCounts:
+        # With more borders, it would take longer to count than to find what lies near small boxes.
+        return CandidateCounts(self.bounds, self.space, int(min(BORDERS, 2 + 2 * np.sqrt(len(self)))))
 
     def _candidates(self, plane: np.ndarray) -> np.ndarray:
         """Return the pairs of boxes of the plane (K, 4) and these that meet there, each pair once."""

@@ -1,6 +1,7 @@
 """Room on the disks: what users send may fill them down to a reserve, which Redis, the database and the engine need."""
 
 import contextlib
+import os
 import shutil
 import stat
 from pathlib import Path
@@ -39,10 +40,11 @@ def check_room(folder: Path, size: int = 0) -> None:
 def size_of(folder: Path) -> int:
     """Return the bytes of the files in a folder and below; those that go meanwhile do not count."""
     size = 0
-    for path in folder.rglob("*"):
-        with contextlib.suppress(FileNotFoundError):
-            about = path.lstat()
-            size += about.st_size if stat.S_ISREG(about.st_mode) else 0
+    for parent, _, names in os.walk(folder):  # passes over folders that go meanwhile, which `Path.rglob` does not
+        for name in names:
+            with contextlib.suppress(FileNotFoundError):
+                about = os.lstat(os.path.join(parent, name))
+                size += about.st_size if stat.S_ISREG(about.st_mode) else 0
     return size
 
 

@@ -1,7 +1,9 @@
 """A disk that loses at a power cut all that no program has synced: contents of files, and names in folders."""
 
+import itertools
 import os
 import stat
+import threading
 from pathlib import Path
 
 import pytest
@@ -21,15 +23,21 @@ class Disk:
         self._contents: dict[int, bytes] = {}
         self._names: dict[int, dict[str, int]] = {}
         self._open: list[int] = []  # so that no number of a file is used again
+        self._turns, self._noted = itertools.count(), dict[int, int]()
+        self._lock = threading.Lock()
         for name in ("fsync", "fdatasync"):
             patch.setattr(os, name, self._noting(getattr(os, name)))
 
     def _noting(self, real):
         def sync(descriptor):
             # What another program writes while the disk syncs may be lost, so this is taken before.
-            number, taken = os.fstat(descriptor).st_ino, self._taken(descriptor)
+            with self._lock:
+                turn, number, taken = next(self._turns), os.fstat(descriptor).st_ino, self._taken(descriptor)
             real(descriptor)
-            (self._names if isinstance(taken, dict) else self._contents)[number] = taken
+            with self._lock:  # two threads may sync one file, and who took less may come back last
+                if turn >= self._noted.get(number, 0):
+                    self._noted[number] = turn
+                    (self._names if isinstance(taken, dict) else self._contents)[number] = taken
 
         return sync
 

@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import functools
 import sys
 import sysconfig
 import uuid
@@ -31,13 +30,9 @@ PYTHONPATH="$PYTHONPATH:{packages}" exec {python} -S "$@"
 """
 
 
-@pytest.fixture(scope="module", params=["spark", "local-cluster"])
-def cluster(request, tmp_path_factory, s3_environment):
-    """Lookout on a cluster with two workers, which have neither its code nor its folder of states.
-
-    With it comes a function that kills one of the two: a worker with its executor, and starts the worker again, or only
-    an executor where the workers are part of the engine's Java.
-    """
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory, s3_environment):
+    """Lookout on a cluster with two workers, which have neither its code nor its folder of states; and the cluster."""
     folder, port = tmp_path_factory.mktemp("cluster"), free_port()
     python = folder / "python"
     python.write_text(PYTHON.format(packages=sysconfig.get_path("purelib"), python=sys.executable))
@@ -45,26 +40,22 @@ def cluster(request, tmp_path_factory, s3_environment):
     with pytest.MonkeyPatch.context() as patch, contextlib.ExitStack() as ended:
         for name, value in s3_environment.items():
             patch.setenv(name, value)
-        master = f"spark://127.0.0.1:{port}" if request.param == "spark" else "local-cluster[2,1,1024]"
-        kill = kill_executor
-        if request.param == "spark":
-            spark = ended.enter_context(standalone(folder / "spark", java_home("", folder), port, 2))
-            kill = functools.partial(kill_worker, spark)
+        spark = ended.enter_context(standalone(folder / "spark", java_home("", folder), port, 2))
         stack = Stack(folder)
         stack.environment |= {
-            "LOOKOUT_SPARK_MASTER": master,
+            "LOOKOUT_SPARK_MASTER": f"spark://127.0.0.1:{port}",
             "LOOKOUT_EXECUTOR_MEMORY": "512m",
             "LOOKOUT_EXECUTOR_PYTHON": str(python),
             "LOOKOUT_STATE_URI": f"s3://{BUCKET}/{uuid.uuid4().hex}",
         }
         try:
             stack.start()
-            yield stack, kill
+            yield stack, spark
         finally:
             stack.end()
 
 
-def kill_executor():
+def kill_executor(spark):
     executors(psutil.Process())[0].kill()
 
 
@@ -75,9 +66,23 @@ def kill_worker(spark):
     spark.start_worker(0)
 
 
+def go_on_after(kill, live, spark):
+    """Kill a part of the cluster, and wait until another executor is there and batches go on."""
+
+    def running():
+        return {executor.pid for executor in executors(psutil.Process())}
+
+    before = running()
+    assert len(before) == 2
+    kill(spark)
+    wait_for(lambda: len(running()) == 2 and running() != before, "another executor")
+    batch = int(live.report()[b"batch"])
+    wait_for(lambda: int(live.report()[b"batch"]) > batch + 20, "batches")
+
+
 @pytest.mark.long
-async def test_answers_are_exact_after_a_worker_or_an_executor_is_killed_in_mid_stream(cluster):
-    live, kill = cluster
+async def test_answers_are_exact_after_an_executor_and_a_worker_are_killed_in_mid_stream(cluster):
+    live, spark = cluster
     port = free_port()
     live.add_stream("swarm", {"kind": "tcp_listener", "port": port}, DECODER)
     wait_for(lambda: live.health("swarm").get("state") == "running", "swarm listens")
@@ -89,14 +94,10 @@ async def test_answers_are_exact_after_a_worker_or_an_executor_is_killed_in_mid_
         await texts.running(inside, *moving)
         async with swarm.moving():
             await texts.until(lambda: texts.answers.get(inside), "the first answer")
-            before = executors(psutil.Process())
-            assert len(before) == 2
             told = live.report()
             assert len({told[b"worker:0"], told[b"worker:1"]}) == 2
-            await asyncio.to_thread(kill)
-            await asyncio.to_thread(wait_for, lambda: len(executors(psutil.Process())) == 2, "another executor")
-            batch = int(live.report()[b"batch"])
-            await asyncio.to_thread(wait_for, lambda: int(live.report()[b"batch"]) > batch + 20, "batches")
+            for kill in (kill_executor, kill_worker):
+                await asyncio.to_thread(go_on_after, kill, live, spark)
         objects = swarm.objects()
         expected, world = answer(objects, {"stream": "swarm", "compare": BOX}), AtRest("swarm", objects)
 

@@ -10,7 +10,9 @@ from types import SimpleNamespace
 import pytest
 from channels.testing import WebsocketCommunicator
 from django.contrib.auth import get_user_model
-from django.test import Client
+from django.core.management.color import no_style
+from django.db import connection
+from django.test import Client, TransactionTestCase
 
 from bench.live import PATIENCE_S
 from streaming.elements import from_ipc, point_elements
@@ -50,6 +52,20 @@ def project(settings, redis_server, redis_client):
     # What a test without Redis left untold must not be told during the next.
     settings.REDIS_URL = redis_server
     until_told()
+
+
+@pytest.fixture(autouse=True, scope="session")
+def emptied():
+    """Empty after a test the tables that tests write to; Django would make all permissions again each time."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(TransactionTestCase, "_fixture_teardown", lambda _: empty())
+        yield
+
+
+def empty():
+    tables = connection.introspection.django_table_names(only_existing=True, include_views=False)
+    written = [table for table in tables if table not in ("django_content_type", "auth_permission")]
+    connection.ops.execute_sql_flush(connection.ops.sql_flush(no_style(), written, allow_cascade=False))
 
 
 @pytest.fixture(autouse=True)

@@ -13,6 +13,7 @@ from django.utils.translation import gettext_lazy as _
 from webapp import queries
 from webapp.incidents import close_of
 from webapp.models import Query
+from webapp.query_warnings import left_out_words
 from webapp.signed_in import SignedInRequest, signed_in
 from webapp.words import plan_in_words
 
@@ -49,7 +50,7 @@ class QueryAdmin(admin.ModelAdmin):
 
     form = QueryForm
     list_display = (
-        *("id", "name", "owner", "stream", "asks", "status", "error", "warning", "shared", "team", "severity"),
+        *("id", "name", "owner", "stream", "asks", "status", "error", "warning", "lacks", "shared", "team", "severity"),
         *("space", "updated"),
     )
     list_display_links = ("id", "name")
@@ -65,6 +66,7 @@ class QueryAdmin(admin.ModelAdmin):
         "status",
         "error",
         "warning",
+        "lacks",
         "revision",
         "acknowledged",
         "epoch",
@@ -77,6 +79,11 @@ class QueryAdmin(admin.ModelAdmin):
     def asks(self, query: Query) -> str:
         """Say in words what a query asks for."""
         return plan_in_words(query.plan, " m" if query.space.parsed.geographic else "") if query.plan else ""
+
+    @admin.display(description=_("left out"))
+    def lacks(self, query: Query) -> str:
+        """Say why the engine leaves a query out now."""
+        return left_out_words(query)
 
     def changeform_view(self, request: HttpRequest, *arguments: Any, **named: Any) -> HttpResponse:
         """Show the form again with what the rights of whoever saves refuse."""

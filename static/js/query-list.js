@@ -296,7 +296,7 @@ function update(store, query, element, parts, nowMs) {
   parts.about.title = parts.about.textContent;
   parts.origin.update(store.streams.get(query.stream));
   const serverMs = nowMs + store.clockOffsetMs;
-  const state = isLeftOut(query, serverMs) ? "left out" : query.status;
+  const state = isLeftOut(query, serverMs) ? "left_out" : query.status;
   setText(parts.status, stateText(state));
   parts.status.title = parts.status.textContent;
   parts.status.dataset.status = state;

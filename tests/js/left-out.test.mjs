@@ -13,7 +13,7 @@ test("a query for which there is no room says why, when it is tried again, and t
     leftOutText(query, NOW - 60_000, "UTC"),
     "Left out, because it would compare too many pairs. It is tried again at 12:00:00, and at once if you edit it.",
   );
-  assert.equal(stateText("left out"), "left out");
+  assert.equal(stateText("left_out"), "left out");
 });
 
 test("a query that failed says that it failed, and a rule that watches one is not left out itself", () => {

@@ -17,7 +17,7 @@ key                                    kind      what
                                                  answers of saved queries; removed once they are recorded
 ``lookout:{space}:acks``               bounded   acknowledgements of control entries, with the epoch of the state
                                                  that has them; removed once they are settled
-``lookout:{space}:engine``             hash      the engine's report on itself: epoch, batch, heartbeat, tasks, regions
+``lookout:{space}:engine``             hash      the engine's report: epoch, batch, heartbeat, tasks, regions, objects
 ``lookout:{space}:gateway``            hash      the gateway's report on itself: heartbeat, how full Redis is
 ``lookout:{space}:stale``              hash      count of stale elements since the gateway's start, by stream number
 ``lookout:{space}:counted``            hash      the newest batch of each region whose stale elements are counted

@@ -1,7 +1,7 @@
 """The actions on saved queries, one function each, for the websocket and the admin."""
 
 from collections.abc import Collection
-from typing import Any, cast
+from typing import Any
 
 from django.conf import settings
 from django.contrib.auth.models import User
@@ -10,21 +10,19 @@ from django.db.models import Manager, QuerySet
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from streaming.errors import InvalidPlan, LookoutError
-from streaming.kinds.base import Evaluation, Plan, Source
+from streaming.errors import InvalidPlan
+from streaming.kinds.base import Source
 from streaming.kinds.registry import kind_of
-from streaming.kinds.sketch.plan import SketchPlan
 from streaming.kinds.sketch.reading import document_of
 from streaming.plans import parse_plan, plan_document
-from streaming.sketch.asking.answering import checked
-from streaming.sketch.stream import parse_stream_sketch
-from streaming.spaces import EARTH, Space
-from streaming.udf import check_filter
+from streaming.spaces import EARTH
 from webapp.access import Asker, Rights, rights_of, team_of
+from webapp.estimating import weigh
 from webapp.incidents import close_of
-from webapp.models import EnabledFilter, Layer, Query, RemovedExamples, Stream
+from webapp.models import Layer, Query, RemovedExamples, Stream
 from webapp.models import Space as SavedSpace
 from webapp.notify import announce, announce_examples
+from webapp.plan_checks import check_filters, check_sketch
 from webapp.refusals import Refused
 from webapp.rules import check_watched, warn_rules
 from webapp.sending import send_query
@@ -140,40 +138,6 @@ def _stream(name: Any) -> Stream | None:
     return Stream.objects.select_related("space").filter(name=name).first() if isinstance(name, str) else None
 
 
-def check_filters(plan: Plan, space: Space) -> None:
-    """Raise Refused if a user-defined filter of a plan is not enabled, or does not accept its argument."""
-    used = kind_of(plan).user_filters(plan)
-    enabled = EnabledFilter.names() if used else []
-    for entry, pairs in used:
-        if entry.udf not in enabled:
-            known = ", ".join(enabled) or gettext("(none)")
-            raise Refused(
-                "plan",
-                gettext("udf must be installed, and enabled in the admin: one of %(known)s; got %(udf)s")
-                % {"known": known, "udf": f"{entry.udf!r}"},
-            )
-        try:
-            check_filter(entry.udf, entry.argument, space, pairs)
-        except LookoutError as error:
-            raise Refused("plan", error) from None
-
-
-def check_sketch(plan: Plan, stream: Stream) -> None:
-    """Raise Refused if a plan asks the sketch of a stream for what it does not keep."""
-    if kind_of(plan).evaluation(plan) is not Evaluation.SKETCH:
-        return
-    if stream.sketch is None:
-        raise Refused(
-            "sketch",
-            gettext("the stream %(name)s must be sketched, which staff can switch on in the admin")
-            % {"name": stream.name},
-        )
-    try:
-        checked(cast("SketchPlan", plan), parse_stream_sketch(stream.sketch, stream.space.parsed))
-    except LookoutError as error:
-        raise Refused("plan", error) from None
-
-
 def question(plan: Any = None, text: str | None = None) -> tuple[str, dict[str, Any]]:
     """Return the space and the full plan of a question to a sketch, given as a plan or as a text.
 
@@ -199,20 +163,25 @@ def question(plan: Any = None, text: str | None = None) -> tuple[str, dict[str, 
 
 
 def register(
-    owner: User, name: str, plan: Any, shared: bool = False, severity: str = "", team: int | None = None
+    owner: User,
+    name: str,
+    plan: Any,
+    shared: bool = False,
+    severity: str = "",
+    team: int | None = None,
+    confirmed: bool = False,
 ) -> Query:
     """Save a query and have it registered in the engine.
 
     Raises
     ------
     Refused
-        As `checked_plan` does, where the user may not give the query to that team, and where the user has
+        As `checked_plan` and `weigh` do, where the user may not give the query to that team, and where the user has
         `MAX_QUERIES_PER_USER` queries already.
     """
     rights = rights_of(owner)
-    document = checked_plan(plan, rights)
+    document = _accepted(owner, plan, confirmed)
     to = team_of(rights, team)
-    check_watched(owner, document)
     if (count := Query.objects.alive().filter(owner=owner).count()) >= settings.MAX_QUERIES_PER_USER:
         raise Refused(
             "limit",
@@ -236,21 +205,33 @@ def register(
     return query
 
 
-def edit(user: User, number: int, **changes: Any) -> Query:
+def _accepted(user: User, plan: Any, confirmed: bool, number: int | None = None) -> dict[str, Any]:
+    """Return the checked plan of a new query, or of one that is saved already. Whoever saves a plan asks here."""
+    rights = rights_of(user)
+    before = None if number is None else rights.queries().filter(pk=number).first()
+    own = number is None or (before is not None and before.owner_id == user.pk)
+    document = checked_plan(plan, rights, own)
+    check_watched(user, document)
+    if before is None or before.plan != document:
+        weigh(document, rights.layers(), confirmed)
+    return document
+
+
+def edit(user: User, number: int, confirmed: bool = False, **changes: Any) -> Query:
     """Change the name, plan, shared, team, paused or severity of a query, and have the engine told.
 
-    Its open incidents close if its plan changes, or if it is paused or no longer opens incidents.
+    Its open incidents close if its plan changes, or if it is paused or no longer opens incidents. `confirmed` says that
+    a plan is wanted although there may be no room for it.
 
     Raises
     ------
     Refused
-        Where the user may not see or change the query, it has been cancelled, or its new plan breaks a rule.
+        Where the user may not see or change the query, it has been cancelled, its new plan breaks a rule, and as
+        `weigh` does.
     """
     rights = rights_of(user)
     if "plan" in changes:
-        own = Query.objects.filter(pk=number, owner=user).exists()
-        changes["plan"] = checked_plan(changes["plan"], rights, own)
-        check_watched(user, changes["plan"])
+        changes["plan"] = _accepted(user, changes["plan"], confirmed, number)
         changes["stream"] = changes["plan"]["stream"]
     query, was_shared, was_team = _changed(user, rights, number, changes)
     _send(query, was_shared, was_team)

@@ -4,7 +4,7 @@ import logging
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -22,7 +22,7 @@ from streaming.spaces import Space
 from webapp import incident_recording
 from webapp.hub.assembly import Assembly, Batch
 from webapp.models import Event, EventCursor, Query
-from webapp.query_warnings import ANY_REVISION, refuse, warn
+from webapp.query_warnings import ANY_REVISION, LeftOutQuery, leave_out, refuse, warn
 from webapp.redis import event_log
 from webapp.strain import Strain, pause_dear
 
@@ -71,6 +71,8 @@ class _RecordedPart:
         The first warning by query and revision.
     refusals : dict of (int, int) to str
         Why the engine ended a query, by query and revision.
+    omissions : dict of (int, int) to LeftOutQuery
+        Why the engine left a query out the last time, by query and revision.
     strain : Strain
         Costs of queries.
     ends : bool
@@ -85,8 +87,20 @@ class _RecordedPart:
     losses: list[str] = field(default_factory=list)
     failures: dict[tuple[int, int], str] = field(default_factory=dict)
     refusals: dict[tuple[int, int], str] = field(default_factory=dict)
+    omissions: dict[tuple[int, int], LeftOutQuery] = field(default_factory=dict)
     strain: Strain = field(default_factory=Strain)
     ends: bool = True
+
+    def note(self, failure: dict[str, Any]) -> None:
+        """Add a failure of a fragment."""
+        queries = [(query, revision) for query, revision in failure["queries"]]
+        if cause := failure.get("left_out"):
+            told = LeftOutQuery(cause, failure["error"], _time(failure["until_us"]))
+            self.omissions |= {query: told for query in queries if _longer(told, self.omissions.get(query))}
+            return
+        found, words = (self.refusals, "%(error)s") if failure.get("refused") else (self.failures, WARNING)
+        for query in queries:
+            found.setdefault(query, words % {"error": failure["error"]})
 
     def add(self, told: _BatchEvents) -> None:
         """Add the rows of a batch, and leave out older ones that are too many."""
@@ -156,9 +170,7 @@ def _take(step: _RecordedPart, batch: Batch, cursor: EventCursor, told_ms: int) 
         cursor.check_at = incident_recording.when_to_check(step.watched)
     cursor.epoch, cursor.batch = batch.epoch, batch.number
     for failure in (failure for fragment in batch.fragments for failure in fragment.failures):
-        found, words = (step.refusals, "%(error)s") if failure.get("refused") else (step.failures, WARNING)
-        for query, revision in failure["queries"]:
-            found.setdefault((query, revision), words % {"error": failure["error"]})
+        step.note(failure)
     step.strain.observe(batch)
     aggregates = frozenset(query for fragment in batch.fragments for query in fragment.aggregates)
     rows, left_out = _apart(step, batch.number, lambda: _queries(batch), lambda some: _rows(batch, some))
@@ -272,6 +284,7 @@ def _store(step: _RecordedPart, events: list[Event], crossings: list[Event], cur
         incident_recording.record(crossings)
         refuse(step.refusals)
         warn(step.failures)
+        leave_out(step.omissions)
     return True
 
 
@@ -304,6 +317,10 @@ def event_of(query: int, batch: int, row: dict, crossing: bool) -> Event:
         properties=properties,
         partner=partner.get("key", "")[:200],
     )
+
+
+def _longer(told: LeftOutQuery, before: LeftOutQuery | None) -> bool:
+    return before is None or told.until >= before.until
 
 
 def _time(time_us: float) -> datetime:

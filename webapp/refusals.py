@@ -1,5 +1,7 @@
 """The error that refuses a request."""
 
+from typing import Any
+
 from django.utils.functional import Promise
 
 from streaming.errors import LookoutError
@@ -14,15 +16,18 @@ class Refused(Exception):
         One word for programs, such as ``plan``.
     message : str, Promise or LookoutError
         The rule, then the value, for people.
+    more
+        Further values for programs.
     """
 
-    def __init__(self, code: str, message: str | Promise | LookoutError) -> None:
+    def __init__(self, code: str, message: str | Promise | LookoutError, **more: Any) -> None:
         english = getattr(message, "english", "")
         told = str(message)  # in the language of whoever asks now, if it is a text to be translated
         super().__init__(told)
-        self.code, self.message = code, told
+        self.code, self.message, self.more = code, told, more
         self.english = "" if english == told else english
 
-    def document(self) -> dict[str, str]:
+    def document(self) -> dict[str, Any]:
         """Return what a client is told; `english` is there if the message is in another language, and known in both."""
-        return {"code": self.code, "message": self.message} | ({"english": self.english} if self.english else {})
+        told = {"code": self.code, "message": self.message} | self.more
+        return told | ({"english": self.english} if self.english else {})

@@ -1,9 +1,11 @@
 """Rules over the answers of saved queries: what they may watch, and what they are told when that ends."""
 
+from collections.abc import Iterable
 from typing import Any
 
 from django.utils.translation import gettext, gettext_noop
 
+from streaming.errors import InvalidPlan
 from streaming.kinds.base import Plan
 from streaming.kinds.registry import kind_of
 from streaming.kinds.rule.conditions import RuleCondition
@@ -69,8 +71,15 @@ def _check_term(term: RuleCondition, query: Query, watched: Plan) -> None:
 
 def rules_about(query: Query) -> list[Query]:
     """Return the rules that watch a query, with their owners."""
-    rules = Query.objects.alive().filter(stream=query.stream, plan__kind="rule").select_related("owner")
-    return [rule for rule in rules if query.pk in watched_by(rule.plan)]
+    return list(rules_watching([query]))
+
+
+def rules_watching(queries: Iterable[Query]) -> dict[Query, set[int]]:
+    """Return the rules that watch any of some queries, with their owners, and which queries each of them watches."""
+    of = {query.pk: query.stream for query in queries}
+    rules = Query.objects.alive().filter(stream__in=set(of.values()), plan__kind="rule").select_related("owner")
+    watching = {rule: watched_by(rule.plan) for rule in (rules if of else ())}
+    return {rule: watched for rule, watched in watching.items() if not of.keys().isdisjoint(watched)}
 
 
 def warn_rules(ended: Query) -> list[Query]:
@@ -84,8 +93,11 @@ def warn_rules(ended: Query) -> list[Query]:
 
 
 def watched_by(document: dict[str, Any]) -> set[int]:
-    """Return the numbers of the queries that a plan watches."""
-    return {term.query for term in _terms(document)}
+    """Return the numbers of the queries that a plan watches; none if this release refuses a plan that is stored."""
+    try:
+        return {term.query for term in _terms(document)}
+    except InvalidPlan:
+        return set()
 
 
 def _terms(document: dict[str, Any]) -> tuple[RuleCondition, ...]:

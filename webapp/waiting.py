@@ -32,8 +32,7 @@ RULES = Q(plan__kind="rule")
 
 def stand(query: Query) -> None:
     """Set the first status of a new or changed query: paused, pending or waiting. Nothing is saved."""
-    query.error = query.warning = ""
-    query.status = Query.PAUSED if query.paused else Query.PENDING
+    query.begin()
     if not query.paused and (reason := unread([query]).get(query.pk)):
         query.wait(reason)
 

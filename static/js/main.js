@@ -13,6 +13,7 @@ import { DisplayFilter } from "./display-filter/display-filter.js";
 import { createDisplayFilter } from "./display-filter/page.js";
 import { $, coalesced, debounced } from "./dom.js";
 import { RectangleEditor } from "./draw.js";
+import { questionOf } from "./estimate.js";
 import { EventList } from "./event-list.js";
 import { createExamples } from "./examples.js";
 import { FeatureEditor } from "./feature-editor.js";
@@ -143,6 +144,10 @@ const socket = new Socket(`${page.websocket}?queries=asked`, {
     subscriptions.reset();
     sketches.asker.reset();
     past.lost();
+  },
+  onConfirm: ({ estimate }, { type }) => {
+    const { question, yes, no } = questionOf(estimate, type === "query.edit");
+    return confirmed(question, yes, no);
   },
   onMessage: receive,
 });

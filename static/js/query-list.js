@@ -4,6 +4,7 @@ import { $, coalesced, debounced, h, icon, repeated, setText } from "./dom.js";
 import { count, figureText, planText } from "./format.js";
 import { filled, gettext, ngettext } from "./i18n.js";
 import { kindOf } from "./kinds.js";
+import { isLeftOut, leftOutText } from "./left-out.js";
 import { createOrigin } from "./origin.js";
 import { PAGE } from "./query-pages.js";
 import { createFigures, createNeighbours, focusNote, staleNote } from "./query-answer.js";
@@ -259,6 +260,7 @@ function inputsOf(store, query, nowMs) {
     partner,
     ...answer,
     waits(store, query, nowMs),
+    leftOutText(query, nowMs + store.clockOffsetMs),
     staleNote(store, nowMs),
     unitsName(),
     store.teams,
@@ -293,17 +295,20 @@ function update(store, query, element, parts, nowMs) {
   setText(parts.about, aboutText(store, query, stream, asked));
   parts.about.title = parts.about.textContent;
   parts.origin.update(store.streams.get(query.stream));
-  setText(parts.status, stateText(query.status));
+  const serverMs = nowMs + store.clockOffsetMs;
+  const state = isLeftOut(query, serverMs) ? "left_out" : query.status;
+  setText(parts.status, stateText(state));
   parts.status.title = parts.status.textContent;
-  parts.status.dataset.status = query.status;
-  countOf(store, query, parts.count);
+  parts.status.dataset.status = state;
+  countOf(store, { ...query, status: state }, parts.count);
   const focus = focusNote(store, query, nowMs);
-  parts.focus.hidden = !focus;
-  setText(parts.focus, focus);
+  showNotice(parts.focus, focus);
   const starting = waits(store, query, nowMs);
   const [told, lasting] = [store.toldCount(query.query), store.lastingCount(query.query)];
+  const missing = leftOutText(query, serverMs);
   const empty =
     query.status === "running" &&
+    !missing &&
     store.answers.has(query.query) &&
     (told ?? lasting ?? store.count(query.query)) === 0 &&
     !focus;
@@ -314,10 +319,8 @@ function update(store, query, element, parts, nowMs) {
     parts.note,
     starting ? gettext("It starts when the engine answers again.") : stale || emptyText(stream, told, lasting),
   );
-  parts.error.hidden = !query.error;
-  setText(parts.error, query.error ?? "");
-  parts.warning.hidden = !query.warning;
-  setText(parts.warning, query.warning ?? "");
+  showNotice(parts.error, query.error);
+  showNotice(parts.warning, missing, query.warning);
   setHint(parts.pause, paused ? gettext("Resume") : gettext("Pause"));
   parts.pause.querySelector("use").setAttribute("href", paused ? "#icon-play" : "#icon-pause");
   setHint(parts.share, query.shared ? gettext("Stop sharing") : gettext("Share"));
@@ -325,6 +328,13 @@ function update(store, query, element, parts, nowMs) {
   for (const name of ["edit", "pause", "cancel"]) parts[name].hidden = !mayEdit(store, query);
   parts.share.hidden = !mayShare(store, query);
   parts.pause.hidden ||= !["running", "paused", "waiting"].includes(query.status);
+}
+
+/** Show those of some texts that there are. */
+function showNotice(element, ...texts) {
+  const text = texts.filter(Boolean).join(" ");
+  element.hidden = !text;
+  setText(element, text);
 }
 
 const INCIDENTS = {

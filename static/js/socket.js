@@ -11,15 +11,17 @@ const REPLY_MS = 20_000;
 // take its sleep for silence.
 const SILENT_S = 8;
 const FULL_CODE = 4414; // the user or the address has as many connections as it may
+const CONFIRM = "confirm"; // the request has to be confirmed
 const FULL_WAIT_MS = 30_000;
 const SIGNED_OUT_CODES = [4401, 4403, 4410, 4413]; // the last two end a connection by a share link
 
 /** An error with which the server answered a request. */
 class ServerError extends Error {
-  constructor(/** @type {Record<string, any>} */ { code, message, english }) {
+  constructor(/** @type {Record<string, any>} */ { code, message, english, estimate }) {
     super(message);
     this.code = code ?? "";
     this.english = english ?? message; // for what looks at its words
+    this.estimate = estimate; // of a query for which there may be no room
   }
 }
 
@@ -27,7 +29,8 @@ export class Socket {
   /**
    * @param {string} path of the websocket on this server
    * @param {Record<string, any>} parts `Arrow`; `onMessage(message)`; `onState(state, code, reason)` with "open", "reconnecting", "offline",
-   *   "full" or "signed-out"; `onOpen()` after every (re)connection
+   *   "full" or "signed-out"; `onOpen()` after every (re)connection; `onConfirm(error, message)`, which returns a promise
+   *   whether a request is wanted that has to be confirmed
    */
   constructor(path, parts) {
     this.url = `${location.protocol === "https:" ? "wss" : "ws"}://${location.host}${path}`;
@@ -65,8 +68,17 @@ export class Socket {
     if (this.open) this.socket.send(JSON.stringify(message));
   }
 
-  /** Send a message and return a promise of the reply; an error of the server rejects it. */
-  request(message) {
+  /** Send a message and return a promise of the reply; an error of the server rejects it, unless the user confirms the request. */
+  async request(message) {
+    try {
+      return await this.#ask(message);
+    } catch (error) {
+      if (error.code !== CONFIRM || !(await this.parts.onConfirm?.(error, message))) throw error;
+      return this.#ask({ ...message, confirmed: true });
+    }
+  }
+
+  #ask(message) {
     if (!this.open)
       return Promise.reject(
         new ServerError({ code: "offline", message: gettext("The connection is down. Try again in a moment.") }),

@@ -5,6 +5,7 @@ import { gettext } from "./i18n.js";
 const WORDS = {
   cancelled: gettext("cancelled"),
   failed: gettext("failed"),
+  left_out: gettext("left out"),
   importing: gettext("importing"),
   paused: gettext("paused"),
   pending: gettext("pending"),

@@ -1,8 +1,9 @@
-"""What a fragment says of queries: which failed, which were refused, and which cost much."""
+"""What a fragment says of queries: which failed, are left out or were refused, and which cost much."""
 
 from collections.abc import Mapping
 from typing import Any
 
+from streaming.results import FAILURE, ROOM
 from streaming.servers.control.border import Border
 from streaming.servers.control.registry import Registry
 
@@ -11,7 +12,7 @@ COST_REPORTED_S = 0.05
 
 
 def failures_of(warnings: Mapping[int, str], border: Border, registry: Registry) -> tuple[dict[str, Any], ...]:
-    """Return the failures for a fragment: all failed queries by error, then those that are lost.
+    """Return the failures for a fragment: of parts of queries, and of queries that are left out from now on.
 
     Parameters
     ----------
@@ -21,21 +22,28 @@ def failures_of(warnings: Mapping[int, str], border: Border, registry: Registry)
         Knows the queries that were left out.
     registry : Registry
     """
-    lost = {query: error for query, error in border.errors.items() if query in border.lost}
-    return _by_error({**border.errors, **warnings}, registry) + _by_error(lost, registry, lost=True)
+    failed = {query: {"error": error} for query, error in warnings.items()}
+    return _alike(failed | {query: _left_out(query, border) for query in border.errors}, registry)
+
+
+def _left_out(query: int, border: Border) -> dict[str, Any]:
+    """Return the failure of a query that a border leaves out."""
+    known = border.left_out.get(query)  # a query that ended meanwhile is not left out
+    told = {"error": border.errors[query], "left_out": ROOM if query in border.refused else FAILURE}
+    return told | {"until_us": known.until_us if known else 0} | ({"lost": True} if query in border.lost else {})
 
 
 def refusals_of(registry: Registry) -> tuple[dict[str, Any], ...]:
     """Return the failures for a fragment that tell of refused queries."""
-    return _by_error(registry.refused, registry, refused=True)
+    return _alike({query: {"error": why, "refused": True} for query, why in registry.refused.items()}, registry)
 
 
-def _by_error(errors: Mapping[int, str], registry: Registry, **more: Any) -> tuple[dict[str, Any], ...]:
-    """Group failed queries by error, so that an error is written once, however many queries share it."""
-    queries: dict[str, list[list[int]]] = {}
-    for query, error in errors.items():
-        queries.setdefault(error, []).append([query, registry.registrations[query].revision])
-    return tuple({"error": error, "queries": alike} | more for error, alike in queries.items())
+def _alike(failures: Mapping[int, dict[str, Any]], registry: Registry) -> tuple[dict[str, Any], ...]:
+    """Group queries by their failure, so that it is written once, however many queries share it."""
+    queries: dict[tuple[tuple[str, Any], ...], list[list[int]]] = {}
+    for query, failure in failures.items():
+        queries.setdefault(tuple(failure.items()), []).append([query, registry.registrations[query].revision])
+    return tuple(dict(failure) | {"queries": alike} for failure, alike in queries.items())
 
 
 def costs_of(seconds: Mapping[int, float], registry: Registry, whole_s: float) -> dict[str, Any]:

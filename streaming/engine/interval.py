@@ -24,6 +24,7 @@ from streaming.engine.driving import told_joins, told_reports
 from streaming.engine.exchange import Exchange, TaskPlace
 from streaming.engine.figures import TaskFigures
 from streaming.engine.layout import Layout
+from streaming.engine.object_report import told_objects
 from streaming.engine.read_ahead import ReadAhead
 from streaming.eventlog import Entry, next_ends
 from streaming.logs import Log
@@ -42,6 +43,8 @@ TELL_LOADS_S = 0.5
 RATES_S = 2.0
 # In how many places elements came lately, at most about.
 TOLD_PLACES = 256
+# How often it reports a sample of the objects of its regions.
+TELL_OBJECTS_S = 5.0
 # While there is a file of this name in the state folder, intervals end, and none begins.
 STOPPING = "stopping"
 _CHECK_S = 0.2
@@ -141,6 +144,7 @@ class Interval:
         self._coordinates = place.task == 0
         self._began_s, self._heard_s, self._saved_s = time.monotonic(), 0.0, time.monotonic()
         self._loads, self._told_s, self._told_map = RegionLoads(), 0.0, -1
+        self._sampled_s = -TELL_OBJECTS_S
         self._figures, self._traces = TaskFigures(log.task_report(place.task)), EngineTraces(traces)
         self._written_before = layout.store.written_bytes
         self._known_control = ("", ""), ControlEntries([], layout.store.space)
@@ -234,6 +238,11 @@ class Interval:
         written_bytes = self._layout.store.written_bytes - self._written_before
         more: dict[str, Any] = {f"task:{self._place.task}": self._figures.told(written_bytes)}
         more |= {f"worker:{self._place.task}": f"{socket.gethostname()}:{os.getpid()}"}
+        if self._told_s > self._sampled_s + TELL_OBJECTS_S:
+            self._sampled_s = self._told_s
+            own = self._place.own_regions(region_map)
+            regions = (self._layout.store.left(f"region/{region}", batch) for region in own)
+            more[f"objects:{self._place.task}"] = told_objects(regions, self._place.tasks)
         if registry.time_join_plans:
             homes = (self._layout.store.left(f"home/{partition}", batch) for partition in self._place.homes)
             more[f"reports:{self._place.task}"] = told_reports(homes, registry)

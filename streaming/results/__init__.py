@@ -43,6 +43,9 @@ VIEW_NUMBERS = 2**40
 # Numbers from here on belong to answers, which several queries with equal plans may share.
 ANSWER_NUMBERS = 2**62
 
+# Why a query is left out: there was no room for it, or it failed.
+ROOM, FAILURE = "room", "failure"
+
 # Columns that only joins, encounters, nearest neighbours, thresholds, tracks and closest approaches have.
 SOMETIMES = (
     *("partner", "partner_properties", "distance", "rank", "partner_time_us", "partner_bounds", "window_us"),
@@ -135,8 +138,10 @@ class Fragment:
     newest_us : int
         Wall-clock time at which the newest element of the batch reached the gateway; 0 without elements.
     failures : tuple of dict
-        What failed: ``{"error", "queries"}``, the latter a list of query and revision, [q, r]. With ``"refused": true``
-        these have ended; with ``"lost": true`` the region could not even report that its part of their answers ended.
+        What failed: ``{"error", "queries"}``, the latter a list of query and revision, [q, r]. These run, and a part of
+        them failed. With ``left_out``, `ROOM` or `FAILURE`, the region evaluates them again at `until_us` at the
+        earliest; with ``"lost": true`` it could not even report that its part of their answers ended. With ``"refused":
+        true`` they have ended.
     shared : mapping of int to tuple of int
         The queries of each answer in `changes` that several queries share.
     sent : mapping of int to tuple of int

@@ -65,3 +65,45 @@ test("a page whose connection is lost tries again soon, and one that is signed o
   mock.timers.tick(60_000);
   assert.equal(ofSignedOut(), 1);
 });
+
+/** Send a request that the server answers by one reply after the other; return what was sent, and how the request ends. */
+async function requested(replies, parts) {
+  const sent = [];
+  const socket = new Socket("/asking/", { onState() {}, onOpen() {}, onMessage() {}, ...parts });
+  socket.connect();
+  const made = FakeWebSocket.made.at(-1);
+  made.readyState = FakeWebSocket.OPEN;
+  made.send = (text) => {
+    const message = JSON.parse(text);
+    sent.push(message);
+    const reply = { id: message.id, ...replies[sent.length - 1] };
+    queueMicrotask(() => made.onmessage({ data: JSON.stringify(reply) }));
+  };
+  const ended = await socket.request({ type: "query.register", name: "all" }).then(
+    (reply) => reply.type,
+    (error) => error.code,
+  );
+  return [sent, ended];
+}
+
+const DOUBTFUL = { type: "error", code: "confirm", message: "there may be no room", estimate: { room: 7 } };
+
+test("a request that has to be confirmed is sent again once the user wants it, with the estimate for the question", async () => {
+  const asked = [];
+  const onConfirm = async ({ estimate }, { type }) => asked.push([estimate.room, type]) > 0;
+  const [sent, ended] = await requested([DOUBTFUL, { type: "query.status" }], { onConfirm });
+  assert.deepEqual(asked, [[7, "query.register"]]);
+  assert.deepEqual(
+    sent.map(({ confirmed }) => confirmed),
+    [undefined, true],
+  );
+  assert.equal(ended, "query.status");
+});
+
+test("a request that the user does not confirm ends with the server's error, and any other error asks nobody", async () => {
+  const [sent, ended] = await requested([DOUBTFUL], { onConfirm: async () => false });
+  assert.deepEqual([sent.length, ended], [1, "confirm"]);
+  assert.deepEqual((await requested([DOUBTFUL], {}))[1], "confirm");
+  const [, refused] = await requested([{ ...DOUBTFUL, code: "room" }], { onConfirm: () => assert.fail() });
+  assert.equal(refused, "room");
+});

@@ -173,3 +173,15 @@ def test_a_join_of_everything_with_a_whole_layer_is_refused_and_the_others_are_a
     assert {query for f in fragments for one in f.failures for query, _ in one["queries"]} == {2}
     assert client.answers[1].keys() == in_area(1)
     assert client.answers[3] and not client.answers[2]
+
+
+def test_a_failed_part_a_query_left_out_and_one_without_room_are_told_apart(acme, tmp_path):
+    engine = Engine(tmp_path, 1, 1, rescaled=0.0)
+    engine.may_fail = True
+    picky = {"stream": "ships", "filters": [{"udf": "picky"}]}
+    plans = {1: picky | {"area": AREA}, 2: picky | {"around": {"at": [0, 0], "radius": EVERYWHERE_M}}, 3: everything()}
+    control = [{"op": "tick", "now_us": 0}, *(registered(query, plan) for query, plan in plans.items())]
+    fragments = engine.run(fleet(0), control)
+    told = {query: one for f in fragments for one in f.failures for query, _ in one["queries"]}
+    marks = {query: (one.get("left_out"), one.get("until_us")) for query, one in told.items()}
+    assert marks == {1: (None, None), 2: ("failure", 2 * SECOND_US), 3: ("room", 60 * SECOND_US)}

@@ -1,7 +1,7 @@
 """Queries in the admin: their status, and the actions pause, resume and cancel."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 from django import forms
 from django.contrib import admin, messages
@@ -11,8 +11,11 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from webapp import queries
+from webapp.access import rights_of
+from webapp.estimating import weigh
 from webapp.incidents import close_of
-from webapp.models import Query
+from webapp.models import Layer, Query
+from webapp.query_warnings import left_out_words
 from webapp.signed_in import SignedInRequest, signed_in
 from webapp.words import plan_in_words
 
@@ -20,12 +23,18 @@ from webapp.words import plan_in_words
 class QueryForm(forms.ModelForm):
     """A query's form; it shows an error in the plan at the field `plan`."""
 
+    confirmed = forms.BooleanField(
+        label=_("confirmed"), required=False, help_text=_("The query is wanted although there may be no room for it.")
+    )
+    # Those that whoever fills in the form may see.
+    layers: Any = Layer.objects.none()
+
     class Meta:
         model = Query
         fields = ("name", "plan", "shared", "team", "paused", "severity")
 
     def clean(self) -> dict[str, Any]:
-        """Refuse a severity where there are no events."""
+        """Refuse a severity where there are no events, and a plan for which there is no room."""
         super().clean()
         values = self.cleaned_data
         if values.get("severity") and (values.get("plan") or {}).get("kind") == "sketch":
@@ -33,6 +42,11 @@ class QueryForm(forms.ModelForm):
                 "severity",
                 gettext("a query of a sketch opens no incidents; got %(values)s") % {"values": values["severity"]},
             )
+        if "plan" in values and values["plan"] != self.initial.get("plan"):
+            try:
+                weigh(values["plan"], self.layers, values["confirmed"])
+            except queries.Refused as refused:
+                self.add_error("plan", refused.message)
         return values
 
     def clean_plan(self) -> dict[str, Any]:
@@ -49,7 +63,7 @@ class QueryAdmin(admin.ModelAdmin):
 
     form = QueryForm
     list_display = (
-        *("id", "name", "owner", "stream", "asks", "status", "error", "warning", "shared", "team", "severity"),
+        *("id", "name", "owner", "stream", "asks", "status", "error", "warning", "lacks", "shared", "team", "severity"),
         *("space", "updated"),
     )
     list_display_links = ("id", "name")
@@ -65,6 +79,7 @@ class QueryAdmin(admin.ModelAdmin):
         "status",
         "error",
         "warning",
+        "lacks",
         "revision",
         "acknowledged",
         "epoch",
@@ -77,6 +92,11 @@ class QueryAdmin(admin.ModelAdmin):
     def asks(self, query: Query) -> str:
         """Say in words what a query asks for."""
         return plan_in_words(query.plan, " m" if query.space.parsed.geographic else "") if query.plan else ""
+
+    @admin.display(description=_("left out"))
+    def lacks(self, query: Query) -> str:
+        """Say why the engine leaves a query out now."""
+        return left_out_words(query)
 
     def changeform_view(self, request: HttpRequest, *arguments: Any, **named: Any) -> HttpResponse:
         """Show the form again with what the rights of whoever saves refuse."""
@@ -120,7 +140,17 @@ class QueryAdmin(admin.ModelAdmin):
     ) -> type[forms.ModelForm]:
         """Return the query's form; a plain form for a cancelled query, which has no fields to edit."""
         ended = obj is not None and obj.status == Query.CANCELLED
-        return super().get_form(request, obj, change, **kwargs | ({"form": forms.ModelForm} if ended else {}))
+        if ended:
+            return super().get_form(request, obj, change, **kwargs | {"form": forms.ModelForm})
+        form = cast("type[QueryForm]", super().get_form(request, obj, change, **kwargs))
+        form.layers = rights_of(signed_in(request)).layers()
+        return form
+
+    def get_fields(self, request: HttpRequest, obj: Query | None = None) -> tuple[str, ...]:
+        """Let whoever adds or edits a query confirm it; a cancelled one has nothing to confirm."""
+        ended = obj is not None and obj.status == Query.CANCELLED
+        name, plan, *rest = self.fields
+        return self.fields if ended else (name, plan, "confirmed", *rest)
 
     @admin.action(description=_("Pause selected queries"))
     def pause(self, request: SignedInRequest, queryset: QuerySet[Query]) -> None:

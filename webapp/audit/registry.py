@@ -64,7 +64,10 @@ WATCHED: dict[type[Model], RecordedFields] = {
     Query: RecordedFields(
         "query",
         ("owner", "name", "stream", "space", "plan", "shared", "team", "paused", "severity"),
-        ("id", "status", "error", "warning", "revision", "acknowledged", "epoch", "created", "updated"),
+        (
+            *("id", "status", "error", "warning", "left_out", "left_out_cause", "left_out_until"),
+            *("revision", "acknowledged", "epoch", "created", "updated"),
+        ),
         ended="ended",
         repeatable=("name", "plan", "paused", "severity"),
     ),

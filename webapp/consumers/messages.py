@@ -250,6 +250,7 @@ SPACE = Field(
 TEAM = Field(_("the number of a team, or null"), _is_team, required=False)
 SHOWN = Field(_("true or false"), _is_flag)
 PAUSED = Field(_("true or false"), _is_flag, required=False)
+CONFIRMED = Field(_("true or false"), _is_flag, required=False)
 NEW_NAME = Field(NAME.rule, _is_name, required=False)
 NEW_PLAN = Field(PLAN.rule, _is_object, required=False)
 
@@ -318,7 +319,14 @@ OBJECTS = Field(rule_of("a list of at most %(max_sample)s objects", max_sample=M
 
 FIELDS: dict[str, dict[str, Field]] = {
     "filter.check": {"where": WHERE, "names": PROPERTIES, "objects": OBJECTS},
-    "query.register": {"name": NAME, "plan": PLAN, "shared": SHARED, "team": TEAM, "severity": SEVERITY},
+    "query.register": {
+        "name": NAME,
+        "plan": PLAN,
+        "shared": SHARED,
+        "team": TEAM,
+        "severity": SEVERITY,
+        "confirmed": CONFIRMED,
+    },
     "query.edit": {
         "query": QUERY,
         "name": NEW_NAME,
@@ -327,6 +335,7 @@ FIELDS: dict[str, dict[str, Field]] = {
         "team": TEAM,
         "paused": PAUSED,
         "severity": SEVERITY,
+        "confirmed": CONFIRMED,
     },
     "query.cancel": {"query": QUERY},
     "examples.show": {"shown": SHOWN},

@@ -1,18 +1,22 @@
 """Saved continuous queries."""
 
 import time
+from datetime import datetime, timedelta
 from typing import cast
 
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import models
 from django.db.models import Q
+from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from webapp.models.audited import AuditedQuerySet
 from webapp.models.spaces import EARTH, Space
 from webapp.text import SoundJSONField
 
+# So soon after the end of its pause, it is told if a query is left out again.
+TRIED_WITHIN = timedelta(seconds=10)
 # The keys of plans that name a layer, as `layer` within them.
 LAYER_KEYS = ("join", "away_from")
 
@@ -23,6 +27,14 @@ class Severity(models.TextChoices):
     INFO = "info", _("info")
     WARNING = "warning", _("warning")
     CRITICAL = "critical", _("critical")
+
+
+class Cause(models.TextChoices):
+    """Why the answer of a query that runs is missing for a while."""
+
+    ROOM = "room", _("no room")
+    FAILURE = "failure", _("failure")
+    WATCHED = "watched", _("a watched query is left out")
 
 
 class QuerySet(AuditedQuerySet):
@@ -79,6 +91,11 @@ class Query(models.Model):
     status = models.CharField(_("status"), max_length=10, choices=STATUSES, default=PENDING, db_index=True)
     error = models.TextField(_("error"), blank=True)
     warning = models.TextField(_("warning"), blank=True, help_text=_("What does not work although the query runs."))
+    left_out = models.TextField(
+        _("left out"), blank=True, help_text=_("Why the engine leaves the query out for a while.")
+    )
+    left_out_cause = models.CharField(_("left out for"), max_length=10, blank=True, choices=Cause)
+    left_out_until = models.DateTimeField(_("left out until"), null=True, blank=True)
     shared = models.BooleanField(_("shared"), default=False, help_text=_("Everybody sees it."))
     team = models.ForeignKey(
         "webapp.Team",
@@ -140,6 +157,22 @@ class Query(models.Model):
         named = (self.plan.get(key) or {} for key in LAYER_KEYS)
         return next((about["layer"] for about in named if about.get("layer")), "")
 
+    @property
+    def lacks_answer(self) -> bool:
+        """Whether the engine leaves this query out now, or one that it watches."""
+        until = self.left_out_until
+        return self.status == self.RUNNING and until is not None and timezone.now() < until + TRIED_WITHIN
+
+    def leave_out(self, cause: str, why: str, until: datetime) -> None:
+        """Note why the engine leaves this query out, and when it is tried again. Nothing is saved."""
+        self.left_out_cause, self.left_out, self.left_out_until = cause, why, until
+
+    def begin(self) -> None:
+        """Forget what was wrong with the query before it changed, and set its first status. Nothing is saved."""
+        self.error = self.warning = self.left_out = self.left_out_cause = ""
+        self.left_out_until = None
+        self.status = self.PAUSED if self.paused else self.PENDING
+
     def wait(self, reason: str) -> None:
         """Set status and warning while the query may not read what it names. Nothing is saved."""
         self.status, self.warning = self.WAITING, reason
@@ -164,6 +197,7 @@ class Query(models.Model):
             "status": self.status,
             "error": self.error or None,
             "warning": self.warning or None,
+            "left_out": self._left_out(),
             "plan": self.plan,
             "shared": self.shared,
             "team": self.team_id,
@@ -172,6 +206,12 @@ class Query(models.Model):
             "example": self.example,
             "revision": self.revision,
         }
+
+    def _left_out(self) -> dict | None:
+        if not self.lacks_answer:
+            return None
+        assert self.left_out_until is not None  # otherwise it does not lack its answer
+        return {"cause": self.left_out_cause, "error": self.left_out, "until": self.left_out_until.isoformat()}
 
 
 def clock_revision() -> int:

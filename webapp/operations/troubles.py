@@ -3,10 +3,13 @@
 from typing import Any
 
 from django.db.models import Q, QuerySet
+from django.utils import timezone
 from django.utils.translation import gettext
 
 from webapp.delivery.undelivered import undelivered
 from webapp.models import Query
+from webapp.models.queries import TRIED_WITHIN
+from webapp.query_warnings import left_out_words
 
 MOST_QUERIES = 20
 
@@ -27,15 +30,12 @@ def troubles(figures: dict[str, Any], seen: QuerySet[Query]) -> list[dict[str, s
                 _trouble(level, gettext("stream %(name)s") % {"name": name}, stream["error"] or stream["hint"])
             )
     found += [_trouble(*told) for told in undelivered()]
-    told = seen.filter(~Q(warning="") | ~Q(error="")).order_by("-pk")[:MOST_QUERIES]
-    for number, name, error, warning in told.values_list("pk", "name", "error", "warning"):
-        found.append(
-            _trouble(
-                "bad" if error else "warn",
-                gettext("query %(number)s, %(name)s") % {"number": number, "name": name},
-                error or warning,
-            )
-        )
+    left_out = Q(left_out_until__gt=timezone.now() - TRIED_WITHIN, status=Query.RUNNING)
+    told = seen.filter(~Q(warning="") | ~Q(error="") | left_out).order_by("-pk")
+    for query in told[:MOST_QUERIES]:
+        where = gettext("query %(number)s, %(name)s") % {"number": query.pk, "name": query.name}
+        words = query.error or left_out_words(query) or query.warning
+        found.append(_trouble("bad" if query.error else "warn", where, words))
     return found
 
 

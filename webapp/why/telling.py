@@ -21,6 +21,7 @@ from webapp.access import Asker, rights_of
 from webapp.hub import Hub
 from webapp.models import Delivery, Event, Incident, Query, Stream
 from webapp.queries import visible
+from webapp.query_warnings import left_out_words
 from webapp.refusals import Refused
 from webapp.stored_words import retold
 from webapp.why.facts import ExplainedQuery, element_of, known_now, known_then
@@ -83,6 +84,9 @@ def _asked(user: Asker, number: int, stream: str) -> tuple[ExplainedQuery, Strea
 
 def _standing(query: Query) -> list[Term]:
     """Return the term that a query runs, unless it does."""
+    if left_out := left_out_words(query):
+        # Unknown, since other regions may evaluate their part of it.
+        return [Term(gettext("the query is evaluated"), None, left_out)]
     if query.status not in MISSING:
         return []
     return [

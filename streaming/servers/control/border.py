@@ -87,6 +87,8 @@ class Border:
         What failed in this batch, by query.
     lost : set of int
         The failed queries whose end could not be reported either: whoever holds their answers needs a snapshot.
+    refused : set of int
+        The queries among `errors` for which a step had no room.
     """
 
     control: ControlStep
@@ -94,13 +96,13 @@ class Border:
     left_out: dict[int, LeftOut] = field(init=False)
     errors: dict[int, str] = field(default_factory=dict)
     lost: set[int] = field(default_factory=set)
+    refused: set[int] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         revision, now_us = self.control.after.revision, self.control.now_us
         known = {query: out for query, out in self.left_out_before.items() if revision(query) == out.revision}
         self.left_out = {query: out for query, out in known.items() if now_us < out.until_us}
         self._again = {query: out for query, out in known.items() if query not in self.left_out}
-        self._refused = set[int]()
 
     def leave_out(self, queries: Iterable[int]) -> None:
         """Leave out, in this batch, running queries that another server leaves out because they failed there."""
@@ -147,7 +149,7 @@ class Border:
     ) -> dict[int, str]:
         """Return the queries for which a step raises, other than those already found, each with its error."""
         if isinstance(error, QueriesRefused):
-            self._refused |= error.errors.keys()
+            self.refused |= error.errors.keys()
         if isinstance(error, QueriesFailed):
             return {query: why for query, why in error.errors.items() if query not in found}
         if self._error_of(step, ()) is not None:
@@ -193,7 +195,7 @@ class Border:
         revision = self.control.after.revision(query)
         if revision is not None:  # otherwise it has ended in this batch
             paused_us = self._again[query].pause_us if query in self._again else 0
-            times = REFUSED_PAUSES if query in self._refused else 1
+            times = REFUSED_PAUSES if query in self.refused else 1
             pause_us = min(max(2 * paused_us, times * FIRST_PAUSE_US), times * LONGEST_PAUSE_US)
             self.left_out[query] = LeftOut(revision, self.control.now_us + pause_us, pause_us)
 

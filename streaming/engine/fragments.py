@@ -11,7 +11,7 @@ COST_REPORTED_S = 0.05
 
 
 def failures_of(warnings: Mapping[int, str], border: Border, registry: Registry) -> tuple[dict[str, Any], ...]:
-    """Return the failures for a fragment: all failed queries by error, then those that are lost.
+    """Return the failures for a fragment: failed queries by error, those in quarantine, then those that are lost.
 
     Parameters
     ----------
@@ -21,8 +21,13 @@ def failures_of(warnings: Mapping[int, str], border: Border, registry: Registry)
         Knows the queries that were left out.
     registry : Registry
     """
-    lost = {query: error for query, error in border.errors.items() if query in border.lost}
-    return _by_error({**border.errors, **warnings}, registry) + _by_error(lost, registry, lost=True)
+    ended = {query: why for query, why in border.quarantined.items() if query in border.left_out}
+    lost = {query: why for query, why in (border.quarantined | border.errors).items() if query in border.lost}
+    return (
+        _by_error({**border.errors, **warnings}, registry)
+        + _by_error(ended, registry, refused=True)
+        + _by_error(lost, registry, lost=True)
+    )
 
 
 def refusals_of(registry: Registry) -> tuple[dict[str, Any], ...]:

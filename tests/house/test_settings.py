@@ -50,6 +50,7 @@ def test_an_environment_changes_every_setting(tmp_path):
         "LOOKOUT_FEED_DIRS": "/recordings:mine",
         "LOOKOUT_FEED_HOSTS": "Tracker.lan, 10.0.0.0/8",
         "LOOKOUT_STANDBY_AFTER_S": "1",
+        "LOOKOUT_STEP_S": "30",
         "JAVA_HOME": "/java",
         "LOOKOUT_LOG_FORMAT": "json",
         "LOOKOUT_TRACE_RATIO": "0.001",

@@ -1,0 +1,152 @@
+"""A query whose evaluation never ends is found from outside and left out; the others are answered as without it.
+
+Here a step that does not end raises `Endless`, which no border catches, and stands for the kill of its process.
+"""
+
+import random
+from collections import defaultdict
+
+import pytest
+
+from streaming.elements import partition_of, to_ipc
+from streaming.engine.batch import IngestBlock, Saving, home_task, region_task
+from streaming.engine.layout import Layout
+from streaming.engine.quarantine import read_quarantine, write_quarantine
+from streaming.engine.slots import Slot, named_steps
+from tests.servers.harness import Engine
+from tests.servers.test_border import (
+    BAD,
+    GOOD,
+    KINDS,
+    POISON,
+    SECOND_US,
+    STAGES,
+    Fault,
+    Sea,
+    registered,
+    ships,
+    touched,
+    truth,
+)
+
+__all__ = ["truth"]
+
+LIMIT_S, TASKS = 60.0, 2
+KIND_OF = dict(zip(BAD, KINDS, strict=True))
+
+
+def plain(fragment):
+    """Return what a fragment tells, without what was measured."""
+    return fragment.changes.to_pylist(), fragment.snapshots.to_pylist(), fragment.failures, fragment.counters
+
+
+class Endless(BaseException):
+    """A step that does not end."""
+
+
+class Hostile(Fault):
+    """What the bad queries have in common: while it is on, a step that evaluates, nets or encodes them does not end."""
+
+    def __init__(self, monkeypatch, root):
+        self.on, self.root, self.named = True, root, []
+        for stage in STAGES:
+            for module, name in STAGES[stage]:
+                monkeypatch.setattr(module, name, self.guarded(getattr(module, name), stage))
+
+    def guarded(self, real, stage):
+        def guarded(*asked):
+            if self.on and (str(POISON)[:3] in str(asked[3]) if stage == "evaluating" else touched(asked[0])):
+                self.named = named_steps(self.root)
+                raise Endless
+            return real(*asked)
+
+        return guarded
+
+
+class WatchedEngine(Engine):
+    """Runs batches as an engine that a watchdog ends: two tasks in some order, each of which tells all at once."""
+
+    def __init__(self, *arguments, seed=0, **more):
+        super().__init__(*arguments, saved_every=1, **more)
+        self.rng, self.told, self.hostile, self.ends = random.Random(seed), {}, None, 0
+        self.forget()
+
+    def forget(self):
+        """Start again: read the quarantine."""
+        kept = self.layout
+        if kept.slot:
+            kept.slot.close()
+        quarantine = read_quarantine(kept.store.files)
+        self.layout = Layout(self._store(), kept.partitions, kept.history, quarantine, Slot(self.root))
+
+    def run(self, elements, control):
+        """Run a batch, however often the engine has to end for it; return what was told first."""
+        control = self._rescale(control)
+        while True:
+            try:
+                self._attempt(elements, control)
+            except Endless:
+                self.ends += 1
+                self._end()
+            else:
+                return [told for (batch, _), told in sorted(self.told.items()) if batch == self.batch - 1]
+
+    def _end(self):
+        """Write down what did not end, and start the next engine."""
+        (step,) = [step for step in self.hostile.named if step.batch == self.batch]
+        files, told = self.layout.store.files, {region: batch for batch, region in sorted(self.told)}
+        found = read_quarantine(files).noticed(step, LIMIT_S)
+        write_quarantine(files, found.settled("", self.batch - 1, told, self.layout.partitions))
+        self.forget()
+
+    def _attempt(self, elements, control):
+        saving, inputs = Saving(self.batch - 1), defaultdict(list)
+        for partition in range(self.layout.partitions):
+            for sent in home_task(
+                self.layout, partition, self.batch, self._blocks(elements, partition), control, saving
+            ):
+                inputs[sent.region].append(sent)
+        for task in self.rng.sample(range(TASKS), TASKS):
+            made = [
+                fragment
+                for number in inputs
+                if number % TASKS == task
+                for fragment in region_task(self.layout, number, self.batch, inputs[number], control, saving)
+            ]
+            for fragment in made:
+                self.told.setdefault((self.batch, fragment.region), fragment)
+        self.saved, self.batch = self.batch, self.batch + 1
+        self.upkeep.sync()
+        self.upkeep.clean()
+
+    def _blocks(self, elements, partition):
+        for stream, heard_us, table in elements:
+            mine = table.filter(partition_of(table["key_hash"].to_numpy(), self.layout.partitions) == partition)
+            yield IngestBlock(stream, heard_us, to_ipc(mine))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("kinds", [("range", "knn"), ("stream join", "track"), ("aggregate",)], ids=" and ".join)
+def test_what_never_ends_is_left_out_and_everybody_else_is_answered_exactly(tmp_path, monkeypatch, truth, kinds):
+    bad = {query: plan for query, plan in BAD.items() if KIND_OF[query] in kinds}
+    sea = Sea(tmp_path, GOOD, WatchedEngine)
+    hostile = sea.engine.hostile = Hostile(monkeypatch, tmp_path)
+    told = {}
+    for step in truth:
+        sea.step(step, registered(bad, step - 1) if step in (3, 8) else [])
+        assert sea.answers(GOOD) == truth[step]
+        told |= sea.failures()
+        ends = sea.engine.ends
+        sea.engine.restart()
+        if step == 5:  # the newest batch runs again, and tells the same
+            sea.engine.rewind()
+            before, sea.engine.told = sea.engine.told, {}
+            again = sea.engine.run([*ships(step)], [{"op": "tick", "now_us": step * SECOND_US}])
+            assert [plain(one) for one in again] == [plain(before[step - 1, one.region]) for one in again]
+            sea.engine.told |= before
+        if step == 7:
+            hostile.on = False
+        assert sea.engine.ends == ends if step not in (3,) else ends >= 2 * len(bad)
+    assert {query for query, revision in told if revision == 2} == bad.keys()
+    assert {query for query, revision in told if revision == 7} == set()
+    sea.engine.layout.slot.close()

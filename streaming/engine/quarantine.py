@@ -9,10 +9,13 @@ beside the states, which an engine reads when it starts, and which changes only 
    together, and a slow machine may be the reason.
 2. The next engine, which alone has the lease, decides from which batch on each server leaves a query out: from the one
    in which the step did not end, but never in one that this server has told already (`Quarantine.settled`).
-3. When the batch runs again, the server rehearses the step for parts of the queries; see `control.border`. Either a
-   part does not end, and the next engine rehearses its queries alone, until one answer is found; or all of them end,
+3. When the batch runs again, the server probes the step for parts of the queries; see `control.border`. Either a
+   part does not end, and the next engine probes its queries alone, until one answer is found; or all of them end,
    and the step runs for everybody, with twice the time each time that it is ended. So a query is blamed if and only if
    the step does not end for its answer alone, while it ends for no query. A machine that is only slow gets on.
+
+A step that ends its process, again and again, is treated as one that does not end: a filter may do so, or need more
+memory than there is.
 
 A part is about a hundredth of the suspects. So with *n* answers, log(n) / log(100) + 2 engines are ended at most.
 
@@ -36,8 +39,12 @@ logger = logging.getLogger("lookout.engine")
 
 FILE = "quarantine.json"
 WHY = gettext_noop(
-    "its evaluation did not end within %(seconds)s s, which held everybody up, so the query is not evaluated any more; "
-    "make its area, its filters or its join simpler"
+    "its evaluation did not end within %(seconds)s s and held all others up, so it is not evaluated any more; make its "
+    "area, its filters or its join simpler to try it again"
+)
+FATAL = gettext_noop(
+    "its evaluation ended the process of the engine again and again, so it is not evaluated any more; make its filters "
+    "or its join simpler to try it again"
 )
 
 
@@ -57,6 +64,8 @@ class Quarantined:
         In which batch, and at which place, its evaluation did not end.
     limit_s : float
         Within how many seconds.
+    fatal : bool
+        Whether the process ended instead.
     later : mapping of int to int, optional
         The first batch that leaves it out, for each place at which this is a later one. None while it is not settled.
     """
@@ -66,7 +75,13 @@ class Quarantined:
     batch: int
     place: int
     limit_s: float
+    fatal: bool = False
     later: Mapping[int, int] | None = None
+
+    @property
+    def why(self) -> str:
+        """What its owner is told."""
+        return FATAL if self.fatal else WHY % {"seconds": thousands(round(self.limit_s))}
 
     def is_out(self, place: int, batch: int) -> bool:
         """Tell whether the server at a place leaves the query out in a batch."""
@@ -116,14 +131,10 @@ class Quarantine:
 
     def watched(self, place: int, batch: int, slot: Slot | None) -> Watched:
         """Return how the steps of a server in a batch are watched, given the slot of the process, if it has one."""
-        out = {
-            (one.query, one.revision): WHY % {"seconds": thousands(round(one.limit_s))}
-            for one in self.queries
-            if one.is_out(place, batch)
-        }
+        out = {(one.query, one.revision): one.why for one in self.queries if one.is_out(place, batch)}
         suspicion = self.suspicion(batch, place)
-        watched = Watched(out, suspicion is not None, frozenset(suspicion.queries if suspicion else ()))
-        return replace(watched, begin=partial(slot.begin, batch, place), end=slot.end) if slot else watched
+        known = out, suspicion is not None, frozenset(suspicion.queries if suspicion else ())
+        return Watched(*known, partial(slot.begin, batch, place), slot.end) if slot else Watched(*known)
 
     def suspicion(self, batch: int, place: int) -> Suspicion | None:
         """Return what is known of a step that did not end in a batch at a place; None if nothing is."""
@@ -134,12 +145,12 @@ class Quarantine:
         known = self.suspicion(step.batch, step.place)
         now, queries = known or Suspicion(step.batch, step.place, limit_s), self.queries
         if step.answers == 1:
-            asked = step.batch, step.place, now.limit_s
+            asked = step.batch, step.place, now.limit_s, step.fatal
             queries += tuple(Quarantined(query, revision, *asked) for query, revision in step.queries)
             now = replace(now, queries=())
         elif step.answers and step.whole:
             now = replace(now, queries=tuple(sorted({query for query, _ in step.queries})))
-        elif known and not step.answers:  # it ends for each answer alone, or for none at all
+        elif known and not (step.answers or step.fatal):  # it ends for each answer alone, or for none at all
             now = replace(now, limit_s=2 * known.limit_s, queries=())
         return replace(self, queries=queries, suspicions=(*(one for one in self.suspicions if one != known), now))
 

@@ -44,6 +44,8 @@ class NamedStep(NamedTuple):
         `MOST_QUERIES` of them.
     whole : bool
         Whether all of them are there.
+    fatal : bool
+        Whether the process has ended in the step.
     """
 
     pid: int
@@ -53,6 +55,7 @@ class NamedStep(NamedTuple):
     answers: int
     queries: tuple[tuple[int, int], ...]
     whole: bool
+    fatal: bool
 
 
 class Slot:
@@ -97,13 +100,16 @@ class Slot:
 
 
 def named_steps(root: Path) -> list[NamedStep]:
-    """Return the steps that processes run which have a slot in a state folder; remove the slots of those that ended."""
+    """Return the steps that processes run which have a slot in a state folder, and those in which processes ended.
+
+    The slots of processes that ended are removed.
+    """
     found = []
     for path in _slots(root):
         with suppress(FileNotFoundError), path.open("rb", buffering=0) as file:
-            if _is_locked(file.fileno()):
-                found.append(_step(int(path.name.partition(".")[0]), np.frombuffer(file.read(BYTES), dtype=np.int64)))
-            else:
+            locked = _is_locked(file.fileno())
+            found.append(_step(path, np.frombuffer(file.read(BYTES), dtype=np.int64), fatal=not locked))
+            if not locked:
                 path.unlink()
     return [step for step in found if step.number]
 
@@ -113,7 +119,7 @@ def end_processes(root: Path) -> None:
     for path in _slots(root):
         with suppress(FileNotFoundError, ProcessLookupError), path.open("rb", buffering=0) as file:
             if _is_locked(file.fileno()):
-                os.kill(int(path.name.partition(".")[0]), signal.SIGKILL)
+                os.kill(_pid(path), signal.SIGKILL)
 
 
 def _slots(root: Path) -> list[Path]:
@@ -130,7 +136,12 @@ def _is_locked(file: int) -> bool:
     return False
 
 
-def _step(pid: int, numbers: np.ndarray) -> NamedStep:
+def _step(path: Path, numbers: np.ndarray, fatal: bool) -> NamedStep:
     number, batch, place, answers, count = numbers[:HEADER].tolist()
     queries = numbers[HEADER : HEADER + 2 * min(count, MOST_QUERIES)].reshape(-1, 2)
-    return NamedStep(pid, number, batch, place, answers, tuple(map(tuple, queries.tolist())), count <= MOST_QUERIES)
+    named = tuple((query, revision) for query, revision in queries.tolist())
+    return NamedStep(_pid(path), number, batch, place, answers, named, count <= MOST_QUERIES, fatal)
+
+
+def _pid(path: Path) -> int:
+    return int(path.name.partition(".")[0])

@@ -1,10 +1,11 @@
-"""A watchdog outside of the batches: it notices a step that does not end, and writes down which one it is.
+"""A watchdog outside of the batches: it notices a step that does not end, or is fatal, and writes down what it was.
 
 It runs in the driver, whose interpreter no step can hold. What counts is not how long a batch takes, but for how long a
 process has been at the same step. See `quarantine` for what follows.
 """
 
 import logging
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,10 +20,12 @@ logger = logging.getLogger("lookout.engine")
 
 # A look counts for this long at most. While this process or the whole machine stood still, so did the steps.
 LONGEST_LOOK_S = 5.0
+# A process may end for other reasons. So a step is called fatal when processes have ended in it for the second time.
+FATAL_ENDS = 2
 
 
 class Endless(LookoutError):
-    """A step did not end, so the engine has to."""
+    """A step did not end, or was fatal, so the engine has to end."""
 
 
 class StepWatch:
@@ -44,11 +47,12 @@ class StepWatch:
         self._root, self._files, self._limit_s = root, files, limit_s
         self._quarantine = replace(read_quarantine(files), epoch=epoch)
         self._waited: dict[NamedStep, float] = {}
+        self._ends = Counter[NamedStep]()
         self._looked_s: float | None = None
         named_steps(root)
 
     def look(self, now_s: float) -> None:
-        """Look at the slots; if a step does not end, write down what it is.
+        """Look at the slots; if a step does not end, or is fatal, write down what it is.
 
         Raises
         ------
@@ -58,16 +62,26 @@ class StepWatch:
         passed_s = 0.0 if self._looked_s is None else min(now_s - self._looked_s, LONGEST_LOOK_S)
         self._looked_s = now_s
         steps = named_steps(self._root)
-        self._waited = {
-            step: self._waited[step] + passed_s * (not _is_stopped(step.pid)) if step in self._waited else 0.0
-            for step in steps
-        }
-        endless = [step for step in steps if self._waited[step] >= self._most_s(step)]
+        running = [step for step in steps if not step.fatal]
+        endless = [*self._overdue(running, passed_s), *self._fatal([step for step in steps if step.fatal])]
         if endless:
-            # The engine ends anyway. What has not ended for half of the time elsewhere is rehearsed as well.
-            endless += [step for step in steps if self._is_suspect(step)]
-            self._write(endless)
-            raise Endless(f"a step must end within {self._limit_s:g} s; got none of {', '.join(map(_words, endless))}")
+            # The engine ends anyway. What has not ended for half of the time elsewhere is probed as well.
+            self._write([*endless, *filter(self._is_suspect, running)])
+            rule = f"each step must end within {self._limit_s:g} s, and leave its process running"
+            raise Endless(f"{rule}; got {', '.join(map(_words, endless))}")
+
+    def _overdue(self, running: list[NamedStep], passed_s: float) -> list[NamedStep]:
+        """Return the steps that have not ended in time, some seconds after the last look."""
+        before = self._waited
+        self._waited = {
+            step: before[step] + passed_s * (not _is_stopped(step.pid)) if step in before else 0.0 for step in running
+        }
+        return [step for step in running if self._waited[step] >= self._most_s(step)]
+
+    def _fatal(self, ended: list[NamedStep]) -> list[NamedStep]:
+        """Return the steps in which processes have ended often enough, given those in which some ended now."""
+        self._ends.update(map(_what, ended))
+        return [step for step in ended if self._ends[_what(step)] >= FATAL_ENDS]
 
     def _most_s(self, step: NamedStep) -> float:
         known = self._quarantine.suspicion(step.batch, step.place)
@@ -83,13 +97,18 @@ class StepWatch:
             found = found.noticed(step, self._limit_s)
         write_quarantine(self._files, found)
         for one in found.queries[len(self._quarantine.queries) :]:
-            logger.error("query %d, revision %d, did not end in batch %d", one.query, one.revision, one.batch)
+            logger.error("query %d, revision %d, in batch %d: %s", one.query, one.revision, one.batch, one.why)
         self._quarantine = found
 
 
+def _what(step: NamedStep) -> NamedStep:
+    """Return a step without what differs when it runs again in another process."""
+    return step._replace(pid=0, number=0)
+
+
 def _words(step: NamedStep) -> str:
-    run_for = f"{step.answers} of the answers" if step.answers else "all queries, or none"
-    return f"batch {step.batch} at place {step.place} for {run_for}"
+    run_for = f"{step.answers} answers alone" if step.answers else "all queries together, or for none"
+    return f"one of batch {step.batch} at place {step.place} for {run_for}"
 
 
 def _is_stopped(pid: int) -> bool:

@@ -16,7 +16,7 @@ from streaming.engine.quarantine import (
     write_quarantine,
 )
 from streaming.engine.slots import NamedStep
-from streaming.servers.control.border import REHEARSALS, Border
+from streaming.servers.control.border import PROBES, Border
 from streaming.servers.control.registry import Applied, Registry
 from streaming.servers.control.step import ControlStep
 from streaming.spaces import EARTH
@@ -26,8 +26,8 @@ LIMIT_S, BATCH, PLACE = 60.0, 7, 1
 NOBODY = Quarantine("e")
 
 
-def endless(answers=0, *queries, batch=BATCH, place=PLACE, whole=True):
-    return NamedStep(1, 1, batch, place, answers, tuple((query, 1) for query in queries), whole)
+def endless(answers=0, *queries, batch=BATCH, place=PLACE, whole=True, fatal=False):
+    return NamedStep(1, 1, batch, place, answers, tuple((query, 1) for query in queries), whole, fatal)
 
 
 def registry(queries):
@@ -53,7 +53,7 @@ class Machine:
         self.quarantine, self.ends, self.named = NOBODY, 0, None
 
     def begin(self, answers, queries):
-        self.named = endless(answers)._replace(queries=tuple(sorted(queries)))
+        self.named = endless(answers)._replace(queries=tuple(queries))
 
     def step(self, control):
         asked = set(control.after.ids.tolist())
@@ -84,7 +84,7 @@ def test_exactly_the_query_that_does_not_end_is_left_out_after_a_few_ends(count)
     machine = Machine(registry(queries), {hostile})
     assert machine.run() == set(queries) - {hostile}
     assert [(one.query, one.revision) for one in machine.quarantine.queries] == [(hostile, 1)]
-    assert machine.ends == (2 if count < 2 * REHEARSALS else 3)
+    assert machine.ends == (2 if count < 2 * PROBES else 3)
 
 
 def test_all_queries_that_share_the_answer_are_left_out():
@@ -111,6 +111,14 @@ def test_a_part_that_has_no_room_in_the_slot_narrows_nothing():
     known = NOBODY.noticed(endless(), LIMIT_S)
     assert known.noticed(endless(5, 1, 2, whole=False), LIMIT_S) == known
     assert known.noticed(endless(5, 2, 1), LIMIT_S).suspicions == (Suspicion(BATCH, PLACE, LIMIT_S, (1, 2)),)
+
+
+def test_a_fatal_step_gets_no_more_time_and_the_owner_is_told_what_it_did():
+    known = NOBODY.noticed(endless(fatal=True), LIMIT_S)
+    assert known.noticed(endless(fatal=True), LIMIT_S) == known
+    (fatal,) = known.noticed(endless(1, 9, fatal=True), LIMIT_S).queries
+    (slow,) = known.noticed(endless(1, 9), LIMIT_S).queries
+    assert "did not end within 60 s" in slow.why and "ended the process" in fatal.why
 
 
 @given(
@@ -149,7 +157,7 @@ def test_a_suspicion_ends_with_its_batch_and_a_quarantine_when_no_state_that_is_
 def test_a_quarantine_that_is_written_is_read_again(tmp_path):
     files = LocalStore(tmp_path)
     assert read_quarantine(files) == Quarantine()
-    out = (Quarantined(9, 2, 7, 1, 60.0, {0: 8, -1: 8}), Quarantined(10, 1, 7, 1, 60.0))
+    out = (Quarantined(9, 2, 7, 1, 60.0, True, {0: 8, -1: 8}), Quarantined(10, 1, 7, 1, 60.0))
     known = Quarantine("e", out, (Suspicion(7, 1, 120.0, (4, 5)),))
     write_quarantine(files, known)
     assert read_quarantine(files) == known

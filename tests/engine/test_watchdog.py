@@ -44,6 +44,13 @@ def child(tmp_path):
         process.kill()
 
 
+def end_in_a_step(root):
+    """Leave what a process leaves that ends in a step."""
+    slot = Slot(root)
+    slot.begin(7, 1, 1, [(9, 2)])
+    slot.close()
+
+
 def watch_of(root):
     return StepWatch(root, LocalStore(root), "e", LIMIT_S)
 
@@ -64,11 +71,11 @@ def test_a_step_is_named_with_its_queries_until_it_ends(tmp_path, slot):
     assert named_steps(tmp_path) == []
     slot.begin(7, 1, 2, [(9, 2), (10, 1)])
     (step,) = named_steps(tmp_path)
-    assert step == (os.getpid(), 1, 7, 1, 2, ((9, 2), (10, 1)), True)
+    assert step == (os.getpid(), 1, 7, 1, 2, ((9, 2), (10, 1)), True, False)
     slot.end()
     assert named_steps(tmp_path) == []
     slot.begin(8, -1, 0, [])
-    assert named_steps(tmp_path) == [(os.getpid(), 2, 8, -1, 0, (), True)]
+    assert named_steps(tmp_path) == [(os.getpid(), 2, 8, -1, 0, (), True, False)]
 
 
 def test_more_queries_than_a_slot_has_room_for_are_said_to_be_more(tmp_path, slot):
@@ -79,10 +86,12 @@ def test_more_queries_than_a_slot_has_room_for_are_said_to_be_more(tmp_path, slo
     assert [path.stat().st_size for path in (tmp_path / FOLDER).iterdir()] == [BYTES]
 
 
-def test_the_slot_of_a_process_that_ended_is_removed(tmp_path, child):
-    assert [step.pid for step in named_steps(tmp_path)] == [child.pid]
+def test_the_slot_of_a_process_that_ended_is_removed_once_it_has_said_in_which_step(tmp_path, child):
+    (step,) = named_steps(tmp_path)
+    assert (step.pid, step.fatal) == (child.pid, False)
     child.kill()
     child.wait()
+    assert named_steps(tmp_path) == [step._replace(fatal=True)]
     assert named_steps(tmp_path) == []
     assert list((tmp_path / FOLDER).iterdir()) == []
 
@@ -122,6 +131,15 @@ def test_a_step_that_is_stopped_by_a_signal_has_time(tmp_path, child):
     while psutil.Process(child.pid).status() == psutil.STATUS_STOPPED:
         time.sleep(0.01)
     assert looks(watch, 300, 201) is not None
+
+
+def test_a_step_in_which_processes_end_again_and_again_is_noticed_and_one_end_is_no_fault_of_it(tmp_path):
+    end_in_a_step(tmp_path)
+    watch = watch_of(tmp_path)  # of the next engine
+    for now_s, noticed in ((0, None), (10, 10)):
+        end_in_a_step(tmp_path)
+        assert looks(watch, now_s + 5, now_s) == noticed
+    assert [(one.query, one.fatal) for one in read_quarantine(LocalStore(tmp_path)).queries] == [(9, True)]
 
 
 def test_the_time_in_which_nobody_looked_hardly_counts(tmp_path, slot):

@@ -6,8 +6,8 @@ ended, so the others are answered in the same batch. After a pause it runs the s
 So a server that can start and end queries can also deal with their failures and recoveries, whatever their kind.
 
 A query for which a step never ends raises nothing. Whoever sees this from outside ends the process, and says so to the
-one that runs the batch again (`Watched`). It first rehearses the step, which changes nothing: for no query, then for a
-few answers at a time, each rehearsal named. So the next time that it does not end, it is known for whom, and these are
+one that runs the batch again (`Watched`). It first probes the step, which changes nothing: for no query, then for a
+few answers at a time, each probe named. So the next time that it does not end, it is known for whom, and these are
 put in quarantine: from then on, the step does not know them.
 """
 
@@ -34,8 +34,8 @@ LONGEST_PAUSE_US = 60_000_000
 # So many times as long are the pauses of a query for which there was no room.
 REFUSED_PAUSES = 30
 MAX_REASON_CHARACTERS = 500
-# Into about so many parts the suspects are divided for rehearsals, since each of them costs as much as a step.
-REHEARSALS = 100
+# Into about so many parts the suspects are divided for probes, since each of them costs as much as a step.
+PROBES = 100
 # PanicException of polars is not an Exception.
 FAULTS = (Exception, pl.exceptions.PanicException)
 
@@ -139,8 +139,8 @@ class Border:
 
         An `OSError`, or an error that no query causes, is raised: it is the engine's failure, not a query's.
         """
-        if self.watched.rehearsed:
-            self._rehearse(step)
+        if self.watched.probed:
+            self._probe(step)
         found: dict[int, str] = {}
         while True:
             try:
@@ -200,14 +200,14 @@ class Border:
             parts[self._again.keys().isdisjoint(alike)].append(alike)
         return parts
 
-    def _rehearse(self, step: Callable[[ControlStep], Any]) -> None:
+    def _probe(self, step: Callable[[ControlStep], Any]) -> None:
         """Run a step for no query, then for a few suspects at a time; what comes of it is dropped."""
         suspects = self.watched.suspects
         several = [alike for part in self._suspects() for alike in part]
         if suspects:
             several = [alike for alike in several if not suspects.isdisjoint(alike)]
         self._error_of(step, ())
-        at_once = max(1, len(several) // REHEARSALS)
+        at_once = max(1, len(several) // PROBES)
         for first in range(0, len(several), at_once):
             self._error_of(step, several[first : first + at_once])
 
@@ -228,7 +228,7 @@ class Border:
         """Run a step, named for those who watch; see `Watched`."""
         registries = self.control.before, self.control.after
         found = {(query, known.revision(query)) for query in queries for known in registries}
-        self.watched.begin(answers, [(query, revision) for query, revision in found if revision is not None])
+        self.watched.begin(answers, sorted((query, revision) for query, revision in found if revision is not None))
         try:
             return run()
         finally:

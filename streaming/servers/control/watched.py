@@ -25,7 +25,7 @@ class Watched:
     ----------
     quarantined : mapping of (int, int) to str
         The queries that the server does not evaluate any more, by number and revision: why.
-    rehearsed : bool
+    probed : bool
         Whether one of the steps did not end when the batch ran before, so that it is to be found out for whom.
     suspects : frozenset of int
         If so, one of these queries is the reason; empty if it may be any.
@@ -37,7 +37,7 @@ class Watched:
     """
 
     quarantined: Mapping[tuple[int, int], str] = field(default_factory=dict)
-    rehearsed: bool = False
+    probed: bool = False
     suspects: frozenset[int] = frozenset()
     begin: Callable[[int, Revisions], None] = _unnamed
     end: Callable[[], None] = _unended

@@ -164,8 +164,7 @@ class EngineSettings:
         9
         """
         given = {name: value for name, value in (os.environ if environ is None else environ).items() if value}
-        home = home_of(given)
-        space = _space(given.get("LOOKOUT_SPACE", EARTH.name))
+        home, space = home_of(given), _space(given.get("LOOKOUT_SPACE", EARTH.name))
         return cls(
             home=home,
             redis_url=redis_url(given, home),

@@ -6,15 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from streaming.engine.cuts import CUTS, CutLog, Point, beginning
-from streaming.engine.quarantine import Quarantine, read_quarantine, write_quarantine
 from streaming.engine.repartition import repartitioned
 from streaming.engine.store import EPOCH, Store
 from streaming.history.files import pending_of
 from streaming.logs import Log
-from streaming.operators.region_map import MOST_REGIONS
 from streaming.settings import EngineSettings
-from streaming.state.errors import LostState
-from streaming.state.manifest import Manifest, Shape, manifest_batches
+from streaming.state.manifest import Manifest, Shape
 from streaming.state.recovery import discard_later, newest_whole, renumbered
 from streaming.state.stores import LocalStore, StateStore, open_store
 
@@ -81,7 +78,6 @@ def resume(settings: EngineSettings, log: Log) -> Resumed:
     log.event_log.delete(map(log.names.exchange, range(most)))
     _report(log, manifest, point)
     discard_later(files, manifest)
-    _settle(files, log, shape, Store(root, settings.space, files=files), point.batch)
     for words in problems:
         logger.error("state: %s", words)
     if problems:
@@ -107,21 +103,6 @@ def last_known(cuts: CutLog, point: Point) -> int:
         if not cut.closes and cut.batch == last + 1:
             last += 1
     return last
-
-
-def _settle(files: StateStore, log: Log, shape: Shape, store: Store, batch: int) -> None:
-    """Settle the quarantine for an engine that continues after a batch."""
-    known = read_quarantine(files)
-    if known == Quarantine():
-        return
-    epoch = store.epoch()
-    published = sorted(log.published(epoch, 2 * MOST_REGIONS).items())
-    told = {region: number for number, (regions, _) in published for region in regions}
-    settled = known.settled(epoch, batch, told, shape.partitions)
-    if kept := manifest_batches(files):
-        with contextlib.suppress(LostState):  # then nothing is known of it, and it may need everything
-            settled = settled.without(kept[0], store.registry(kept[0] + 1).revision)
-    write_quarantine(files, settled)
 
 
 def _epoch(files: StateStore) -> str:

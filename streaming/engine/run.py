@@ -27,7 +27,7 @@ from streaming.engine.resume import resume, state_files_of
 from streaming.engine.scaling import RegionWatch
 from streaming.engine.slots import end_processes
 from streaming.engine.store import Store
-from streaming.engine.watchdog import Endless, StepWatch
+from streaming.engine.watchdog import Endless, StepWatch, settle
 from streaming.logs import Log
 from streaming.redis_client import patient_client
 from streaming.settings import EngineSettings
@@ -105,6 +105,7 @@ def _evaluate(spark: SparkSession, settings: EngineSettings, log: Log, archive: 
         if reason := claim(settings.state_dir, space, log, files):
             logger.warning("the former state of space %s is removed: %s", space.name, reason)
         resumed = resume(settings, log)
+        settle(settings, files, log, resumed.point.batch)
         tasks = task_count(spark, settings)
     except (LostState, OtherSettings, NoCores) as error:
         logger.error("state: %s", error)

@@ -4,6 +4,7 @@ It runs in the driver, whose interpreter no step can hold. What counts is not ho
 process has been at the same step. See `quarantine` for what follows.
 """
 
+import contextlib
 import logging
 from collections import Counter
 from dataclasses import replace
@@ -11,9 +12,15 @@ from pathlib import Path
 
 import psutil
 
-from streaming.engine.quarantine import read_quarantine, write_quarantine
+from streaming.engine.quarantine import Quarantine, read_quarantine, write_quarantine
 from streaming.engine.slots import NamedStep, named_steps
+from streaming.engine.store import Store
 from streaming.errors import LookoutError
+from streaming.logs import Log
+from streaming.operators.region_map import MOST_REGIONS
+from streaming.settings import EngineSettings
+from streaming.state.errors import LostState
+from streaming.state.manifest import manifest_batches
 from streaming.state.stores import StateStore
 
 logger = logging.getLogger("lookout.engine")
@@ -26,6 +33,32 @@ FATAL_ENDS = 2
 
 class Endless(LookoutError):
     """A step did not end, or was fatal, so the engine has to end."""
+
+
+def settle(settings: EngineSettings, files: StateStore, log: Log, after: int) -> None:
+    """Settle the quarantine for an engine that continues after a batch; it alone has the lease.
+
+    Parameters
+    ----------
+    settings : EngineSettings
+    files : StateStore
+        Where the states and the quarantine are.
+    log : Log
+        The logs of the space, which know what regions have told.
+    after : int
+        The batch.
+    """
+    known = read_quarantine(files)
+    if known == Quarantine():
+        return
+    store = Store(settings.state_dir, settings.space, files=files)
+    published = sorted(log.published(store.epoch(), 2 * MOST_REGIONS).items())
+    told = {region: batch for batch, (regions, _) in published for region in regions}
+    settled = known.settled(store.epoch(), after, told, settings.partitions)
+    if kept := manifest_batches(files):
+        with contextlib.suppress(LostState):  # then nothing is known of it, and it may need everything
+            settled = settled.without(kept[0], store.registry(kept[0] + 1).revision)
+    write_quarantine(files, settled)
 
 
 class StepWatch:

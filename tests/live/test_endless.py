@@ -14,7 +14,8 @@ from tests.live.truth import answer, differences
 pytestmark = [pytest.mark.spark, pytest.mark.long]
 
 LIMIT_S = 10
-BOX, STREAM = {"lo": [-1, -1], "hi": [1, 1]}, "swarm"
+STREAM = "swarm"
+PLAN = {"stream": STREAM, "compare": {"lo": [-1, -1], "hi": [1, 1]}}
 # A regular expression with two ways to read each letter: 2^n steps of compiled code that gives nobody a turn.
 FILTERS = """
     import os
@@ -62,56 +63,62 @@ def alone(tmp_path_factory):
 
 
 async def test_a_query_that_never_ends_is_named_and_stays_out_and_the_others_are_answered(alone):
-    port, plan = free_port(), {"stream": STREAM, "compare": BOX}
-    alone.add_stream(STREAM, {"kind": "tcp_listener", "port": port}, DECODER)
-    await asyncio.to_thread(wait_for, lambda: alone.health(STREAM).get("state") == "running", "the stream listens")
-    for name in ("endless", "fatal"):
-        alone.enable_filter(name)
-    swarm = Swarm(STREAM, port)
+    swarm = await swarm_of(alone)
     async with alone.monitor("ann") as ann, alone.monitor("bob") as bob:
-
-        async def exact(monitor, *queries):
-            expected = answer(swarm.objects(), plan)
-            await monitor.until(
-                lambda: not any(differences(monitor.answers.get(query), expected) for query in queries),
-                lambda: f"{[differences(monitor.answers.get(query), expected)[:5] for query in queries]}",
-            )
-
-        inside = await ann.register("inside", plan)
+        inside = await ann.register("inside", PLAN)
         async with swarm.moving():
             await ann.until(lambda: ann.answers.get(inside), "the first answer")
-            hostile = await bob.register("hostile", plan | {"filters": [{"udf": "endless"}]})
-            good = await bob.register("good", plan)
-            await bob.until(lambda: failed(bob, hostile), lambda: words(alone))
-            fatal = await bob.register("fatal", plan | {"filters": [{"udf": "fatal"}]})
-            await bob.until(lambda: failed(bob, fatal), lambda: words(alone))
-        assert f"did not end within {LIMIT_S} s" in bob.statuses[hostile]["error"]
+            endless = await failed(alone, bob, "endless")
+            good = await bob.register("good", PLAN)
+            fatal = await failed(alone, bob, "fatal")
+        assert f"did not end within {LIMIT_S} s" in bob.statuses[endless]["error"]
         assert "ended the process of the engine" in bob.statuses[fatal]["error"]
-        await exact(ann, inside)
-        await bob.running(good)
-        await exact(bob, good)
+        await exact(swarm, ann, inside)
+        await exact(swarm, bob, good)
 
         blamed = words(alone)
-        assert {int(line.split(" query ")[1].split(",")[0]) for line in blamed} == {hostile, fatal}
+        assert {int(line.split(" query ")[1].split(",")[0]) for line in blamed} == {endless, fatal}
         pid = alone.kill("engine")
         await asyncio.to_thread(wait_for, lambda: alone.pids().get("engine", pid) != pid, "another engine")
         async with swarm.moving():
-            after = await ann.register("registered after the kill", plan)
+            after = await ann.register("registered after the kill", PLAN)
             await ann.running(after)
-        await exact(ann, inside, after)
-        await exact(bob, good)
-        assert {alone.queries()[query]["status"] for query in (hostile, fatal)} == {"failed"}
+        await exact(swarm, ann, inside, after)
+        assert {alone.queries()[query]["status"] for query in (endless, fatal)} == {"failed"}
         assert words(alone) == blamed
 
-        for query in (hostile, fatal):
-            await bob.request("query.edit", query=query, plan=plan)
-        await bob.running(hostile, fatal)
-        await exact(bob, hostile, fatal, good)
+        for query in (endless, fatal):
+            await bob.request("query.edit", query=query, plan=PLAN)
+        await bob.running(endless, fatal)
+        await exact(swarm, bob, endless, fatal, good)
         assert ann.faults == bob.faults == []
 
 
-def failed(monitor, query):
-    return monitor.statuses.get(query, {}).get("status") == "failed"
+async def swarm_of(stack):
+    """Return a swarm with a stream that listens for it, where the filters are enabled."""
+    port = free_port()
+    stack.add_stream(STREAM, {"kind": "tcp_listener", "port": port}, DECODER)
+    for name in ("endless", "fatal"):
+        stack.enable_filter(name)
+    await asyncio.to_thread(wait_for, lambda: stack.health(STREAM).get("state") == "running", "the stream listens")
+    return Swarm(STREAM, port)
+
+
+async def failed(stack, monitor, name):
+    """Register a query with a filter; return its number once it has failed."""
+    query = await monitor.register(name, PLAN | {"filters": [{"udf": name}]})
+    await monitor.until(lambda: monitor.status(query) == "failed", lambda: f"{words(stack)}, {monitor.statuses}")
+    return query
+
+
+async def exact(swarm, monitor, *queries):
+    """Wait until the answers of queries are what brute force finds."""
+    expected = answer(swarm.objects(), PLAN)
+
+    def wrong():
+        return [found for query in queries if (found := differences(monitor.answers.get(query), expected)[:5])]
+
+    await monitor.until(lambda: not wrong(), lambda: f"{wrong()}")
 
 
 def words(stack):

@@ -31,7 +31,7 @@ from tests.servers.test_border import (
 
 __all__ = ["truth"]
 
-LIMIT_S, TASKS = 60.0, 2
+LIMIT_S, TASKS, MOST_ENDS = 60.0, 2, 30
 KIND_OF, GOOD_OF = dict(zip(BAD, KINDS, strict=True)), dict(zip(BAD, GOOD, strict=True))
 
 
@@ -87,6 +87,7 @@ class WatchedEngine(Engine):
                 self._attempt(elements, control)
             except Endless:
                 self.ends += 1
+                assert self.ends < MOST_ENDS
                 self._end()
             else:
                 return [told for (batch, _), told in sorted(self.told.items()) if batch == self.batch - 1]

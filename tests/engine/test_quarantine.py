@@ -22,7 +22,7 @@ from streaming.servers.control.step import ControlStep
 from streaming.spaces import EARTH
 from streaming.state.stores import LocalStore
 
-LIMIT_S, BATCH, PLACE = 60.0, 7, 1
+LIMIT_S, BATCH, PLACE, MOST_ENDS = 60.0, 7, 1, 9
 NOBODY = Quarantine("e")
 
 
@@ -74,6 +74,7 @@ class Machine:
                 return Border(ControlStep(self.known, self.known, Applied(), 0), {}, watched).passed(self.step)
             except Ended:
                 self.ends += 1
+                assert self.ends < MOST_ENDS
                 self.quarantine = self.quarantine.noticed(self.named, LIMIT_S).settled("e", BATCH - 1, {}, 1)
 
 

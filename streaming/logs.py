@@ -461,17 +461,14 @@ class Log:
 
     def newest_batch(self, epoch: str) -> int:
         """Return the newest batch of an epoch of which the result log has a fragment; -1 if it has none."""
-        return max(self._published(epoch, NEWEST_READ), default=-1)
+        return max(self.published(epoch, NEWEST_READ), default=-1)
 
     def newest_whole_batch(self, epoch: str) -> int:
         """Return the newest batch of an epoch of which the result log has all fragments; -1 if there is none."""
-        published, limit = self._published(epoch, WHOLE_READ), -1
-        for batch, (regions, expected) in published.items():
-            if len(regions) == expected:
-                limit = max(limit, batch)
-        return limit
+        published = self.published(epoch, WHOLE_READ).items()
+        return max((batch for batch, (regions, expected) in published if len(regions) == expected), default=-1)
 
-    def _published(self, epoch: str, entries: int) -> dict[int, tuple[set[int], int]]:
+    def published(self, epoch: str, entries: int) -> dict[int, tuple[set[int], int]]:
         """Return the regions that have published a batch, and how many have to, by batch, of the newest entries."""
         found: dict[int, tuple[set[int], int]] = {}
         for entry in self.event_log.read_back(self.names.results, limit=entries):

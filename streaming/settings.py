@@ -95,6 +95,9 @@ class EngineSettings:
     standby_after_s : int
         An engine that stands by waits so many seconds before it starts Spark, so that other programs can start first
         (``LOOKOUT_STANDBY_AFTER_S``, 15).
+    step_s : int
+        If a server needs more than so many seconds for one evaluation of its queries, the engine ends it and finds out
+        which query is the reason (``LOOKOUT_STEP_S``, 60; see docs/reliability.md).
     java_home : str
         Where Java is (``JAVA_HOME``); empty to look for it (see `streaming.engine.java`).
     log_format : str
@@ -130,6 +133,7 @@ class EngineSettings:
     feed_dirs: tuple[Path, ...] = (Path("var/feeds"),)
     feed_hosts: tuple[str, ...] = ()
     standby_after_s: int = 15
+    step_s: int = 60
     java_home: str = ""
     log_format: str = "text"
     trace_ratio: float = 0.0
@@ -160,8 +164,7 @@ class EngineSettings:
         9
         """
         given = {name: value for name, value in (os.environ if environ is None else environ).items() if value}
-        home = home_of(given)
-        space = _space(given.get("LOOKOUT_SPACE", EARTH.name))
+        home, space = home_of(given), _space(given.get("LOOKOUT_SPACE", EARTH.name))
         return cls(
             home=home,
             redis_url=redis_url(given, home),
@@ -190,6 +193,7 @@ class EngineSettings:
             feed_dirs=feed_dirs(given, home),
             feed_hosts=feed_hosts(given),
             standby_after_s=_count(given, "LOOKOUT_STANDBY_AFTER_S", cls.standby_after_s, least=0),
+            step_s=_count(given, "LOOKOUT_STEP_S", cls.step_s),
             java_home=given.get("JAVA_HOME", cls.java_home),
             log_format=log_format(given),
             trace_ratio=trace_ratio(given),

@@ -91,7 +91,7 @@ def _distributed(layout: Layout, attempt: Attempt, control: ControlStep, tracks:
     was = store.assembly(batch)
     if rescaling := layout.rescaling(batch, control.after):
         was = rescaling.assembly(was, partial(store.members, batch=batch, keep=False))
-    border = Border(control, was.left_out)
+    border = Border(control, was.left_out, layout.watched(MOST_REGIONS, batch))
     border.leave_out(assembler.lacking(partials, control))
     state, results, sent = border.passed(lambda control: assembler.step(was, partials, control, tracks, all_regions))
     if len(control.after.distributed_ids):
@@ -104,7 +104,7 @@ def _encounters(layout: Layout, attempt: Attempt, control: ControlStep, times: E
     store, batch = layout.store, attempt.batch
     spans = [store.spans(number, batch) for number in range(control.after.region_map.regions)]
     was = store.encounter_answers(batch)
-    border = Border(control, was.left_out)
+    border = Border(control, was.left_out, layout.watched(MOST_REGIONS, batch))
     border.leave_out(answers_of_encounters.lacking(spans, control))
 
     def step(control: ControlStep) -> tuple[EncounterAnswers, Results, dict[int, EncounterClock]]:
@@ -122,7 +122,7 @@ def _sketches(layout: Layout, attempt: Attempt, control: ControlStep, due: Seque
     store, batch = layout.store, attempt.batch
     found = [store.asked_leaves(number, batch) for number in range(control.after.region_map.regions)]
     was = store.told_answers(batch)
-    border = Border(control, was.left_out)
+    border = Border(control, was.left_out, layout.watched(MOST_REGIONS, batch))
     border.leave_out(query for one in found for query in one.lacking if query in control.after.sketch_plans)
     state, results = border.passed(lambda control: answers_of_sketches.step(was, found, due, control))
     if control.after.sketch_plans:
@@ -139,7 +139,7 @@ def _rules(layout: Layout, attempt: Attempt, control: ControlStep, assembled: Se
     for results, left, _ in assembled:
         found = WatchedAnswers.of(results, control, batch, was.now_us)
         told.append(found.lacks(left.left_out, control.after.watched))
-    border = Border(control, was.left_out)
+    border = Border(control, was.left_out, layout.watched(MOST_REGIONS, batch))
     state, results = border.passed(lambda control: rules.step(was, told, control, _all_regions(layout, batch), batch))
     if len(control.after.watched):
         attempt.save("rules", replace(state, left_out=border.left_out))

@@ -263,7 +263,7 @@ def home_step(
     state, outbox = home.step(was, elements, control)
     tables, told_of_tracks = dict[str, Routed](), dict[str, Any]()
     if was.tracking is not None or len(after.tracks):
-        state, tables, told_of_tracks = tracks.followed(state, elements, control, batch)
+        state, tables, told_of_tracks = tracks.followed(layout, partition, batch, state, elements, control)
     store.leave(f"home/{partition}", batch, state)
     if saving:
         _save_home(store, partition, batch, state, saving, blocks)
@@ -321,7 +321,7 @@ def region_task(
         was = rescaling.region(number, was)
     store.keep_pages(number, batch, after)
     control = ControlStep(before, after, applied, max(was.now_us, applied.now_us))
-    border = Border(control, was.left_out)
+    border = Border(control, was.left_out, layout.watched(number, batch))
     if rescaling:
         border.leave_out(rescaling.left_out_elsewhere(number))
     changed = ObjectChanges.of(was, sent, control)

@@ -12,7 +12,7 @@ COST_REPORTED_S = 0.05
 
 
 def failures_of(warnings: Mapping[int, str], border: Border, registry: Registry) -> tuple[dict[str, Any], ...]:
-    """Return the failures for a fragment: of parts of queries, and of queries that are left out from now on.
+    """Return the failures for a fragment: of parts of queries, of queries left out from now on, and in quarantine.
 
     Parameters
     ----------
@@ -23,14 +23,22 @@ def failures_of(warnings: Mapping[int, str], border: Border, registry: Registry)
     registry : Registry
     """
     failed = {query: {"error": error} for query, error in warnings.items()}
-    return _alike(failed | {query: _left_out(query, border) for query in border.errors}, registry)
+    failed |= {query: _left_out(query, border) for query in border.errors}
+    kept = {query: why for query, why in border.quarantined.items() if query in border.left_out}
+    return _alike(
+        failed | {query: {"error": kept[query], "refused": True} | _lost(query, border) for query in kept}, registry
+    )
 
 
 def _left_out(query: int, border: Border) -> dict[str, Any]:
     """Return the failure of a query that a border leaves out."""
     known = border.left_out.get(query)  # a query that ended meanwhile is not left out
     told = {"error": border.errors[query], "left_out": ROOM if query in border.refused else FAILURE}
-    return told | {"until_us": known.until_us if known else 0} | ({"lost": True} if query in border.lost else {})
+    return told | {"until_us": known.until_us if known else 0} | _lost(query, border)
+
+
+def _lost(query: int, border: Border) -> dict[str, Any]:
+    return {"lost": True} if query in border.lost else {}
 
 
 def refusals_of(registry: Registry) -> tuple[dict[str, Any], ...]:

@@ -4,10 +4,13 @@ from collections.abc import Container, Mapping
 from dataclasses import dataclass, field
 
 from streaming.engine.admission import Sample
+from streaming.engine.quarantine import Quarantine
+from streaming.engine.slots import Slot
 from streaming.engine.store import Store
 from streaming.history.writer import HistoryWriter
 from streaming.servers.control.registry import Registry
 from streaming.servers.control.step import ControlStep
+from streaming.servers.control.watched import Watched
 from streaming.servers.participant.object_index import ObjectIndex
 from streaming.servers.participant.partial import Tracks
 from streaming.servers.region.objects import ObjectTable
@@ -27,17 +30,27 @@ class Layout:
         The number of partitions of the ingest log.
     history : HistoryWriter
         Writes the elements that regions store.
+    quarantine : Quarantine, optional
+        As it was when the engine started; by default, of nobody.
+    slot : Slot, optional
+        Where this process names its steps; without it, nobody watches them.
     """
 
     store: Store
     partitions: int
     history: HistoryWriter
+    quarantine: Quarantine = field(default_factory=Quarantine)
+    slot: Slot | None = None
     known: "ProcessCache" = field(default_factory=lambda: ProcessCache(), compare=False)
 
     @property
     def shape(self) -> Shape:
         """The settings that the state keeps for life."""
         return Shape(self.store.space.name, self.partitions)
+
+    def watched(self, place: int, batch: int) -> Watched:
+        """Return how the steps of a server in a batch are watched; for its place see `quarantine.home_place`."""
+        return self.quarantine.watched(place, batch, self.slot)
 
     def rescaling(self, batch: int, after: Registry) -> Rescaling | None:
         """Return what the registry after a batch changes about the states before it; None if the map stays."""

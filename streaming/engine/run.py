@@ -25,7 +25,9 @@ from streaming.engine.rehearsal import rehearse
 from streaming.engine.report import forget, report, report_standby, report_state
 from streaming.engine.resume import resume, state_files_of
 from streaming.engine.scaling import RegionWatch
+from streaming.engine.slots import end_processes
 from streaming.engine.store import Store
+from streaming.engine.watchdog import Endless, StepWatch, settle
 from streaming.logs import Log
 from streaming.redis_client import patient_client
 from streaming.settings import EngineSettings
@@ -33,6 +35,7 @@ from streaming.state.errors import LostState, OtherSettings
 
 logger = logging.getLogger("lookout.engine")
 
+Watch = RegionWatch | JoinWatch | StepWatch
 REPORT_EVERY_S = 1.0
 # By then Java has loaded the classes that it needs, and the user who started Lookout has something to see.
 ARCHIVE_AFTER_S = 60.0
@@ -53,7 +56,7 @@ def run(spark: SparkSession, settings: EngineSettings, archive: ClassArchive, le
     Returns
     -------
     int
-        0 after a signal or the end of the query, 1 if Java is gone or the state cannot be used.
+        0 after a signal or the end of the query, 1 if Java is gone, the state cannot be used, or a batch does not end.
     """
     client = _redis(settings.redis_url)
     log = Log(client, settings.space.name, settings.partitions, url=settings.log_url)
@@ -70,6 +73,11 @@ def run(spark: SparkSession, settings: EngineSettings, archive: ClassArchive, le
             _stand_by(settings, java, lease)
         lease.sign(java.pid)
         return _evaluate(spark, settings, log, archive)
+    except Endless as error:
+        logger.error("%s; the next engine finds out why", error)
+        java.kill()  # first, so that Spark starts no other processes in place of these
+        end_processes(settings.state_dir)
+        return 1
     except (Py4JNetworkError, ConnectionRefusedError):
         logger.error("the Java machine has gone")
         return 1
@@ -97,12 +105,15 @@ def _evaluate(spark: SparkSession, settings: EngineSettings, log: Log, archive: 
         if reason := claim(settings.state_dir, space, log, files):
             logger.warning("the former state of space %s is removed: %s", space.name, reason)
         resumed = resume(settings, log)
+        settle(settings, files, log, resumed.point.batch)
         tasks = task_count(spark, settings)
     except (LostState, OtherSettings, NoCores) as error:
         logger.error("state: %s", error)
         report_state(log, refused=str(error))
         return 1
     report_state(log, broken="; ".join(resumed.problems))
+    epoch = Store(settings.state_dir, space, files=files).epoch()
+    steps = StepWatch(settings.state_dir, files, epoch, settings.step_s)
     warm_up(spark)
     query = start_query(spark, settings, resumed.point, tasks=tasks)
     # Until here, a signal ends the process at once, since no batch has to be finished.
@@ -110,8 +121,8 @@ def _evaluate(spark: SparkSession, settings: EngineSettings, log: Log, archive: 
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stopping.append(True))
     logger.info("space %s: %d partitions, %d regions", space.name, settings.partitions, settings.regions)
-    tell = functools.partial(report, log, Store(settings.state_dir, space, files=files).epoch())
-    watches: list[RegionWatch | JoinWatch] = [RegionWatch(settings, log, tasks), JoinWatch(log)]
+    tell = functools.partial(report, log, epoch)
+    watches: list[Watch] = [steps, RegionWatch(settings, log, tasks), JoinWatch(log)]
     _follow(spark, query, settings, tell, watches, archive, stopping)
     return 0
 
@@ -121,7 +132,7 @@ def _follow(
     query: StreamingQuery,
     settings: EngineSettings,
     tell: Callable[[], None],
-    watches: Sequence[RegionWatch | JoinWatch],
+    watches: Sequence[Watch],
     archive: ClassArchive,
     stopping: list[bool],
 ) -> None:

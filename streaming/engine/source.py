@@ -19,7 +19,9 @@ from streaming.engine.exchange import TaskPlace
 from streaming.engine.housekeeping import Housekeeping
 from streaming.engine.interval import STOPPING, BatchPace, Interval
 from streaming.engine.layout import Layout
+from streaming.engine.quarantine import read_quarantine
 from streaming.engine.resume import state_files_of
+from streaming.engine.slots import Slot
 from streaming.engine.store import Store
 from streaming.history.writer import HistoryWriter
 from streaming.log_format import set_up
@@ -67,7 +69,9 @@ def _layout_of(
     known, (partitions, regions) = parse_space(space), shape
     files = state_files_of(root, uri, known.name)
     store = Store(Path(root), known, Path(layers), Path(history), files, regions, padding)
-    return Layout(store, partitions, HistoryWriter(Path(history), known))
+    return Layout(
+        store, partitions, HistoryWriter(Path(history), known), read_quarantine(store.files), Slot(Path(root))
+    )
 
 
 @lru_cache(maxsize=8)

@@ -7,6 +7,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from streaming.engine.layout import Layout
+from streaming.engine.quarantine import home_place
 from streaming.results import result_schema
 from streaming.servers import tracking
 from streaming.servers.answers.tuples import Results
@@ -22,9 +24,9 @@ TABLES = ("tracked", "tracked_snapshots")
 
 
 def followed(
-    state: Home, elements: pa.Table, control: ControlStep, batch: int
+    layout: Layout, partition: int, batch: int, state: Home, elements: pa.Table, control: ControlStep
 ) -> tuple[Home, dict[str, Routed], dict[str, Any]]:
-    """Follow tracks in a home server that has taken the elements of a batch.
+    """Follow tracks in the home server of a partition, whose state has taken the elements of a batch.
 
     Returns
     -------
@@ -36,12 +38,13 @@ def followed(
     """
     space = control.after.space
     was = state.tracking or Tracking.empty(space, first_number(batch))
-    border = Border(control, was.left_out)
+    border = Border(control, was.left_out, layout.watched(home_place(partition), batch))
     found, tracked = border.passed(lambda control: tracking.step(was, elements, control, state.now_us))
     tables = [routed(state, rows) for rows in (tracked.changes, tracked.snapshots)]
     head = {
         "errors": list(border.errors.items()),
         "lost": sorted(border.lost),
+        "quarantined": [[query, why] for query, why in border.quarantined.items() if query in border.lost],
         "warnings": list(tracked.failures.errors.items()),
         "seconds": list(tracked.failures.seconds.items()),
         "counters": {"doubted": tracked.doubted, "late": tracked.late, "waiting": found.waiting.num_rows},
@@ -70,6 +73,7 @@ def told(inputs: Sequence[Any], border: Border, space: Space) -> Results:
     for known in (one.head["tracks"] for one in inputs if "tracks" in one.head):
         border.errors.update(dict(known["errors"]))
         border.lost.update(known["lost"])
+        border.quarantined.update(dict(known["quarantined"]))
         warnings |= dict(known["warnings"])
         counters.update(known["counters"])
         for query, cost_s in known["seconds"]:

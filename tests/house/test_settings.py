@@ -11,6 +11,7 @@ from streaming.settings import EngineSettings, embedded_redis_file, redis_url
 from streaming.spaces import EARTH
 
 PRICES = '{"name": "prices", "dimensions": [{"name": "price", "lo": 0, "hi": 9}]}'
+SECONDS = {"LOOKOUT_STANDBY_AFTER_S": "1", "LOOKOUT_STEP_S": "30"}
 ROOT = Path(__file__).parents[2]
 OPERATIONS = ROOT / "docs" / "operations.md"
 ENVIRONMENT_NAME = re.compile(r"""["'`]((?:LOOKOUT_[A-Z_]+|DATABASE_URL|REDIS_URL|JAVA_HOME))["'`]""")
@@ -49,7 +50,7 @@ def test_an_environment_changes_every_setting(tmp_path):
         "LOOKOUT_BATCH_MS": "70",
         "LOOKOUT_FEED_DIRS": "/recordings:mine",
         "LOOKOUT_FEED_HOSTS": "Tracker.lan, 10.0.0.0/8",
-        "LOOKOUT_STANDBY_AFTER_S": "1",
+        **SECONDS,
         "JAVA_HOME": "/java",
         "LOOKOUT_LOG_FORMAT": "json",
         "LOOKOUT_TRACE_RATIO": "0.001",

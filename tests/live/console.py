@@ -14,6 +14,7 @@ from webapp.models import (
     ApiToken,
     Channel,
     Delivery,
+    EnabledFilter,
     Event,
     Incident,
     Layer,
@@ -52,6 +53,11 @@ def add_stream(definition: dict) -> None:
     stream = Stream(**{"title": definition["name"], **fields})
     stream.full_clean()
     stream.save()
+
+
+def enable_filter(name: str) -> None:
+    """Let queries use a user-defined filter as the admin does."""
+    EnabledFilter.objects.update_or_create(name=name, defaults={"enabled": True})
 
 
 def enable_stream(name: str, enabled: bool) -> None:
@@ -186,6 +192,7 @@ COMMANDS = {
     "forget_query": forget_query,
     "events": events,
     "pairs": pairs,
+    "enable_filter": enable_filter,
     "queries": queries,
     "add_example": add_example,
     "add_queries": add_queries,

@@ -98,6 +98,10 @@ class Stack(Live):
         """Save a stream, as the admin does."""
         self.run("add_stream", {"name": name, "transport": transport, "decoder": decoder, **fields})
 
+    def enable_filter(self, name: str) -> None:
+        """Let queries use a user-defined filter, as the admin does."""
+        self.run("enable_filter", name)
+
     def enable_stream(self, name: str, enabled: bool = True) -> None:
         """Switch a stream on or off, as the admin does."""
         self.run("enable_stream", name, enabled)

@@ -121,8 +121,8 @@ def registered(plans, revision=1):
 class Sea:
     """An engine with a client."""
 
-    def __init__(self, root, plans):
-        self.engine, self.client, self.fragments = Engine(root, 2, 4), Client(), []
+    def __init__(self, root, plans, engine=Engine):
+        self.engine, self.client, self.fragments = engine(root, 2, 4), Client(), []
         self.engine.may_fail = True
         zones = [shapely.box(x, x, x + 1, x + 1) for x in range(-1, 4)]
         version = self.engine.layers.write("zones", feature_table("zones", list("vwxyz"), zones, [{}] * 5))

@@ -29,7 +29,7 @@ from webapp.backup.places import ENGINE, FILES, HISTORY, KEPT, LAYERS, REDIS
 APPEND_FILE = "appendonly.aof"
 STAGING = ".backup"
 # Files of a state besides those that its manifest names.
-NAMES = ("epoch", "space.json")
+NAMES = ("epoch", "space.json", "quarantine.json")
 TRIES, PAUSE_S = 20, 0.2
 LOCK_WAIT_S = 60.0
 

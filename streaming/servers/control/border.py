@@ -4,10 +4,15 @@ Every step of a server runs through a `Border`, for all queries at once. Only if
 queries, again and again, until it finds those that raise by themselves. It then runs the step as if these had just
 ended, so the others are answered in the same batch. After a pause it runs the step as if they had just been registered.
 So a server that can start and end queries can also deal with their failures and recoveries, whatever their kind.
+
+A query for which a step never ends raises nothing. Whoever sees this from outside ends the process, and says so to the
+one that runs the batch again (`Watched`). It first probes the step, which changes nothing: for no query, then for a
+few answers at a time, each probe named. So the next time that it does not end, it is known for whom, and these are
+put in quarantine: from then on, the step does not know them.
 """
 
 import logging
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import astuple, dataclass, field, replace
 from typing import Any, TypeVar
 
@@ -17,6 +22,7 @@ import polars as pl
 from streaming.isolation import faulty
 from streaming.servers.control.registry import Registry
 from streaming.servers.control.step import ControlStep
+from streaming.servers.control.watched import Watched
 
 T = TypeVar("T")
 
@@ -28,6 +34,8 @@ LONGEST_PAUSE_US = 60_000_000
 # So many times as long are the pauses of a query for which there was no room.
 REFUSED_PAUSES = 30
 MAX_REASON_CHARACTERS = 500
+# Into about so many parts the suspects are divided for probes, since each of them costs as much as a step.
+PROBES = 100
 # PanicException of polars is not an Exception.
 FAULTS = (Exception, pl.exceptions.PanicException)
 
@@ -78,11 +86,15 @@ class Border:
     control : ControlStep
     left_out_before : mapping of int to LeftOut
         The queries that the batch before left out.
+    watched : Watched, optional
+        How the steps are watched.
 
     Attributes
     ----------
     left_out : dict of int to LeftOut
         The queries that this batch leaves out.
+    quarantined : dict of int to str
+        Those of the queries before and after this batch that are in quarantine: why.
     errors : dict of int to str
         What failed in this batch, by query.
     lost : set of int
@@ -93,7 +105,9 @@ class Border:
 
     control: ControlStep
     left_out_before: Mapping[int, LeftOut]
+    watched: Watched = field(default_factory=Watched)
     left_out: dict[int, LeftOut] = field(init=False)
+    quarantined: dict[int, str] = field(init=False)
     errors: dict[int, str] = field(default_factory=dict)
     lost: set[int] = field(default_factory=set)
     refused: set[int] = field(default_factory=set)
@@ -103,6 +117,17 @@ class Border:
         known = {query: out for query, out in self.left_out_before.items() if revision(query) == out.revision}
         self.left_out = {query: out for query, out in known.items() if now_us < out.until_us}
         self._again = {query: out for query, out in known.items() if query not in self.left_out}
+        self._unknown = self._quarantine()
+
+    def _quarantine(self) -> set[int]:
+        """Leave out the queries in quarantine; return those whose end is not reported, since even that may not end."""
+        before, after = self.control.before, self.control.after
+        self.quarantined = self.watched.among(self.control)
+        numbered = self.watched.quarantined
+        self.leave_out(query for query in self.quarantined if (query, after.revision(query)) in numbered)
+        running = {query for query in self.quarantined if (query, before.revision(query)) in numbered}
+        self.lost |= running - self.left_out_before.keys()
+        return running - self.left_out_before.keys()
 
     def leave_out(self, queries: Iterable[int]) -> None:
         """Leave out, in this batch, running queries that another server leaves out because they failed there."""
@@ -116,6 +141,8 @@ class Border:
 
         An `OSError`, or an error that no query causes, is raised: it is the engine's failure, not a query's.
         """
+        if self.watched.probed:
+            self._probe(step)
         found: dict[int, str] = {}
         while True:
             try:
@@ -132,12 +159,13 @@ class Border:
         """Run a step in which the failed queries end; if it raises, run a step that does not know them."""
         lost: set[int] = set()
         try:
-            result = step(self._control(found))
+            result = self._named(lambda: step(self._control(found)))
         except FAULTS as error:
             if not found or isinstance(error, OSError):
                 raise
             before = self._control().before
-            result, lost = step(self._control(found, found)), {query for query in found if before.evaluates(query)}
+            result = self._named(lambda: step(self._control(found, found)))
+            lost = {query for query in found if before.evaluates(query)}
         for query, why in found.items():
             logger.error("query %d is left out for a while: %s", query, why)
             self._leave(query, why)
@@ -156,7 +184,7 @@ class Border:
             return {}
         for several in self._suspects():
             left = [alike for alike in several if found.keys().isdisjoint(alike)]
-            more = faulty(left, lambda some: self._error_of(step, [query for alike in some for query in alike]))
+            more = faulty(left, lambda some: self._error_of(step, some))
             if more:
                 return {query: why for alike, why in more for query in alike}
         return {}
@@ -174,21 +202,39 @@ class Border:
             parts[self._again.keys().isdisjoint(alike)].append(alike)
         return parts
 
-    def _error_of(self, step: Callable[[ControlStep], Any], queries: Collection[int]) -> str | None:
-        """Return the error that a step raises for some queries alone, None if it does not raise."""
-        control = self._control()
-        before, after = control.before.only(queries), control.after.only(queries)
-        applied = replace(
-            control.applied, forgotten=_numbers(control.before, np.isin(control.before.ids, list(queries), invert=True))
-        )
+    def _probe(self, step: Callable[[ControlStep], Any]) -> None:
+        """Run a step for no query, then for a few suspects at a time; what comes of it is dropped."""
+        suspects = self.watched.suspects
+        several = [alike for part in self._suspects() for alike in part]
+        if suspects:
+            several = [alike for alike in several if not suspects.isdisjoint(alike)]
+        self._error_of(step, ())
+        at_once = max(1, len(several) // PROBES)
+        for first in range(0, len(several), at_once):
+            self._error_of(step, several[first : first + at_once])
+
+    def _error_of(self, step: Callable[[ControlStep], Any], several: Sequence[Sequence[int]]) -> str | None:
+        """Return the error that a step raises for some answers alone, given the queries of each; None without one."""
+        queries = [query for alike in several for query in alike]
+        named = queries if len(several) == 1 else [alike[0] for alike in several]
         try:
-            step(replace(control, before=before, after=after, applied=applied))
+            self._named(lambda: step(self._alone(queries)), len(several), named)
         except OSError:
             raise
         except FAULTS as error:
             logger.debug("a step of %d queries raised", len(queries), exc_info=error)
             return f"{type(error).__name__}: {error!s:.{MAX_REASON_CHARACTERS}}"
         return None
+
+    def _named(self, run: Callable[[], T], answers: int = 0, queries: Collection[int] = ()) -> T:
+        """Run a step, named for those who watch; see `Watched`."""
+        registries = self.control.before, self.control.after
+        found = {(query, known.revision(query)) for query in queries for known in registries}
+        self.watched.begin(answers, sorted((query, revision) for query, revision in found if revision is not None))
+        try:
+            return run()
+        finally:
+            self.watched.end()
 
     def _leave(self, query: int, why: str) -> None:
         self.errors[query] = why
@@ -199,11 +245,19 @@ class Border:
             pause_us = min(max(2 * paused_us, times * FIRST_PAUSE_US), times * LONGEST_PAUSE_US)
             self.left_out[query] = LeftOut(revision, self.control.now_us + pause_us, pause_us)
 
+    def _alone(self, queries: Collection[int]) -> ControlStep:
+        """Return the control step as if only some queries ran of those that are not left out."""
+        control = self._control()
+        others = _numbers(control.before, np.isin(control.before.ids, list(queries), invert=True))
+        applied = replace(control.applied, forgotten=np.union1d(control.applied.forgotten, others))
+        return replace(control, before=control.before.only(queries), after=control.after.only(queries), applied=applied)
+
     def _control(self, failed: Collection[int] = (), unknown: Collection[int] = ()) -> ControlStep:
         """Return the control step as if the queries left out did not run, and those that `failed` had just ended.
 
-        The `unknown` ones appear as if they had never run before.
+        The `unknown` ones, and those whose quarantine begins, appear as if they had never run before.
         """
+        unknown = {*self._unknown, *unknown}
         before = self.control.before.without({*self.left_out_before, *unknown})
         after = self.control.after.without({*self.left_out, *failed})
         if before is self.control.before and after is self.control.after:

@@ -14,6 +14,7 @@ from streaming.kinds.areas import AreaFilter, AreaShape, CircleArea, CorridorAre
 from streaming.operators.boxes import in_plane, turns
 from streaming.operators.elements import Elements
 from streaming.operators.geodesics import within_m
+from streaming.operators.lines import Lines
 from streaming.operators.metres import distance_m, perhaps_closer, turned
 from streaming.spaces import Space
 from streaming.udf.base import box_shapes, shapes_of
@@ -51,6 +52,13 @@ class Areas:
         bounds = shapely.bounds(self.geometry)
         self._low, self._high = bounds[:, 0], bounds[:, 2]
         self._center = bounds[:, :2]
+        self._line = np.cumsum(self.form == CORRIDOR) - 1
+
+    @cached_property
+    def _lines(self) -> Lines:
+        """The lines of the corridors, in their order."""
+        corridors = self.form == CORRIDOR
+        return Lines(self.geometry[corridors], self.reach_m[corridors])
 
     def met(self, elements: Elements, row: np.ndarray, area: np.ndarray) -> np.ndarray:
         """Tell which pairs have an element whose geometry, or box if it has none, meets the area.
@@ -87,7 +95,8 @@ class Areas:
             ((form == POLYGON) & pointed, self._points_in_polygons),
             ((form == POLYGON) & ~pointed, self._shapes_in_polygons),
             ((form == CIRCLE) & pointed, self._points_in_circles),
-            ((form == CORRIDOR) | ((form == CIRCLE) & ~pointed), self._near),
+            ((form == CORRIDOR) & pointed, self._points_near_lines),
+            ((form != POLYGON) & ~pointed, self._near),
         ):
             pair = np.flatnonzero(mine)
             if len(pair):
@@ -114,6 +123,9 @@ class Areas:
 
     def _points_in_circles(self, things: "_Things", thing: np.ndarray, area: np.ndarray) -> np.ndarray:
         return within_m(*things.places[thing].T, *self._center[area].T, limit_m=self.reach_m[area])
+
+    def _points_near_lines(self, things: "_Things", thing: np.ndarray, area: np.ndarray) -> np.ndarray:
+        return self._lines.within(things.places[thing], self._line[area], lambda *_: True)
 
     def _near(self, things: "_Things", thing: np.ndarray, area: np.ndarray) -> np.ndarray:
         """Tell which elements are within reach of a line or a centre."""

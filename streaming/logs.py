@@ -226,8 +226,9 @@ def published_spaces(client: redis.Redis) -> dict[str, Space]:
 def control_entry(op: str, **entry: Any) -> dict[str, str]:
     """Return the fields of a control entry.
 
-    The operations and their keys are ``register`` (query, revision, plan; also for an edit: a revision that is not
-    above the known one changes nothing), ``cancel`` (query, revision), ``snapshot`` (query), ``tick`` (now_us),
+    The operations and their keys are ``register`` (query, revision, plan, owner: whom it counts for where there is not
+    room for all, 0 if it is missing; also for an edit: a revision that is not above the known one changes nothing),
+    ``cancel`` (query, revision), ``snapshot`` (query), ``tick`` (now_us),
     ``clock`` (query, key: tell the clock of a rule and an object),
     ``stream`` (stream, ttl_s, stored: whether its elements are stored, sketch: how they are sketched, or null),
     ``drop_stream`` (stream), ``regions`` (map: the document of the next region map), ``drive`` (query, revision,

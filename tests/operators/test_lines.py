@@ -4,7 +4,7 @@ import numpy as np
 import shapely
 from hypothesis import given, settings
 
-from streaming.operators.lines import INDEXED, Lines
+from streaming.operators.lines import INDEXED, IndexedLines, without_limit
 from streaming.operators.metres import distance_m
 from tests.draws import rngs
 
@@ -23,10 +23,6 @@ def random_line(rng):
     return shapely.LineString(places)
 
 
-def room(_pairs, _looked):
-    return True
-
-
 @given(rng=rngs())
 @settings(max_examples=12)
 def test_points_within_reach_of_lines_equal_brute_force(rng):
@@ -38,7 +34,7 @@ def test_points_within_reach_of_lines_equal_brute_force(rng):
     away = drawn.uniform(-2, 2, (len(line), 2)) * (reach_m[line] / 111_000)[:, None]
     places = shapely.get_coordinates(on_lines) + away
     places[:, 0], places[:, 1] = (places[:, 0] + 180) % 360 - 180, places[:, 1].clip(-90, 90)
-    met = Lines(lines, reach_m).within(places, line, room)
+    met = IndexedLines(lines, reach_m).within(places, line, without_limit)
     apart_m = distance_m(shapely.points(places), lines[line])
     told = np.abs(apart_m - reach_m[line]) > EXACT_M
     assert (met == (apart_m <= reach_m[line]))[told].all()
@@ -57,7 +53,7 @@ def test_points_are_compared_with_few_edges_of_a_line_with_many():
         looked.append(count.sum())
         return True
 
-    Lines(np.array([zigzag(999)]), np.array([10_000.0])).within(places, np.zeros(1_000, dtype=np.int64), look)
+    IndexedLines(np.array([zigzag(999)]), np.array([10_000.0])).within(places, np.zeros(1_000, dtype=np.int64), look)
     assert sum(looked) < 1_000 * 150
 
 
@@ -68,7 +64,9 @@ def test_pairs_for_which_there_is_no_room_are_not_looked_at():
         asked.append((pairs.tolist(), count.tolist()))
         return False
 
-    met = Lines(np.array([zigzag(99)]), np.array([1e4])).within(np.array([[0.0, 55.0]]), np.zeros(1, dtype=int), look)
+    met = IndexedLines(np.array([zigzag(99)]), np.array([1e4])).within(
+        np.array([[0.0, 55.0]]), np.zeros(1, dtype=int), look
+    )
     assert not met.any()
     (one,) = asked
     assert one[0] == [0] and one[1][0] > INDEXED

@@ -1,6 +1,9 @@
 """Which points are within reach of lines equals brute force, and few of the edges are looked at."""
 
+from unittest import mock
+
 import numpy as np
+import pyproj
 import shapely
 from hypothesis import given, settings
 
@@ -10,6 +13,7 @@ from tests.draws import rngs
 
 # Distances beyond `edges.FAR_M` are found by a search that ends within a decimetre.
 EXACT_M = 0.2
+GEOD = pyproj.Geod(ellps="WGS84")
 
 
 def random_line(rng):
@@ -38,6 +42,22 @@ def test_points_within_reach_of_lines_equal_brute_force(rng):
     apart_m = distance_m(shapely.points(places), lines[line])
     told = np.abs(apart_m - reach_m[line]) > EXACT_M
     assert (met == (apart_m <= reach_m[line]))[told].all()
+
+
+@given(rng=rngs())
+@settings(max_examples=12)
+def test_spheres_leave_out_no_edge_that_is_within_reach(rng):
+    lines, reach_m = np.array([random_line(rng)]), np.array([rng.choice([1_000.0, 50_000.0, 2_000_000.0])])
+    drawn = np.random.default_rng(rng.randrange(1_000))
+    on_line = shapely.line_interpolate_point(lines[0], drawn.uniform(0, 1, 30), normalized=True)
+    start = shapely.get_coordinates(on_line)
+    away_m, course = reach_m[0] * drawn.choice([0.99, 0.9999, 1.0001], 30), drawn.uniform(0, 360, 30)
+    places = np.stack(GEOD.fwd(*start.T, course, away_m)[:2], axis=1)
+    line, apart_m = np.zeros(30, dtype=np.int64), distance_m(shapely.points(places), lines[0])
+    with mock.patch.object(IndexedLines, "_surely", lambda *_: np.zeros(30, dtype=bool)):
+        met = IndexedLines(lines, reach_m).within(places, line, without_limit)
+    told = np.abs(apart_m - reach_m[0]) > EXACT_M
+    assert (met == (apart_m <= reach_m[0]))[told].all()
 
 
 def zigzag(vertices):

@@ -10,8 +10,8 @@ from streaming.operators.fair_shares import beyond_share, fair_share
 from streaming.operators.runs import first_of_runs
 
 TOO_MANY = gettext_noop(
-    "it would compare or tell about %(asked)s pairs in a batch; there is room for %(most)s, of which its owner may "
-    "have %(share)s now; make its distance or its area smaller, or its filters narrower"
+    "it would compare or tell about %(asked)s pairs in a batch; there is room for %(most)s, of which its user or "
+    "team may have %(share)s now; make its distance or its area smaller, or its filters narrower"
 )
 # Takes the numbers of queries, (Q,). Returns positions among them and the owners whom they count for, (P,) each; what
 # counts for several owners is there several times.

@@ -25,7 +25,7 @@ EVERYWHERE_M = 20_000_000
 SHIPS = [f"ship {number}" for number in range(500)]
 AREA = {"lo": [-90, -45], "hi": [0, 0]}
 REFUSED = re.compile(
-    r"it would compare or tell about [\d,]+ pairs in a batch; there is room for 1,100,000, of which its owner may have "
+    r"it would compare or tell about [\d,]+ pairs in a batch; there is room for 1,100,000, of which its user or team may have "
 )
 
 
@@ -174,7 +174,7 @@ def test_corridors_that_are_too_many_together_are_refused_with_the_figures_and_o
     client.receive(fragments)
     told = refusals(fragments)
     assert told and 99 not in told and client.answers[99]
-    assert all("there is room for 120,000, of which its owner may have" in error for error in told.values())
+    assert all("there is room for 120,000, of which its user or team may have" in error for error in told.values())
     # The step ran again until there was room for all that were left, and each time within its room.
     assert 0 < sum(compared) <= 3 * 120_000
 

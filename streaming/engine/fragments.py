@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
+from streaming.operators.asked import NOBODY
 from streaming.operators.runs import find, first_of_runs
 from streaming.servers.control.border import Border
-from streaming.servers.control.columns import NOBODY
 from streaming.servers.control.registry import Registry
 
 # A fragment names the queries that took at least this much of the region's time in the batch.

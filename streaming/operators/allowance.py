@@ -56,9 +56,9 @@ class PairAllowance:
         self._found += pairs
         return self.has_room
 
-    def expected(self, pairs: int) -> float:
+    def expected(self, pairs: int) -> int:
         """Return what pairs would count, looked at and found, if as many of them were found as of those so far."""
-        return pairs * (1 + FOUND * min(1.0, self._found / max(1.0, self._looked)))
+        return int(pairs * (1 + FOUND * min(1.0, self._found / max(1.0, self._looked))))
 
     @property
     def has_room(self) -> bool:

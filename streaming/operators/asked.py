@@ -13,6 +13,8 @@ TOO_MANY = gettext_noop(
     "it would compare or tell about %(asked)s pairs in a batch; there is room for %(most)s, of which its user or "
     "team may have %(share)s now; make its distance or its area smaller, or its filters narrower"
 )
+# The owner of all queries that were registered without one.
+NOBODY = 0
 # Takes the numbers of queries, (Q,). Returns positions among them and the owners whom they count for, (P,) each; what
 # counts for several owners is there several times.
 Owners = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
@@ -27,8 +29,8 @@ class Asked:
     query : ndarray of int64, shape (A,)
         A query may repeat.
     together : ndarray of int64, shape (A,)
-        One of the queries with which this one is evaluated together, the same for all of these. They are refused
-        together, since to refuse some of them would save nothing.
+        The lowest of the queries that are evaluated together with this one. They are refused together, since to refuse
+        some of them would save nothing.
     pairs : ndarray of float64, shape (A,)
         How many pairs.
     """
@@ -48,7 +50,7 @@ class Asked:
         """Return what queries ask for together."""
         each = np.zeros(len(queries))
         each[:1] = pairs
-        return cls(queries, queries[:1].repeat(len(queries)), each)
+        return cls(queries, np.sort(queries)[:1].repeat(len(queries)), each)
 
     @classmethod
     def all_of(cls, parts: "Sequence[Asked]") -> "Asked":
@@ -58,18 +60,24 @@ class Asked:
         )
 
     def numbered(self, numbers: np.ndarray) -> "Asked":
-        """Return the same, given the number for each position that stands for a query here."""
+        """Return the same, given the number for each position that stands for a query here; numbers ascend."""
         return Asked(numbers[self.query], numbers[self.together], self.pairs)
 
     def refused(self, room: float, owners: Owners) -> dict[int, str]:
-        """Return why queries are refused, by query, so that there is room for the others; see `beyond_share`."""
+        """Return why queries are refused, by query, so that there is room for the others; see `beyond_share`.
+
+        Some are, since whoever asks this had no room: what a step found then must not be used.
+        """
         queries, place = np.unique(self.query, return_inverse=True)
         least = queries.copy()
         np.minimum.at(least, place, self.together)
         number, item = np.unique(least, return_inverse=True)
         pairs = np.bincount(item[place], weights=self.pairs, minlength=len(number))
-        owner = _payers(pairs, item, owners(queries))
-        out = beyond_share(pairs, owner, number, room)
+        of, owner = owners(queries)
+        unknown = np.setdiff1d(np.arange(len(queries)), of)
+        owned = np.r_[of, unknown], np.r_[owner, np.full(len(unknown), NOBODY)]
+        owner = _payers(pairs, item, owned)
+        out = beyond_share(pairs, owner, number, min(room, pairs.sum() - 1))
         share = fair_share(np.bincount(np.unique(owner, return_inverse=True)[1], weights=pairs), room)
         figures = {"most": thousands(int(room)), "share": thousands(int(min(share, room)))}
         asked = {place: thousands(int(pairs[place])) for place in np.flatnonzero(out).tolist()}

@@ -25,7 +25,8 @@ EVERYWHERE_M = 20_000_000
 SHIPS = [f"ship {number}" for number in range(500)]
 AREA = {"lo": [-90, -45], "hi": [0, 0]}
 REFUSED = re.compile(
-    r"it would compare or tell about [\d,]+ pairs in a batch; there is room for 1,100,000, of which its user or team may have "
+    r"it would compare or tell about [\d,]+ pairs in a batch; "
+    "there is room for 1,100,000, of which its user or team may have "
 )
 
 

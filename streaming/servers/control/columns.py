@@ -10,6 +10,7 @@ import numpy as np
 from streaming.elements import stream_number
 from streaming.kinds.base import Evaluation, Plan
 from streaming.kinds.registry import kind_of
+from streaming.operators.asked import NOBODY
 from streaming.operators.padding import LayerReach
 from streaming.operators.runs import expand, find
 
@@ -20,8 +21,6 @@ STREAM_JOIN, DISTRIBUTED, MEMBERSHIP, EVERY_ELEMENT, BY_DISTANCE, LAYER_JOIN, TI
     1 << bit for bit in range(10)
 )
 TRACK = 1 << 10
-# The owner of all queries that were registered without one.
-NOBODY = 0
 
 
 def layer_of(plan: Plan) -> str | None:

@@ -14,9 +14,10 @@ import pyarrow as pa
 from streaming.errors import LookoutError
 from streaming.kinds.base import Plan
 from streaming.language import gettext_noop
+from streaming.operators.asked import NOBODY
 from streaming.plans.together import parse_together
 from streaming.results import ANSWER_NUMBERS
-from streaming.servers.control.columns import NOBODY, bits_of
+from streaming.servers.control.columns import bits_of
 from streaming.servers.control.levels import Level
 from streaming.spaces import Space
 

@@ -24,6 +24,7 @@ from streaming.kinds.join.plan import PlanWithPartners
 from streaming.kinds.registry import kind_of
 from streaming.kinds.rule.plan import RulePlan
 from streaming.kinds.sketch.plan import SketchPlan
+from streaming.operators.asked import NOBODY
 from streaming.operators.distributed import DistributedQueries
 from streaming.operators.encounters import Encounter, Ordering
 from streaming.operators.layer import LayerVersion
@@ -45,7 +46,6 @@ from streaming.servers.control.columns import (
     EVERY_ELEMENT,
     LAYER_JOIN,
     MEMBERSHIP,
-    NOBODY,
     Columns,
     Row,
     layer_of,

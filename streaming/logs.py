@@ -21,7 +21,7 @@ key                                    kind      what
 ``lookout:{space}:gateway``            hash      the gateway's report on itself: heartbeat, how full Redis is
 ``lookout:{space}:stale``              hash      count of stale elements since the gateway's start, by stream number
 ``lookout:{space}:counted``            hash      the newest batch of each region whose stale elements are counted
-``lookout:{space}:strain``             hash      batches running in which a query cost too much, by query and revision
+``lookout:{space}:strain``             hash      batches running in which a query, or an owner's, cost too much
 ``lookout:{space}:region-changes``     list      the newest changes of the region map, JSON (`streaming.region_reports`)
 ``lookout:partitioners``               hash      what cuts the regions of a space, by name, if no setting does
 ``lookout:{space}:sent``               hash      how many frames and bytes all hubs of the space have sent
@@ -226,9 +226,9 @@ def published_spaces(client: redis.Redis) -> dict[str, Space]:
 def control_entry(op: str, **entry: Any) -> dict[str, str]:
     """Return the fields of a control entry.
 
-    The operations and their keys are ``register`` (query, revision, plan; also for an edit: a revision that is not
-    above the known one changes nothing), ``cancel`` (query, revision), ``snapshot`` (query), ``tick`` (now_us),
-    ``clock`` (query, key: tell the clock of a rule and an object),
+    The operations and their keys are ``register`` (query, revision, plan, owner: whom it counts for where there is not
+    room for all, 0 if it is missing; also for an edit: a revision that is not above the known one changes nothing),
+    ``cancel`` (query, revision), ``snapshot`` (query), ``tick`` (now_us), ``clock`` (query, key of an object),
     ``stream`` (stream, ttl_s, stored: whether its elements are stored, sketch: how they are sketched, or null),
     ``drop_stream`` (stream), ``regions`` (map: the document of the next region map), ``drive`` (query, revision,
     by_partner: whether the partners are to drive a join over event time), ``proceed`` (none: there is to be another

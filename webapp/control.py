@@ -26,7 +26,8 @@ class Acknowledgement:
 def entry_of(query: Query | DeletedQuery) -> dict[str, str]:
     """Return the control entry for a query: register with its plan if it should run, otherwise cancel."""
     if isinstance(query, Query) and query.should_run:
-        return control_entry("register", query=query.pk, revision=query.revision, plan=query.plan)
+        told = {"query": query.pk, "revision": query.revision, "plan": query.plan, "owner": query.counts_for}
+        return control_entry("register", **told)
     return control_entry("cancel", query=query.pk, revision=query.revision)
 
 

@@ -3,6 +3,10 @@
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
+from streaming.operators.asked import NOBODY
+from streaming.operators.runs import find, first_of_runs
 from streaming.results import FAILURE, ROOM
 from streaming.servers.control.border import Border
 from streaming.servers.control.registry import Registry
@@ -55,7 +59,33 @@ def _alike(failures: Mapping[int, dict[str, Any]], registry: Registry) -> tuple[
 
 
 def costs_of(seconds: Mapping[int, float], registry: Registry, whole_s: float) -> dict[str, Any]:
-    """Return the costs for a fragment, in ms: of each costly query and of the whole step; empty if none was costly."""
+    """Return the costs for a fragment, in ms: of each costly query and owner, and of the whole step; empty without."""
     dear = {query: cost for query, cost in seconds.items() if cost >= COST_REPORTED_S}
-    costs = [[query, registry.registrations[query].revision, round(1000 * cost)] for query, cost in dear.items()]
-    return {"ms": round(1000 * whole_s), "queries": costs} if costs else {}
+    queries = [[query, registry.registrations[query].revision, _ms(cost)] for query, cost in dear.items()]
+    owners = _costs_of_owners(seconds, registry)
+    return {"ms": _ms(whole_s), "queries": queries, "owners": owners} if queries or owners else {}
+
+
+def _costs_of_owners(seconds: Mapping[int, float], registry: Registry) -> list[list[int]]:
+    """Return [owner, ms, query, revision, ms] of each owner whose queries cost much together: the costliest of them."""
+    query, cost = np.array(list(seconds), dtype=np.int64), np.array(list(seconds.values()), dtype=np.float64)
+    place, known = find(registry.columns.query, query)
+    owned = known.copy()
+    owned[known] = registry.columns.owner[place[known]] != NOBODY
+    place, query, cost = place[owned], query[owned], cost[owned]
+    owner, answer = registry.columns.owner[place], registry.columns.answer[place]
+    # An answer that several queries of an owner share is evaluated once.
+    order = np.lexsort((query, answer, owner))
+    order = order[first_of_runs(answer[order]) | first_of_runs(owner[order])]
+    order = order[np.lexsort((-cost[order], owner[order]))]
+    first = np.flatnonzero(first_of_runs(owner[order]))
+    together = np.add.reduceat(cost[order], first) if len(first) else cost[:0]
+    told = [
+        (float(all_s), int(row)) for all_s, row in zip(together, order[first], strict=True) if all_s >= COST_REPORTED_S
+    ]
+    revision = {row: registry.registrations[int(query[row])].revision for _, row in told}
+    return [[int(owner[row]), _ms(all_s), int(query[row]), revision[row], _ms(cost[row])] for all_s, row in told]
+
+
+def _ms(seconds: float) -> int:
+    return round(1000 * float(seconds))

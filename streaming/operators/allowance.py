@@ -11,8 +11,6 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from streaming.language import gettext_noop, thousands
-
 # A step may look at so many pairs, and at so many more for each element that it compares: what comes after an outage is
 # more, and is to be answered, too.
 MOST, EACH = 1_000_000, 200
@@ -20,10 +18,6 @@ MOST, EACH = 1_000_000, 200
 FOUND = 10
 # So many pairs are looked at at once, at most about: their columns take some tens of megabytes.
 PIECE = 1 << 17
-TOO_MANY = gettext_noop(
-    "it would compare or tell more pairs than the %(most)s for which a batch has room; make its distance or its area "
-    "smaller, or its filters narrower"
-)
 
 
 class PairAllowance:
@@ -48,21 +42,33 @@ class PairAllowance:
 
     def __init__(self, elements: int | None = None) -> None:
         self.most = self.left = np.inf if elements is None else MOST + EACH * elements
+        self._looked, self._found = 0.0, 0
 
-    def take(self, looked: int, found: int = 0) -> bool:
-        """Count pairs that are looked at and pairs that were found; return whether there was room for them."""
-        self.left -= looked + FOUND * found
+    def take(self, pairs: float) -> bool:
+        """Count pairs before they are looked at; return whether there is room for them."""
+        self.left -= pairs
+        self._looked += pairs
+        return self.has_room
+
+    def find(self, pairs: int) -> bool:
+        """Count pairs that were found; return whether there was room for them."""
+        self.left -= FOUND * pairs
+        self._found += pairs
+        return self.has_room
+
+    def expected(self, pairs: int) -> int:
+        """Return what pairs would count, looked at and found, if as many of them were found as of those so far."""
+        return int(pairs * (1 + FOUND * min(1.0, self._found / max(1.0, self._looked))))
+
+    @property
+    def has_room(self) -> bool:
+        """Whether there was room for all pairs so far."""
         return self.left >= 0
 
     @property
     def kept(self) -> float:
         """How many pairs all answers together may have."""
         return self.most / FOUND
-
-    @property
-    def refusal(self) -> str:
-        """Why a query is left out for which there was no room."""
-        return TOO_MANY % {"most": thousands(self.most)}
 
 
 def pieces(counts: np.ndarray, most: int = PIECE) -> Iterator[slice]:

@@ -11,9 +11,11 @@ import shapely
 
 from streaming.kinds.area_documents import polygons_geometry
 from streaming.kinds.areas import AreaFilter, AreaShape, CircleArea, CorridorArea, PolygonArea
+from streaming.operators.allowance import pieces
 from streaming.operators.boxes import in_plane, turns
 from streaming.operators.elements import Elements
 from streaming.operators.geodesics import within_m
+from streaming.operators.lines import IndexedLines, Look, without_limit
 from streaming.operators.metres import distance_m, perhaps_closer, turned
 from streaming.spaces import Space
 from streaming.udf.base import box_shapes, shapes_of
@@ -51,8 +53,15 @@ class Areas:
         bounds = shapely.bounds(self.geometry)
         self._low, self._high = bounds[:, 0], bounds[:, 2]
         self._center = bounds[:, :2]
+        self._line = np.cumsum(self.form == CORRIDOR) - 1
 
-    def met(self, elements: Elements, row: np.ndarray, area: np.ndarray) -> np.ndarray:
+    @cached_property
+    def _lines(self) -> IndexedLines:
+        """The lines of the corridors, in their order."""
+        corridors = self.form == CORRIDOR
+        return IndexedLines(self.geometry[corridors], self.reach_m[corridors])
+
+    def met(self, elements: Elements, row: np.ndarray, area: np.ndarray, look: Look = without_limit) -> np.ndarray:
         """Tell which pairs have an element whose geometry, or box if it has none, meets the area.
 
         Parameters
@@ -61,40 +70,46 @@ class Areas:
             Their geometries are read only if some may have one.
         row, area : ndarray of int64, shape (P,)
             The pairs, as positions in `elements` and among the areas.
+        look : callable, optional
+            Counts what is looked at besides the pairs themselves; see `IndexedLines.within`.
 
         Returns
         -------
         ndarray of bool, shape (P,)
         """
         if not elements.has_geometries:
-            return self.met_by_boxes(elements.bounds, row, area)
+            return self.met_by_boxes(elements.bounds, row, area, look)
         rows, place = np.unique(row, return_inverse=True)
-        return self._met(_Things.of_shapes(shapes_of(elements.batch(rows))), place, area)
+        return self._met(_Things.of_shapes(shapes_of(elements.batch(rows))), place, area, look)
 
-    def met_by_boxes(self, bounds: np.ndarray, row: np.ndarray, area: np.ndarray) -> np.ndarray:
+    def met_by_boxes(
+        self, bounds: np.ndarray, row: np.ndarray, area: np.ndarray, look: Look = without_limit
+    ) -> np.ndarray:
         """Tell which pairs of a box (N, 2n) and an area meet, bool of shape (P,); see `met`."""
         rows, place = np.unique(row, return_inverse=True)
-        return self._met(_Things.of_boxes(bounds[rows], self.space), place, area)
+        return self._met(_Things.of_boxes(bounds[rows], self.space), place, area, look)
 
     def met_by_shapes(self, shapes: np.ndarray, area: np.ndarray) -> np.ndarray:
         """Tell which pairs of a geometry and an area meet, bool of shape (P,), given both (P,)."""
-        return self._met(_Things.of_shapes(shapes), np.arange(len(shapes)), area)
+        return self._met(_Things.of_shapes(shapes), np.arange(len(shapes)), area, without_limit)
 
-    def _met(self, things: "_Things", thing: np.ndarray, area: np.ndarray) -> np.ndarray:
+    def _met(self, things: "_Things", thing: np.ndarray, area: np.ndarray, look: Look) -> np.ndarray:
         met = np.zeros(len(thing), dtype=bool)
         form, pointed = self.form[area], things.pointed[thing]
         for mine, compare in (
             ((form == POLYGON) & pointed, self._points_in_polygons),
             ((form == POLYGON) & ~pointed, self._shapes_in_polygons),
             ((form == CIRCLE) & pointed, self._points_in_circles),
-            ((form == CORRIDOR) | ((form == CIRCLE) & ~pointed), self._near),
+            ((form == CORRIDOR) & pointed, self._points_near_lines),
+            ((form != POLYGON) & ~pointed, self._near),
         ):
             pair = np.flatnonzero(mine)
             if len(pair):
-                met[pair] = compare(things, thing[pair], area[pair])
+                mine = partial(_look_at, look, pair)
+                met[pair] = compare(things, thing[pair], area[pair], mine)
         return met
 
-    def _points_in_polygons(self, things: "_Things", thing: np.ndarray, area: np.ndarray) -> np.ndarray:
+    def _points_in_polygons(self, things: "_Things", thing: np.ndarray, area: np.ndarray, look: Look) -> np.ndarray:
         places = things.places[thing]
         met = np.zeros(len(thing), dtype=bool)
         for turn in turns(self.space):
@@ -103,7 +118,7 @@ class Areas:
             met[left] = shapely.intersects_xy(self.geometry[area[left]], x[left], y[left])
         return met
 
-    def _shapes_in_polygons(self, things: "_Things", thing: np.ndarray, area: np.ndarray) -> np.ndarray:
+    def _shapes_in_polygons(self, things: "_Things", thing: np.ndarray, area: np.ndarray, look: Look) -> np.ndarray:
         shapes = things.shapes[thing]
         met, (low, high) = np.zeros(len(thing), dtype=bool), shapely.bounds(shapes).T[[0, 2]]
         for turn in turns(self.space):
@@ -112,15 +127,22 @@ class Areas:
             met[left] = shapely.intersects(self.geometry[area[left]], turned(shapes[left], turn))
         return met
 
-    def _points_in_circles(self, things: "_Things", thing: np.ndarray, area: np.ndarray) -> np.ndarray:
+    def _points_in_circles(self, things: "_Things", thing: np.ndarray, area: np.ndarray, look: Look) -> np.ndarray:
         return within_m(*things.places[thing].T, *self._center[area].T, limit_m=self.reach_m[area])
 
-    def _near(self, things: "_Things", thing: np.ndarray, area: np.ndarray) -> np.ndarray:
+    def _points_near_lines(self, things: "_Things", thing: np.ndarray, area: np.ndarray, look: Look) -> np.ndarray:
+        return self._lines.within(things.places[thing], self._line[area], look)
+
+    def _near(self, things: "_Things", thing: np.ndarray, area: np.ndarray, look: Look) -> np.ndarray:
         """Tell which elements are within reach of a line or a centre."""
         shapes, geometries, reach_m = things.shapes[thing], self.geometry[area], self.reach_m[area]
         met = np.zeros(len(thing), dtype=bool)
         near = np.flatnonzero(perhaps_closer(shapes, geometries, reach_m))
-        met[near] = distance_m(shapes[near], geometries[near], reach_m[near]) <= reach_m[near]
+        vertices = shapely.get_num_coordinates(shapes[near]) * shapely.get_num_coordinates(geometries[near])
+        for part in pieces(vertices):
+            some = near[part]
+            if look(some, vertices[part]):
+                met[some] = distance_m(shapes[some], geometries[some], reach_m[some]) <= reach_m[some]
         return met
 
 
@@ -146,6 +168,11 @@ class _Things:
     def shapes(self) -> np.ndarray:
         """The shapes of all elements; those of boxes are made on first use."""
         return self._make()
+
+
+def _look_at(look: Look, pairs: np.ndarray, at: np.ndarray, count: np.ndarray) -> bool:
+    """Count what is looked at for some of the pairs, given their positions among these."""
+    return look(pairs[at], count)
 
 
 def _geometry(shape: AreaShape) -> shapely.Geometry:

@@ -119,6 +119,10 @@ class Comparison(Generic[F]):
         for part in pieces(self._most_candidates(elements.bounds[rows]), most):
             yield from (rows[start : min(start + most, part.stop)] for start in range(part.start, part.stop, most))
 
+    def most(self, elements: Elements, rows: np.ndarray) -> int:
+        """Return how many pairs `measured` compares at most for the elements at rows (K,)."""
+        return int(self._most_candidates(elements.bounds[rows]).sum())
+
     def _most_candidates(self, bounds: np.ndarray) -> np.ndarray:
         """Return how many features `measured` compares with each of some boxes (K, 2n) at most, int64 of shape (K,)."""
         if self.predicate == "disjoint" or not len(self.features):

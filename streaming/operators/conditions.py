@@ -16,6 +16,7 @@ from streaming.filters import parse_filter
 from streaming.kinds.areas import AreaFilter
 from streaming.kinds.parts import BoxFilter, Filter, KeyFilter, KeysFilter
 from streaming.operators.areas import Areas
+from streaming.operators.asked import Asked
 from streaming.operators.boxes import intersects
 from streaming.operators.elements import Elements
 from streaming.operators.failures import Failures
@@ -99,6 +100,17 @@ class Conditions:
         """Tell which pairs have an element that meets the area of the query, if that has a shape: bool of (P,)."""
         return self._meeting(query, lambda areas, pair, area: areas.met(elements, row[pair], area))
 
+    def _met(self, row: np.ndarray, query: np.ndarray, elements: Elements, failures: Failures) -> np.ndarray:
+        """Tell the same, as far as the step has room for it."""
+
+        def compare(areas: Areas, pair: np.ndarray, area: np.ndarray) -> np.ndarray:
+            def look(at: np.ndarray, count: np.ndarray) -> bool:
+                return failures.ask(Asked.apart(query[pair[at]], count))
+
+            return areas.met(elements, row[pair], area, look)
+
+        return self._meeting(query, compare)
+
     def met_by_boxes(self, bounds: np.ndarray, row: np.ndarray, query: np.ndarray) -> np.ndarray:
         """Tell which pairs of a box (N, 2n) and a query meet, as `met` does for elements without a geometry."""
         return self._meeting(query, lambda areas, pair, area: areas.met_by_boxes(bounds, row[pair], area))
@@ -132,7 +144,7 @@ class Conditions:
         if not shaped.any():
             return self._passing(row, query, elements, failures)
         began = perf_counter()
-        met = self.met(row, query, elements)
+        met = self._met(row, query, elements, failures)
         failures.share(query[shaped], perf_counter() - began)
         # The other filters see only what meets the areas.
         met[met] = self._passing(row[met], query[met], elements, failures)

@@ -1,7 +1,7 @@
 """Continuous queries of a space whose areas do not move, ready to be matched."""
 
 import copy
-from collections.abc import Mapping, Sequence, Sized
+from collections.abc import Iterator, Mapping, Sequence, Sized
 from dataclasses import replace
 from typing import Any
 
@@ -9,6 +9,7 @@ import numpy as np
 
 from streaming.kinds.base import Plan
 from streaming.kinds.registry import kind_of
+from streaming.operators.asked import Asked
 from streaming.operators.elements import Elements
 from streaming.operators.failures import Failures
 from streaming.operators.range_query import RangeQueries
@@ -147,6 +148,7 @@ class ContinuousQueries:
         row, number = self._ranges.match(elements, failed)
         for asked, error in failed.errors.items():
             failures.note(self._asking(asked), error)
+        failures.asked += [part for asked in failed.asked for part in self._of_queries(asked)]
         charged, seconds = failed.costs()
         plain = charged < len(self._plain)
         failures.charge(self._plain[charged[plain]], seconds[plain])
@@ -162,6 +164,13 @@ class ContinuousQueries:
     def meets(self, stream: np.ndarray, bounds: np.ndarray) -> np.ndarray:
         """Tell which elements may satisfy a query, given their streams (N,) and boxes (N, 2n): bool of shape (N,)."""
         return self._ranges.meets(stream, bounds)
+
+    def _of_queries(self, asked: Asked) -> Iterator[Asked]:
+        """Yield what ranges asked for as what the queries ask for that use them."""
+        plain = asked.query < len(self._plain)
+        yield Asked.apart(self._plain[asked.query[plain]], asked.pairs[plain])
+        for number, pairs in zip(asked.query[~plain].tolist(), asked.pairs[~plain].tolist(), strict=True):
+            yield Asked.jointly(self._asking(number), pairs)
 
     def _asking(self, number: int) -> np.ndarray:
         """Return the queries that use a range, given its number."""

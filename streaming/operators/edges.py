@@ -179,6 +179,25 @@ class Edges:
         from_axis = np.hypot(self.begin[0], self.begin[1]) / WGS84_AXIS_M + up
         return WGS84_AXIS_M / 8 * (from_axis * along * along + 2 * along * up + 1.01 * up * up)
 
+    def spheres(self, first: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return spheres about runs of edges: middles (3, R) and radii (R,), in metres.
+
+        Parameters
+        ----------
+        first : ndarray of int64, shape (R,)
+            The first edge of each run, ascending from 0; a run ends where the next one begins.
+        """
+        end = self.begin + self.chord
+        low = np.minimum.reduceat(np.minimum(self.begin, end), first, axis=1)
+        high = np.maximum.reduceat(np.maximum(self.begin, end), first, axis=1)
+        radius = np.sqrt(_dot(high - low, high - low)) / 2 + np.maximum.reduceat(self.sagitta, first)
+        return (low + high) / 2, radius
+
+    def take(self, edges: np.ndarray, count: np.ndarray) -> "Edges":
+        """Return the edges at positions, which may repeat, as those of other geometries with so many (G,) each."""
+        start, way = self.start[edges], self.way[edges]
+        return Edges(start, way, self.begin[:, edges], self.chord[:, edges], np.cumsum(count) - count, count)
+
     @property
     def pointed(self) -> bool:
         """Tell whether each geometry is a point."""
@@ -267,11 +286,7 @@ def _runs(edges: Edges) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
     """Return spheres about runs of edges: middles (3, R), radii, and each run's first edge and number of edges (R,)."""
     length = int(np.ceil(np.sqrt(len(edges.way))))
     first = np.arange(0, len(edges.way), length)
-    end = edges.begin + edges.chord
-    low = np.minimum.reduceat(np.minimum(edges.begin, end), first, axis=1)
-    high = np.maximum.reduceat(np.maximum(edges.begin, end), first, axis=1)
-    radius = np.sqrt(_dot(high - low, high - low)) / 2 + np.maximum.reduceat(edges.sagitta, first)
-    return (low + high) / 2, radius, first, np.diff(np.r_[first, len(edges.way)])
+    return *edges.spheres(first), first, np.diff(np.r_[first, len(edges.way)])
 
 
 def least_m(one: Edges, other: Edges, limit_m: float | np.ndarray = np.nan) -> np.ndarray:

@@ -1,10 +1,9 @@
 """The filters that failed, by query, what the evaluation of each query cost, and for which there was no room."""
 
-from collections.abc import Iterable
-
 import numpy as np
 
-from streaming.operators.allowance import PairAllowance
+from streaming.operators.allowance import FOUND, PairAllowance
+from streaming.operators.asked import Asked, Owners
 from streaming.operators.runs import find
 
 
@@ -23,6 +22,8 @@ class Failures:
     ----------
     errors : dict of int to str
         What failed first and why, by query.
+    asked : list of Asked
+        What queries asked to look at.
     refused : dict of int to str
         Why queries were not evaluated for which the step had no room.
 
@@ -42,6 +43,7 @@ class Failures:
         self.allowance = allowance or PairAllowance()
         self.errors: dict[int, str] = {}
         self.refused: dict[int, str] = {}
+        self.asked: list[Asked] = []
         self._spent: list[tuple[np.ndarray, np.ndarray]] = []
 
     def part(self) -> "Failures":
@@ -62,23 +64,41 @@ class Failures:
             for query in np.unique(queries).tolist():
                 self.errors.setdefault(query, error)
 
-    def refuse(self, queries: Iterable[int]) -> None:
-        """Note that the step has no room for queries."""
-        self.refused |= dict.fromkeys(queries, self.allowance.refusal)
+    def ask(self, asked: Asked) -> bool:
+        """Count pairs before queries look at them; return whether the step has room for them.
 
-    def keep(self, queries: np.ndarray) -> None:
-        """Refuse queries with the largest answers if the step has no room for what all keep.
+        If not, nothing more is to be looked at, but all that would be is counted, by this or by `miss`: `settled` then
+        finds for whom there is no room. What the step returns is not used.
+        """
+        self.asked.append(asked)
+        return self.allowance.take(float(asked.pairs.sum()))
+
+    def find(self, queries: np.ndarray, pairs: int) -> bool:
+        """Count pairs that were found for queries which are evaluated together; return whether there was room."""
+        self.asked.append(Asked.jointly(queries, FOUND * pairs))
+        return self.allowance.find(pairs)
+
+    def miss(self, queries: np.ndarray, pairs: int) -> None:
+        """Count pairs that queries which are evaluated together would look at if there was room."""
+        self.asked.append(Asked.jointly(queries, self.allowance.expected(pairs)))
+
+    def settled(self, owners: Owners) -> dict[int, str]:
+        """Refuse queries if there was no room for what all asked for; return why queries are refused, by query."""
+        if not self.allowance.has_room:
+            self.refused |= Asked.all_of(self.asked).refused(self.allowance.most, owners)
+        return self.refused
+
+    def keep(self, queries: np.ndarray, owners: Owners) -> None:
+        """Refuse queries if the step has no room for what all keep.
 
         Parameters
         ----------
         queries : ndarray of int64, shape (P,)
             The query of each pair that is kept.
+        owners : callable
         """
-        if len(queries) <= self.allowance.kept:
-            return
-        numbers, count = np.unique(queries, return_counts=True)
-        order = np.argsort(count, kind="stable")
-        self.refuse(numbers[order[np.cumsum(count[order]) > self.allowance.kept]].tolist())
+        if len(queries) > self.allowance.kept:
+            self.refused |= Asked.apart(queries, np.full(len(queries), FOUND)).refused(self.allowance.most, owners)
 
     def share(self, queries: np.ndarray, seconds: float, among: np.ndarray | None = None) -> None:
         """Share a cost among queries.
@@ -111,7 +131,7 @@ class Failures:
         """Add the failures and costs of `others`, which are by position; `numbers` has the number for each position."""
         for position, error in others.errors.items():
             self.errors.setdefault(int(numbers[position]), error)
-        self.refused |= {int(numbers[position]): why for position, why in others.refused.items()}
+        self.asked += [asked.numbered(numbers) for asked in others.asked]
         for queries, seconds in others._spent:
             self.charge(numbers[queries], seconds)
 

@@ -300,18 +300,21 @@ class SpatialJoins:
     ) -> Iterator[Pairs]:
         """Yield the pairs of joins that compare in the same way, some for each condition, page and piece.
 
-        If the step has no room for the pairs of all pieces, these joins are refused.
+        Once the step has no room, the rest is only counted.
         """
         plan, layer, conditions = group
         rows = row[last_of_runs(row)]
         for comparison, some in layer.comparisons(plan, elements.bounds[rows]):
             for part in comparison.pieces(elements, rows[some], PIECE):
                 near = slice(None) if len(part) == len(rows) else find(part, row)[1]
-                yield from self._of_page(comparison, conditions, elements, (row[near], number[near]), failures)
-                if failures.allowance.left < 0:
-                    asking = [asked.members(np.unique(number), self._kept)[1] for asked in conditions]
-                    failures.refuse(np.concatenate(asking).tolist())
-                    return
+                if failures.allowance.has_room:
+                    yield from self._of_page(comparison, conditions, elements, (row[near], number[near]), failures)
+                else:
+                    failures.miss(self._asking(conditions, number[near]), comparison.most(elements, part))
+
+    def _asking(self, conditions: list[_Condition], ranges: np.ndarray) -> np.ndarray:
+        """Return the joins with some conditions of some ranges (K,), which may repeat; int64."""
+        return np.concatenate([asked.members(np.unique(ranges), self._kept)[1] for asked in conditions])
 
     def _of_page(
         self,
@@ -325,7 +328,7 @@ class SpatialJoins:
         row, number = satisfied
         rows = row[last_of_runs(row)]
         at, feature, distance = comparison.measured(elements, rows)
-        failures.allowance.take(0, len(at))
+        failures.find(self._asking(conditions, number), len(at))
         order = np.lexsort((feature, at))
         at, feature, distance = rows[at[order]], feature[order], distance[order]
         start, stop = np.searchsorted(at, row, "left"), np.searchsorted(at, row, "right")

@@ -17,6 +17,7 @@ from streaming.kinds.base import Prediction
 from streaming.kinds.join.plan import JoinPlan
 from streaming.kinds.range.plan import RangePlan
 from streaming.kinds.registry import kind_of
+from streaming.operators.asked import Asked
 from streaming.operators.boxes import in_plane, intersects, points_of
 from streaming.operators.candidates import JoinCandidates, KnownPairs, that_may_meet
 from streaming.operators.closest import Closest, Motions, due_us, may_come_close, not_too_old, satisfying, ways_of
@@ -181,18 +182,14 @@ class StreamJoins:
     ) -> Meetings:
         """Return the pairs that satisfy the joins, given a function that returns the pairs that may, by group.
 
-        Those that may have the fewest pairs come first. If there is no room for one, there is none for those after it.
+        Those that may have the fewest pairs come first. Once there is no room, the others are only counted.
         """
         failures = failures or Failures()
         asked = [(group, candidates(group)) for group in self._groups]
-        found, room = [Meetings.none(self.space)], True
+        found = [Meetings.none(self.space)]
         for group, pairs in sorted(asked, key=lambda one: one[1].most):
             failed = failures.part()
-            more = self._judged(group, pairs, elements, key_hash, failed) if room else None
-            if more is None:
-                room = False
-                failed.refuse(range(len(group.queries)))
-            found += more or []
+            found += self._judged(group, pairs, elements, key_hash, failed)
             failures.add(failed, group.queries)
         return Meetings.together(found)
 
@@ -203,18 +200,19 @@ class StreamJoins:
         elements: Elements,
         key_hash: np.ndarray,
         failed: Failures,
-    ) -> list[Meetings] | None:
-        """Return those of some pairs that satisfy the joins of a group, None if there is no room for them."""
-        found, began, left = list[Meetings](), perf_counter(), failed.allowance.left
-        for row, partner in pairs.pieces():
-            fits = failed.allowance.take(len(row))
-            if len(row) and fits:
+    ) -> list[Meetings]:
+        """Return those of some pairs that satisfy the joins of a group, as far as there is room for them."""
+        found, began, left, joins = list[Meetings](), perf_counter(), pairs.most, np.arange(len(group.queries))
+        for row, partner in pairs.pieces() if failed.allowance.has_room else ():
+            left -= len(row)
+            if len(row) and failed.ask(Asked.jointly(joins, len(row))):
                 found.append(group.judged(elements, key_hash, row, partner, failed, began))
-                fits = failed.allowance.take(0, len(found[-1].row))
-            if not fits:
-                failed.allowance.left = left  # what was looked at in vain is not at the cost of others
-                return None
+                failed.find(joins, len(found[-1].row))
+            if not failed.allowance.has_room:
+                break
             began = perf_counter()
+        if not failed.allowance.has_room:
+            failed.miss(joins, left)
         return found
 
     def meetings(self, row: np.ndarray, query: np.ndarray, partner: np.ndarray, elements: Elements) -> Meetings:

@@ -147,8 +147,10 @@ class Fragment:
     sent : mapping of int to tuple of int
         For each query that the assembler answers, how many partial tuples each region sent to it in this batch.
     costs : dict
-        Empty, or `ms`, how long the region's step took, and `queries`, a list of [query, revision, milliseconds] of
-        those whose evaluation took long. Two runs of a batch may differ in these measurements alone.
+        Empty, or `ms`, how long the region's step took, `queries`, a list of [query, revision, milliseconds] of those
+        whose evaluation took long, and `owners`, a list of [owner, milliseconds, query, revision, milliseconds] of
+        those whose queries took long together, with the one of them that took longest. Two runs of a batch may differ
+        in these measurements alone.
     aggregates : tuple of int
         The queries in `changes` whose tuples are about groups, not objects: only their thresholds are events.
     clocks : tuple of dict

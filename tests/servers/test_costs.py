@@ -9,8 +9,10 @@ import shapely
 
 from streaming.elements import point_elements
 from streaming.engine import fragments
+from streaming.engine.fragments import costs_of
 from streaming.layers.features import feature_table
 from streaming.operators.failures import Failures
+from streaming.servers.control.registry import Registry
 from streaming.spaces import EARTH
 from tests.servers.harness import Engine
 
@@ -77,3 +79,26 @@ def test_time_is_shared_by_numbers_as_by_positions():
     failures, numbers = Failures(), [10, 20, 2**41]
     failures.share(np.array([2**41, 10, 2**41, 7]), 1.0, np.array(numbers))
     assert failures.seconds == {10: 0.25, 2**41: 0.5}
+
+
+def owned_costs(*queries):
+    """Return the costs that a fragment tells of queries, given the area's width, the owner and the seconds of each."""
+    entries = [
+        {"op": "register", "query": 1 + number, "revision": 4, "owner": owner}
+        | {"plan": {"stream": "ships", "area": {"lo": [0, 0], "hi": [width, 1]}}}
+        for number, (width, owner, _) in enumerate(queries)
+    ]
+    registry = Registry(EARTH).apply(entries)[0]
+    return costs_of({1 + number: cost for number, (_, _, cost) in enumerate(queries)}, registry, 1.0)
+
+
+def test_a_region_tells_what_the_queries_of_an_owner_cost_together_and_which_cost_most():
+    told = owned_costs((1, 7, 0.03), (2, 7, 0.04), (3, -2, 0.04), (4, 0, 0.04), (5, 0, 0.03))
+    assert told == {"ms": 1000, "queries": [], "owners": [[7, 70, 2, 4, 40]]}
+    assert owned_costs((1, 7, 0.02), (2, 7, 0.02)) == {}
+    assert owned_costs((1, 0, 0.06))["owners"] == []
+
+
+def test_an_answer_that_several_queries_share_costs_its_owner_once():
+    assert owned_costs((1, 7, 0.03), (1, 7, 0.03)) == {}
+    assert owned_costs((1, 7, 0.06), (1, 7, 0.06), (1, 8, 0.06))["owners"] == [[7, 60, 1, 4, 60], [8, 60, 3, 4, 60]]

@@ -85,3 +85,36 @@ def test_a_plan_that_is_refused_by_now_ends_its_query_and_no_other():
     assert list(registry.refused) == [1]
     assert stored(registry) == registry
     assert set(registry.ids) == set(PLANS) - {1}
+
+
+def owned(*rows):
+    """Return a registry of range queries in one area, given the number, the revision and the owner of each."""
+    plan = {"stream": "ships", "area": AREA}
+    named = ({"query": query, "revision": revision, "plan": plan, "owner": owner} for query, revision, owner in rows)
+    return Registry(EARTH).apply([{"op": "register"} | entry for entry in named])[0]
+
+
+def owners(registry, *names):
+    of, owner = registry.columns.owners_of(np.array(names, dtype=np.int64))
+    return sorted(zip(of.tolist(), owner.tolist(), strict=True))
+
+
+def test_an_answer_counts_for_the_owners_of_all_queries_that_share_it():
+    registry = owned((1, 1, 7), (2, 1, -3), (4, 1, 7))
+    answer = registry.registrations[1].answer
+    assert owners(registry, 2, answer, 1) == [(0, -3), (1, -3), (1, 7), (1, 7), (2, 7)]
+    assert owners(registry.without([2]), answer) == [(0, 7), (0, 7)]
+
+
+def test_a_query_that_is_given_to_a_team_counts_for_the_team():
+    assert owners(owned((1, 1, 7), (1, 2, -3)), 1) == [(0, -3)]
+    assert owners(owned((1, 1, 7), (1, 1, -3)), 1) == [(0, 7)]
+
+
+def test_queries_without_an_owner_and_those_that_an_earlier_release_stored_count_for_nobody():
+    assert owners(registered(), 1, 3) == [(0, 0), (1, 0)]
+    registry = owned((1, 1, 7), (2, 1, 7))
+    assert owners(stored(registry), 1) == [(0, 7)]
+    (level,) = registry.registrations.levels
+    older = level_of(level.number, level_table(level).drop_columns("owner"), EARTH)
+    assert owners(Registry(EARTH).restored(registry.head(), [older]), 1, 2) == [(0, 0), (1, 0)]

@@ -11,7 +11,7 @@ from streaming.spaces import EARTH
 from tests.webapp.conftest import PLAN
 from tests.webapp.test_hub import fragment
 from webapp import queries, recording, sending
-from webapp.models import Query
+from webapp.models import Query, Team
 from webapp.redis import log as log_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -23,14 +23,25 @@ def told(redis_client, monkeypatch):
     cancelled, log, batches = [], log_of(EARTH.name), iter(range(1_000))
     monkeypatch.setattr(sending.send_query, "apply_async", lambda arguments, **_: cancelled.extend(arguments))
 
-    def publish(*costs, ms=4_000, elements=10, record=True):
+    def publish(*costs, ms=4_000, elements=10, record=True, owners=()):
         number = next(batches)
-        first = replace(fragment(number, 0), costs={"ms": ms, "queries": list(costs)} if costs else {})
+        first = replace(fragment(number, 0), costs=costs_told(ms, costs, owners))
         log.publish([replace(first, counters={"elements": elements}), fragment(number, 1)])
         if record:
             recording.record_events(redis_client, EARTH)
 
     return publish, cancelled
+
+
+def costs_told(ms, queries, owners):
+    """Return what a region tells of costs."""
+    return {"ms": ms, "queries": list(queries), "owners": list(owners)} if queries or owners else {}
+
+
+def together(costs):
+    """Return what a region tells of one owner, given the costs by query, all of revision 3."""
+    dearest = max(costs, key=costs.get)
+    return [Query.objects.get(pk=dearest).counts_for, sum(costs.values()), dearest, 3, costs[dearest]]
 
 
 def saved(user, **fields):
@@ -53,6 +64,51 @@ def test_a_query_that_is_too_dear_in_five_batches_running_is_paused_with_the_fig
     assert cancelled == [dear]
     others = Query.objects.filter(pk__in=[cheap, seldom])
     assert list(others.values_list("paused", "revision")) == [(False, 3)] * 2
+
+
+def test_queries_that_are_too_dear_together_are_paused_one_by_one_while_others_have_queries(told, user, other):
+    publish, cancelled = told
+    mine, theirs = [saved(user) for _ in range(4)], saved(other)
+    costs = {query: 700 + place for place, query in enumerate(mine)}
+
+    def batches(count):
+        for _ in range(count):
+            running = Query.objects.filter(pk__in=mine, paused=False).values_list("pk", flat=True)
+            publish(owners=[together({query: costs[query] for query in running}), together({theirs: 1_100})])
+
+    batches(4)
+    assert not cancelled
+    batches(6)  # the fifth pauses one, and from the sixth on the others take 2,103 ms of 4,000 ms
+    assert cancelled == [mine[3], mine[2]]
+    batches(6)
+    assert cancelled == [mine[3], mine[2]]
+    paused = Query.objects.get(pk=mine[3])
+    assert "took 2,806 ms of a batch of 4,000 ms, and may take 50% while others have queries" in paused.warning
+    assert "this one took most, 703 ms" in paused.warning
+
+
+def test_queries_that_are_too_dear_together_go_on_while_nobody_else_has_one(told, user, other):
+    publish, cancelled = told
+    mine, paused = [saved(user) for _ in range(4)], saved(other, paused=True)
+    Query.objects.create(owner=None, name="example", plan=PLAN, stream="ships", status=Query.RUNNING)
+    for _ in range(6):
+        publish(owners=[together(dict.fromkeys(reversed(mine), 900))])
+    assert not cancelled
+    Query.objects.filter(pk=paused).update(paused=False)
+    for _ in range(5):
+        publish(owners=[together(dict.fromkeys(reversed(mine), 900))])
+    assert cancelled == [mine[3]]
+
+
+def test_the_queries_of_a_team_count_together_whoever_owns_them(told, user, other):
+    publish, cancelled = told
+    team = Team.objects.create(name="port")
+    mine = [saved(owner, team=team) for owner in (user, other)]
+    saved(user)
+    for _ in range(5):
+        publish(owners=[together({mine[0]: 1_100, mine[1]: 1_101})])
+    assert [Query.objects.get(pk=query).counts_for for query in mine] == [-team.pk] * 2
+    assert cancelled == [mine[1]]
 
 
 def test_what_was_measured_of_an_older_revision_or_a_share_below_the_bound_pauses_nothing(told, user):

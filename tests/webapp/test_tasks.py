@@ -14,10 +14,10 @@ from tests.webapp.conftest import INSIDE, PLAN, Rig, reconciled, settled
 from tests.webapp.test_recording import made
 from webapp import queries, recording, sending, tasks
 from webapp.celery import app as celery_app
-from webapp.control import tell_engine
+from webapp.control import entry_of, tell_engine
 from webapp.definitions import republish
 from webapp.liveness import retire_views
-from webapp.models import Query
+from webapp.models import Query, Team
 from webapp.settling import settle_acknowledged
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -38,6 +38,14 @@ def test_a_task_appends_and_waits_for_nobody(streams, user, redis_client):
     query = queries.register(user, "one", PLAN)  # there is no engine
     assert [entry["query"] for entry in entries(redis_client, "register")] == [query.pk]
     assert Query.objects.get(pk=query.pk).status == "pending"
+
+
+def test_the_engine_is_told_whether_a_query_counts_for_its_owner_or_for_a_team(streams, user, redis_client):
+    query = queries.register(user, "one", PLAN)
+    query.team = Team.objects.create(name="port")
+    told = [json.loads(one["entry"])["owner"] for one in (entry_of(query), entry_of(Query(pk=9, plan=PLAN)))]
+    assert [entry["owner"] for entry in entries(redis_client, "register")] == [user.pk]
+    assert told == [-query.team.pk, 0]
 
 
 def test_a_task_that_comes_again_or_late_sends_nothing_that_is_acknowledged(engine, streams, user, redis_client):

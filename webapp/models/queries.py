@@ -152,6 +152,11 @@ class Query(models.Model):
         return not self.paused and self.status not in (self.CANCELLED, self.WAITING)
 
     @property
+    def counts_for(self) -> int:
+        """Whom the query counts for in the engine: its team, as a number below 0, or its owner; 0 for an example."""
+        return -self.team_id if self.team_id else self.owner_id or 0
+
+    @property
     def layer(self) -> str:
         """The name of the layer that this query joins with, or that keeps its encounters away; empty without one."""
         named = (self.plan.get(key) or {} for key in LAYER_KEYS)

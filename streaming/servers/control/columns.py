@@ -10,6 +10,7 @@ import numpy as np
 from streaming.elements import stream_number
 from streaming.kinds.base import Evaluation, Plan
 from streaming.kinds.registry import kind_of
+from streaming.operators.asked import NOBODY
 from streaming.operators.padding import LayerReach
 from streaming.operators.runs import expand, find
 
@@ -48,12 +49,13 @@ def bits_of(plan: Plan) -> int:
 
 
 class Row(NamedTuple):
-    """A running query: its number, that of its answer, its plan, and what it is (see `bits_of`)."""
+    """A running query: its number, that of its answer, its plan, what it is (see `bits_of`), and whom it counts for."""
 
     query: int
     answer: int
     plan: Plan
     bits: int
+    owner: int = NOBODY
 
 
 def _none() -> np.ndarray:
@@ -70,6 +72,8 @@ class Columns:
         The numbers of the queries, ascending, and of their answers.
     bits : ndarray of uint16, shape (Q,)
         What each query is; see `bits_of`.
+    owner : ndarray of int64, shape (Q,)
+        Whom each query counts for.
     ordered_answer, ordered_query : ndarray of int64, shape (Q,)
         The same pairs, by answer, ascending. The queries that share an answer are in any order.
     streams_in_full, layers : mapping
@@ -79,6 +83,7 @@ class Columns:
     query: np.ndarray = field(default_factory=_none)
     answer: np.ndarray = field(default_factory=_none)
     bits: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=np.uint16))
+    owner: np.ndarray = field(default_factory=_none)
     ordered_answer: np.ndarray = field(default_factory=_none)
     ordered_query: np.ndarray = field(default_factory=_none)
     streams_in_full: Mapping[int, int] = field(default_factory=Counter)
@@ -103,6 +108,7 @@ class Columns:
             np.delete(self.query, place),
             np.delete(self.answer, place),
             np.delete(self.bits, place),
+            np.delete(self.owner, place),
             np.delete(self.ordered_answer, ordered),
             np.delete(self.ordered_query, ordered),
             _fewer(self.streams_in_full, streams),
@@ -112,10 +118,10 @@ class Columns:
     def _with(self, rows: Sequence[Row]) -> "Columns":
         if not rows:
             return self
-        queries, answers, _, what = zip(*rows, strict=True)
+        queries, answers, _, what, whose = zip(*rows, strict=True)
         order = np.argsort(query := np.array(queries, dtype=np.int64))
         query, answer = query[order], np.array(answers, dtype=np.int64)[order]
-        bits = np.array(what, dtype=np.uint16)[order]
+        bits, owner = np.array(what, dtype=np.uint16)[order], np.array(whose, dtype=np.int64)[order]
         place, order = np.searchsorted(self.query, query), np.argsort(answer, kind="stable")
         ordered = np.searchsorted(self.ordered_answer, answer[order])
         streams, layers = _counted(rows)
@@ -123,6 +129,7 @@ class Columns:
             np.insert(self.query, place, query),
             np.insert(self.answer, place, answer),
             np.insert(self.bits, place, bits),
+            np.insert(self.owner, place, owner),
             np.insert(self.ordered_answer, ordered, answer[order]),
             np.insert(self.ordered_query, ordered, query[order]),
             Counter(self.streams_in_full) + streams,
@@ -135,7 +142,7 @@ class Columns:
         rows = place[known]
         query, answer = self.query[rows], self.answer[rows]
         order = np.argsort(answer, kind="stable")
-        return Columns(query, answer, self.bits[rows], answer[order], query[order])
+        return Columns(query, answer, self.bits[rows], self.owner[rows], answer[order], query[order])
 
     def having(self, bits: int) -> np.ndarray:
         """Tell which queries have one of the bits, bool of shape (Q,)."""
@@ -151,6 +158,19 @@ class Columns:
         start = np.searchsorted(self.ordered_answer, answers, "left")
         of, place = expand(start, np.searchsorted(self.ordered_answer, answers, "right") - start)
         return of, self.ordered_query[place]
+
+    def owners_of(self, names: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return whom queries, or the queries of answers, count for, given the numbers (K,) of running ones.
+
+        Returns
+        -------
+        of, owner : ndarray of int64
+            A position in `names`, and an owner, once for each query of it.
+        """
+        answer, query = self.queries_of(names)
+        place, known = find(self.query, names)
+        owner = np.r_[self.owner[place[known]], self.owner[find(self.query, query)[0]]]
+        return np.r_[np.flatnonzero(known), answer], owner
 
 
 def distinct_of(rows: Sequence[Row]) -> np.ndarray:

@@ -14,6 +14,7 @@ import pyarrow as pa
 from streaming.errors import LookoutError
 from streaming.kinds.base import Plan
 from streaming.language import gettext_noop
+from streaming.operators.asked import NOBODY
 from streaming.plans.together import parse_together
 from streaming.results import ANSWER_NUMBERS
 from streaming.servers.control.columns import bits_of
@@ -30,6 +31,7 @@ SCHEMA = pa.schema(
         pa.field("plan", pa.binary()),
         pa.field("error", pa.string()),
         pa.field("answer", pa.int64()),
+        pa.field("owner", pa.int64()),
     ]
 )
 
@@ -86,12 +88,15 @@ class Registration(NamedTuple):
         Why this release refuses a plan that an earlier release accepted; there is no plan then.
     own_answer : int or None
         The number of the answer if it is not that of the plan; see `answer_numbers`.
+    owner : int
+        Whom the query counts for where there is not room for all queries.
     """
 
     revision: int
     parsed: ParsedPlan | None = None
     error: str = ""
     own_answer: int | None = None
+    owner: int = NOBODY
 
     @property
     def plan(self) -> Plan | None:
@@ -118,15 +123,18 @@ def level_table(level: Level[Registration]) -> pa.Table:
         "plan": [told and told.parsed and told.parsed.text for _, told in known],
         "error": [told and told.error for _, told in known],
         "answer": [told and told.own_answer for _, told in known],
+        "owner": [told and told.owner for _, told in known],
     }
     return pa.table(columns, schema=SCHEMA)
 
 
 def level_of(number: int, table: pa.Table, space: Space) -> Level[Registration]:
-    """Return the level with a number that `level_table` wrote."""
-    query, revision, text, error, answer = (table[name].to_pylist() for name in SCHEMA.names)
+    """Return the level with a number that `level_table` wrote; an earlier release wrote no owners."""
+    if "owner" not in table.column_names:
+        table = table.append_column(SCHEMA.field("owner"), pa.nulls(len(table), pa.int64()))
+    query, revision, text, error, answer, owner = (table[name].to_pylist() for name in SCHEMA.names)
     plans = _of_texts(text, space)
-    return Level(number, dict(zip(query, map(_restored, query, revision, plans, error, answer), strict=True)))
+    return Level(number, dict(zip(query, map(_restored, query, revision, plans, error, answer, owner), strict=True)))
 
 
 def _of_texts(texts: Sequence[bytes | None], space: Space) -> list[ParsedPlan | Exception | None]:
@@ -140,7 +148,12 @@ def _of_texts(texts: Sequence[bytes | None], space: Space) -> list[ParsedPlan | 
 
 
 def _restored(
-    query: int, revision: int | None, plan: ParsedPlan | Exception | None, error: str | None, answer: int | None
+    query: int,
+    revision: int | None,
+    plan: ParsedPlan | Exception | None,
+    error: str | None,
+    answer: int | None,
+    owner: int | None,
 ) -> Registration | None:
     """Return a registration that was written; if this release refuses its plan, the query has ended."""
     if revision is None:
@@ -149,7 +162,7 @@ def _restored(
         error = REFUSED % {"error": words(plan)}
         logger.error("query %d: %s", query, error)
         return Registration(revision, error=error)
-    return Registration(revision, plan, error or "", answer)
+    return Registration(revision, plan, error or "", answer, owner or NOBODY)
 
 
 def words(error: Exception) -> str:

@@ -24,6 +24,7 @@ from streaming.kinds.join.plan import PlanWithPartners
 from streaming.kinds.registry import kind_of
 from streaming.kinds.rule.plan import RulePlan
 from streaming.kinds.sketch.plan import SketchPlan
+from streaming.operators.asked import NOBODY
 from streaming.operators.distributed import DistributedQueries
 from streaming.operators.encounters import Encounter, Ordering
 from streaming.operators.layer import LayerVersion
@@ -573,7 +574,7 @@ class _RegistryChanges:
         elif isinstance(plan, Exception):  # whatever is wrong with a plan, the other entries are applied
             self._ack(entry, words(plan))
         else:
-            self._put(entry, known, Registration(entry["revision"], plan))
+            self._put(entry, known, Registration(entry["revision"], plan, owner=entry.get("owner", NOBODY)))
 
     def _cancel(self, entry: Entry) -> None:
         known = self._known(entry["query"])
@@ -680,10 +681,10 @@ def _runs_alike(was: Registration | None, now: Registration | None) -> bool:
     plans = [told.parsed if told else None for told in (was, now)]
     if plans[0] is not plans[1]:
         return False
-    return was is None or now is None or was.answer == now.answer or plans[0] is None
+    return was is None or now is None or plans[0] is None or (was.answer, was.owner) == (now.answer, now.owner)
 
 
 def _row(query: int, told: Registration) -> Row:
     """Return a registered query as a row of the running queries."""
     assert told.parsed is not None, "only queries with a plan run"
-    return Row(query, told.answer, told.parsed.plan, told.parsed.bits)
+    return Row(query, told.answer, told.parsed.plan, told.parsed.bits, told.owner)

@@ -168,7 +168,7 @@ def step(
         ended += ends
         count += _warn(query, encounter, late, failures)
         failures.charge(np.array([query]), np.array([perf_counter() - began]))
-    refuse(failures.refused)
+    refuse(failures.settled(control.after.columns.owners_of))
     spans = Spans(pa.concat_tables(begun), Ends.together(ended))
     none = result_schema(space).empty_table()
     counters = {"reports": sum(len(known.valid) for known in queries.values()), "late": count}

@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from streaming.elements import bounds_array
+from streaming.operators.asked import Asked
 from streaming.operators.failures import Failures
 from streaming.operators.stream_join import Meetings
 from streaming.results import ENTERED, MOVED, result_schema
@@ -51,11 +52,8 @@ class Pairing:
         return found
 
     def has_room(self, looked: int) -> bool:
-        """Count pairs that are looked at; return whether the step has room for them. If not, the query is refused."""
-        room = self.failures.allowance.take(looked)
-        if not room:
-            self.failures.refuse([self.query])
-        return room
+        """Count pairs before they are looked at; return whether the step has room for them."""
+        return self.failures.ask(Asked.jointly(np.array([self.query]), looked))
 
     def own(self, picked: Picked, pairs: Meetings) -> Meetings:
         """Return the pairs that this region tells."""

@@ -60,7 +60,7 @@ def step(changed: ObjectChanges, passing: pa.Table, control: ControlStep) -> tup
     covered = reevaluation.covers(members)
     old, rest = members.take(covered), members.take(~covered)
     new, told = reevaluation.evaluated()
-    refuse(_of_queries(failures.refused, after))
+    refuse(_of_queries(failures.settled(after.columns.owners_of), after))
     new = reevaluation.with_kept(old, new)
     recipients = reevaluation.recipients
     both = compared(reevaluation.recipients_before.told(old), recipients.told(new))
@@ -71,7 +71,9 @@ def step(changed: ObjectChanges, passing: pa.Table, control: ControlStep) -> tup
     rows.append(_passing(passing, writer, recipients, failures))
     pairs = _replaced(pairs, members, (rest, new), None if reevaluation.alters else both)
     snapshots = _snapshots(applied.snapshots, pairs, reevaluation, writer)
-    refuse(_of_queries(failures.refused, after))  # also for what `_passing` and snapshots compare
+    refuse(
+        _of_queries(failures.settled(after.columns.owners_of), after)
+    )  # also for what `_passing` and snapshots compare
     state = Region(changed.objects.settled(), pairs.settled(), control.now_us, deadlines=changed.deadlines)
     table = pa.concat_tables(rows)
     shared, told_rows = recipients.shared_in(table["query"].to_numpy())

@@ -96,8 +96,8 @@ def step(state: Region, joined: JoinInput, control: ControlStep, place: RegionPl
     dues = evaluation.dues(members)
     old, rest, passed = evaluation.old_answers(members, dues)
     new, held, told = evaluation.evaluate()
-    failures.keep(np.r_[rest.query, new.query])
-    refuse(failures.refused)
+    failures.keep(np.r_[rest.query, new.query], owners := control.after.columns.owners_of)
+    refuse(failures.settled(owners))
     writer = _Writer(known, cold, control.after)
     changes, began = evaluation.changes(old, new, held, passed), perf_counter()
     rows = [writer.rows(changes), writer.rows(told)]
@@ -106,7 +106,7 @@ def step(state: Region, joined: JoinInput, control: ControlStep, place: RegionPl
     now = _joined(rest, new)
     pairs = pairs.replaced(members, now, changed_objects(members, now))
     snapshots = writer.rows(evaluation.snapshots(pairs))
-    refuse(failures.refused)  # what `_passing` and snapshots compare counts, too
+    refuse(failures.settled(owners))  # what `_passing` and snapshots compare counts, too
     objects = newer.without(known.key_hash[~evaluation.stays])
     counters = {"results": sum(table.num_rows for table in rows)}
     results = Results(pa.concat_tables(rows), snapshots, counters, failures.errors, seconds=failures.seconds)

@@ -132,7 +132,7 @@ def step(
     for query, rows, seconds in sliced(slices, ended, most):
         tables.append(rows)
         failures.charge(np.array([query]), np.array([seconds]))
-    refuse(failures.refused)
+    refuse(failures.settled(control.after.columns.owners_of))
     after = {query: replace(known, ended=tuple(ended.get(query, ()))) for query, known in waiting.items()}
     rows = pa.concat_tables(tables)
     dropped = control.applied.dropped

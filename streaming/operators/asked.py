@@ -1,0 +1,104 @@
+"""What queries ask to look at in a step, and which of them are refused if that is more than there is room for."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from streaming.language import gettext_noop, thousands
+from streaming.operators.fair_shares import beyond_share, fair_share
+from streaming.operators.runs import first_of_runs
+
+TOO_MANY = gettext_noop(
+    "it would compare or tell about %(asked)s pairs in a batch; there is room for %(most)s, of which its user or "
+    "team may have %(share)s now; make its distance or its area smaller, or its filters narrower"
+)
+# The owner of all queries that were registered without one.
+NOBODY = 0
+# Takes the numbers of queries, (Q,). Returns positions among them and the owners whom they count for, (P,) each; what
+# counts for several owners is there several times.
+Owners = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What queries ask to look at.
+
+    Parameters
+    ----------
+    query : ndarray of int64, shape (A,)
+        A query may repeat.
+    together : ndarray of int64, shape (A,)
+        The lowest of the queries that are evaluated together with this one. They are refused together, since to refuse
+        some of them would save nothing.
+    pairs : ndarray of float64, shape (A,)
+        How many pairs.
+    """
+
+    query: np.ndarray
+    together: np.ndarray
+    pairs: np.ndarray
+
+    @classmethod
+    def apart(cls, queries: np.ndarray, pairs: np.ndarray) -> "Asked":
+        """Return what queries ask for that are evaluated each by itself; they may repeat."""
+        known, place = np.unique(queries, return_inverse=True)
+        return cls(known, known, np.bincount(place, weights=pairs, minlength=len(known)))
+
+    @classmethod
+    def jointly(cls, queries: np.ndarray, pairs: float) -> "Asked":
+        """Return what queries ask for together."""
+        each = np.zeros(len(queries))
+        each[:1] = pairs
+        return cls(queries, np.sort(queries)[:1].repeat(len(queries)), each)
+
+    @classmethod
+    def all_of(cls, parts: "Sequence[Asked]") -> "Asked":
+        """Return what all parts ask for; needs at least one part."""
+        return cls(
+            *(np.concatenate([getattr(part, name) for part in parts]) for name in ("query", "together", "pairs"))
+        )
+
+    def numbered(self, numbers: np.ndarray) -> "Asked":
+        """Return the same, given the number for each position that stands for a query here; numbers ascend."""
+        return Asked(numbers[self.query], numbers[self.together], self.pairs)
+
+    def refused(self, room: float, owners: Owners) -> dict[int, str]:
+        """Return why queries are refused, by query, so that there is room for the others; see `beyond_share`.
+
+        Some are, since whoever asks this had no room: what a step found then must not be used.
+        """
+        queries, place = np.unique(self.query, return_inverse=True)
+        least = queries.copy()
+        np.minimum.at(least, place, self.together)
+        number, item = np.unique(least, return_inverse=True)
+        pairs = np.bincount(item[place], weights=self.pairs, minlength=len(number))
+        of, owner = owners(queries)
+        unknown = np.setdiff1d(np.arange(len(queries)), of)
+        owned = np.r_[of, unknown], np.r_[owner, np.full(len(unknown), NOBODY)]
+        owner = _payers(pairs, item, owned)
+        out = beyond_share(pairs, owner, number, min(room, pairs.sum() - 1))
+        share = fair_share(np.bincount(np.unique(owner, return_inverse=True)[1], weights=pairs), room)
+        figures = {"most": thousands(int(room)), "share": thousands(int(min(share, room)))}
+        asked = {place: thousands(int(pairs[place])) for place in np.flatnonzero(out).tolist()}
+        why = {place: TOO_MANY % {"asked": count, **figures} for place, count in asked.items()}
+        return {query: why[of] for query, of in zip(queries.tolist(), item.tolist(), strict=True) if of in why}
+
+
+def _payers(pairs: np.ndarray, item: np.ndarray, owned: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
+    """Return whom each item counts for: of its owners the one who asks for least. So nobody loses by others' queries.
+
+    Parameters
+    ----------
+    pairs : ndarray of float64, shape (I,)
+        How many pairs each item has.
+    item : ndarray of int64, shape (Q,)
+        The item of each query.
+    owned : tuple of ndarray of int64
+        Positions of queries and their owners; see `Owners`.
+    """
+    of, owner = np.unique(np.stack([item[owned[0]], owned[1]]), axis=1)
+    demand = np.bincount(np.unique(owner, return_inverse=True)[1], weights=pairs[of])
+    demand = demand[np.unique(owner, return_inverse=True)[1]]
+    order = np.lexsort((owner, demand, of))
+    return owner[order][first_of_runs(of[order])]

@@ -1,0 +1,126 @@
+"""Which points are within reach of lines with many vertices, looking at few of the edges.
+
+In degrees, an index over its edges tells soon which place of a line is nearest to a point. The point is within reach of
+the line if it is within reach of this place. The points that are left lie near the border of what is within reach, or
+beyond it. They are compared with the spheres about runs of edges, and then with the edges of the runs that decide.
+
+References
+----------
+C. Ericson, "Real-Time Collision Detection", 2005, section 6.1: hierarchies of bounding volumes.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+import shapely
+
+from streaming.operators.allowance import pieces
+from streaming.operators.edges import EXACT_M, FAR_M, Edges, least_m
+from streaming.operators.geodesics import arc_of_chord, error_m, rectangular, within_m
+from streaming.operators.runs import expand
+from streaming.spaces import FULL_TURN_DEG
+
+# Measured: to look for the nearest place in an index over edges takes as long as to look at so many pairs of a join.
+INDEXED = 5
+# To compare with an edge that is farther away than `FAR_M` takes as long as with so many that are nearer.
+FAR = 64
+# Near a pole, where degrees of longitude have no length, they keep this part of it: the place that is found is on the
+# line, too, but is not the nearest.
+LEAST_NARROW = 0.01
+# Takes positions of pairs, and how many others are to be looked at for each; returns whether there is room for them.
+Look = Callable[[np.ndarray, np.ndarray], bool]
+
+
+def without_limit(pairs: np.ndarray, count: np.ndarray) -> bool:
+    """Find room for everything: a `Look` for callers that have no limit."""
+    return True
+
+
+class IndexedLines:
+    """An immutable list of lines.
+
+    Parameters
+    ----------
+    lines : ndarray of geometries, shape (L,)
+        In degrees; each has two places that differ.
+    reach_m : ndarray of float64, shape (L,)
+        How far points may be from each line, in metres.
+    """
+
+    def __init__(self, lines: np.ndarray, reach_m: np.ndarray) -> None:
+        self._edges, self._reach_m = Edges.of(lines), reach_m
+        first, count = self._edges.first, self._edges.count
+        length = np.ceil(np.sqrt(count)).astype(np.int64)
+        self._runs = -(-count // length)
+        self._begin = np.cumsum(self._runs) - self._runs
+        line, number = expand(np.zeros_like(self._runs), self._runs)
+        self._first = first[line] + number * length[line]
+        self._count = np.minimum(length[line], first[line] + count[line] - self._first)
+        self._middle, self._radius = self._edges.spheres(self._first)
+        low_x, low_y, high_x, high_y = shapely.bounds(lines).T
+        self._middle_x = (low_x + high_x) / 2
+        self._scale = np.ones((len(lines), 2))
+        self._scale[:, 0] = np.maximum(np.cos(np.radians((low_y + high_y) / 2)), LEAST_NARROW)
+        places, of = shapely.get_coordinates(lines, return_index=True)
+        self._scaled = shapely.linestrings(places * self._scale[of], indices=of)
+        shapely.prepare(self._scaled)
+
+    def within(self, places: np.ndarray, line: np.ndarray, look: Look) -> np.ndarray:
+        """Tell which pairs of a place and a line are within reach of each other.
+
+        Parameters
+        ----------
+        places, line : ndarray of float64 and of int64, shapes (P, 2) and (P,)
+        look : callable
+            Counts what is looked at, before it is. Pairs for which there is no room are not met.
+
+        Returns
+        -------
+        ndarray of bool, shape (P,)
+        """
+        if not look(np.arange(len(line)), INDEXED + self._runs[line]):
+            return np.zeros(len(line), dtype=bool)
+        met = self._surely(places, line)
+        left = np.flatnonzero(~met)
+        for part in pieces(self._runs[line[left]]):
+            self._compare(places, line, left[part], met, look)
+        return met
+
+    def _surely(self, places: np.ndarray, line: np.ndarray) -> np.ndarray:
+        """Tell which places are within reach of about the nearest place of their line, bool of shape (P,)."""
+        moved = places.copy()
+        moved[:, 0] += FULL_TURN_DEG * np.round((self._middle_x[line] - moved[:, 0]) / FULL_TURN_DEG)
+        ways = shapely.shortest_line(self._scaled[line], shapely.points(moved * self._scale[line]))
+        nearest = shapely.get_coordinates(ways)[::2] / self._scale[line]
+        return within_m(*moved.T, *nearest.T, limit_m=self._reach_m[line])
+
+    def _compare(self, places: np.ndarray, line: np.ndarray, pair: np.ndarray, met: np.ndarray, look: Look) -> None:
+        """Compare some pairs with the runs of their lines; write into `met` which of them are within reach."""
+        of, run = expand(self._begin[line[pair]], self._runs[line[pair]])
+        surely, unsure = self._by_spheres(rectangular(*places[pair].T), of, run, self._reach_m[line[pair[of]]])
+        met[pair[of[surely]]] = True
+        unsure = unsure[~met[pair[of[unsure]]]]
+        of, run = pair[of[unsure]], run[unsure]
+        reach_m = self._reach_m[line[of]]
+        work = self._count[run] * np.where(reach_m > FAR_M, FAR, 1)
+        for some in pieces(work):
+            if look(of[some], work[some]):
+                near = self._least_m(places[of[some]], run[some], reach_m[some]) <= reach_m[some]
+                met[of[some][near]] = True
+
+    def _by_spheres(
+        self, at: np.ndarray, pair: np.ndarray, run: np.ndarray, reach_m: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return which runs are within reach as a whole, and of which others a part may be, as positions."""
+        gap = at[:, pair] - self._middle[:, run]
+        apart = np.sqrt(np.einsum("ij,ij->j", gap, gap))
+        some = np.flatnonzero(apart - self._radius[run] <= reach_m + EXACT_M)
+        farthest = arc_of_chord(apart[some] + self._radius[run[some]])
+        whole = farthest + error_m(farthest) <= reach_m[some]
+        return some[whole], some[~whole]
+
+    def _least_m(self, places: np.ndarray, run: np.ndarray, limit_m: np.ndarray) -> np.ndarray:
+        """Return the distances of places from runs, a pair a row, in metres; beyond the limit they are not exact."""
+        _, edge = expand(self._first[run], self._count[run])
+        points = Edges.cut(places, np.zeros((len(places), 2)), np.arange(len(places)), len(places))
+        return least_m(points, self._edges.take(edge, self._count[run]), limit_m)

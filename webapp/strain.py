@@ -96,7 +96,7 @@ def _dear(told: dict[str, Any]) -> dict[str, Dear]:
     for query, revision, cost_ms in told["queries"]:
         found[f"{query} {revision}"] = Dear(query, revision, cost_ms, told["ms"])
     for owner, together_ms, query, revision, cost_ms in told.get("owners", ()):
-        found[f"owner {owner}"] = Dear(query, revision, cost_ms, told["ms"], owner, together_ms)
+        found[str(owner)] = Dear(query, revision, cost_ms, told["ms"], owner, together_ms)
     return {name: dear for name, dear in found.items() if dear.is_dear}
 
 

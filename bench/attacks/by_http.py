@@ -122,7 +122,7 @@ async def uploads(attacker: Attacker) -> None:
 
 
 async def _upload(attacker, page, name, content):
-    token = next((cookie.value for cookie in page.cookie_jar if cookie.key == "csrftoken"), "")
+    token = next((cookie.value for cookie in page.cookie_jar if cookie.key.startswith("lookout_csrf")), "")
     form = aiohttp.FormData({"name": name})
     form.add_field("file", content, filename="endless.gpkg")
     attacker.tally["sent"] += 1

@@ -83,7 +83,8 @@ class Socket:
         self._tally[f"closed {self._socket.close_code}"] += 1
 
     def _take(self, head, rows):
-        self._tally["told as not sent"] += bool(head.get("resync"))
+        if head.get("resync"):
+            self._tally["told as not sent"] += 1
         if self.followed is not None:
             self.followed.take(head, rows)
 

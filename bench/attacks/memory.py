@@ -1,6 +1,7 @@
 """The resident memory of each process of a Lookout, taken each second."""
 
 import contextlib
+import os
 import threading
 import time
 from collections import defaultdict
@@ -48,6 +49,8 @@ class Memory:
         while not self._stop.wait(EVERY_S):
             for process in processes(self._home):
                 with contextlib.suppress(psutil.Error, ProcessLookupError):
+                    if os.getsid(process.pid) == os.getsid(0):
+                        continue  # the benchmark's own, which prepares something
                     name = f"{program_of(process)} ({process.name()} {process.pid})"
                     self.samples[name].append((time.time(), process.memory_info().rss / MIB))
 

@@ -31,15 +31,18 @@ class Hostile:
             await asyncio.sleep(1.0)
 
     async def _connected(self):
+        heard = 0
         async with self._attacker.socket() as socket:
             while self._sent < COUNT:
                 self._sent += 1
                 due_s = self._began_s + self._attacker.seconds * self._sent / COUNT
                 await asyncio.sleep(due_s - time.monotonic())
+                while heard < len(socket.registered):
+                    number, heard = socket.registered[heard], heard + 1
+                    self._known.append(number)
+                    await socket.tell("query.subscribe", query=number, format="arrow", joined=True)
                 if self._rng.random() < 0.5:
-                    if number := await self._attacker.register(socket, self._plans.draw()):
-                        self._known.append(number)
-                        await socket.tell("query.subscribe", query=number, format="arrow", joined=True)
+                    await socket.tell("query.register", **self._attacker.registration(self._plans.draw()))
                 else:
                     kind = self._rng.choice(self._types)
                     message = self._messages.draw(kind, self._attacker.fields[kind])

@@ -83,7 +83,7 @@ class Messages:
             **dict.fromkeys(("area", "box"), lambda: WORLD),
             **dict.fromkeys(("table", "left", "right"), self._table),
             **dict.fromkeys(("streams", "whole"), lambda: [SHIPS, TUGS]),
-            "objects": lambda: self._many(lambda: {"speed_mps": rng.random(), "kind": "ship"}, MOST_SAMPLE),
+            "objects": lambda: self._many(lambda: {"speed_mps": rng.randrange(30), "kind": "ship"}, MOST_SAMPLE),
             "plan": self._plans.draw,
             "span": lambda: {"from": time.time() - rng.choice([1, 240, 1e9])},
             "watched": lambda: {SHIPS: self._many(lambda: f"object {rng.randrange(400)}", MOST_QUERIES)},

@@ -81,14 +81,14 @@ class Plans:
         ring = []
         for number in range(vertices):
             turn, far = 2 * math.pi * number / vertices, reach * (1.0 - 0.3 * (number % 2))
-            ring.append([middle[0] + far * math.cos(turn), middle[1] + far * math.sin(turn)])
+            ring.append([round(middle[0] + far * math.cos(turn), 6), round(middle[1] + far * math.sin(turn), 6)])
         return ring
 
     def _shape(self) -> dict[str, Any]:
         middle = self._place()
         vertices = round(self._limit(MAX_AREA_VERTICES - 1, 4))
         ring = self._ring(vertices, self._rng.uniform(1, 8), middle)
-        line = [[COUNTRY[0] + 10 * n / vertices, middle[1] + math.sin(n)] for n in range(vertices)]
+        line = [[round(COUNTRY[0] + 10 * n / vertices, 6), round(middle[1] + math.sin(n), 6)] for n in range(vertices)]
         return self._rng.choice(
             [
                 {"type": "Polygon", "coordinates": [[*ring, ring[0]]]},
@@ -108,7 +108,7 @@ class Plans:
 
     def _filters(self) -> list[dict[str, Any]]:
         keys = {"keys": [f"object {number}" for number in range(MAX_KEYS)]}
-        return self._rng.choice([[], [{"box": WORLD}] * MAX_FILTERS, [keys] * MAX_FILTERS])
+        return self._rng.choice([[], [{"box": WORLD}] * MAX_FILTERS, [keys, *[{"box": WORLD}] * (MAX_FILTERS - 1)]])
 
     def _transform(self) -> list[dict[str, Any]]:
         step = self._rng.choice([{"enlarge_m": 100_000.0}, {"enlarge_factor": 2.0}, {"enlarge_value": 1.0}])

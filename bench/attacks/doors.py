@@ -32,6 +32,8 @@ class Socket:
 
     Attributes
     ----------
+    registered : list of int
+        The numbers of queries that were registered through it.
     followed : Followed or None
         A query whose answer is kept; None if all answers are thrown away.
     """
@@ -40,13 +42,17 @@ class Socket:
         self._socket, self._tally = socket, tally
         self._numbers, self._due_s = itertools.count(1), 0.0
         self._replies: dict[int, asyncio.Future] = {}
+        self._registering: set[int] = set()
         self.followed: Followed | None = None
+        self.registered: list[int] = []
 
     async def tell(self, kind: str, **fields: Any) -> int:
         """Send a message, no faster than the server carries them out; return its id."""
         now_s, number = time.monotonic(), next(self._numbers)
         self._due_s = max(self._due_s + 1 / MESSAGES_S, now_s)
         await asyncio.sleep(self._due_s - now_s)
+        if kind == "query.register":
+            self._registering.add(number)
         await self._socket.send(json.dumps({"type": kind, "id": number, **fields}))
         self._tally["sent"] += 1
         return number
@@ -65,22 +71,32 @@ class Socket:
             del self._replies[number]
 
     async def read(self) -> None:
-        """Read until the connection ends."""
-        async for frame in self._socket:
-            if isinstance(frame, bytes):
-                self._take(*read_frame(frame))
-                continue
-            message = json.loads(frame)
-            if message["type"] == "error":
-                self._tally[f"refused {message['code']}"] += 1
-            reply = self._replies.get(message.get("id"))
-            if reply and not reply.done() and message["type"] != "backtest.progress":
-                reply.set_result(message)
+        """Read until the connection ends, which is counted and ends all waiting for replies."""
+        with contextlib.suppress(ConnectionClosed):
+            async for frame in self._socket:
+                self._frame(frame)
+        self._tally[f"closed {self._socket.close_code}"] += 1
+        for reply in self._replies.values():
+            if not reply.done():
+                reply.set_exception(ConnectionResetError("the connection was closed before the reply"))
 
     async def closed(self) -> None:
-        """Wait until the server closes the connection, and count it."""
+        """Wait until the server closes the connection."""
         await self._socket.wait_closed()
-        self._tally[f"closed {self._socket.close_code}"] += 1
+
+    def _frame(self, frame):
+        if isinstance(frame, bytes):
+            self._take(*read_frame(frame))
+            return
+        message = json.loads(frame)
+        if message["type"] == "error":
+            self._tally[f"refused {message['code']}"] += 1
+        if message["type"] == "query.status" and message.get("id") in self._registering:
+            self.registered.append(message["query"])
+            self._tally["registered"] += 1
+        reply = self._replies.get(message.get("id"))
+        if reply and not reply.done() and message["type"] != "backtest.progress":
+            reply.set_result(message)
 
     def _take(self, head, rows):
         if head.get("resync"):
@@ -130,6 +146,7 @@ class Attacker:
             try:
                 yield socket
             finally:
+                self.mine.setdefault(account, []).extend(socket.registered)
                 reading.cancel()
                 await asyncio.gather(reading, return_exceptions=True)
 
@@ -140,22 +157,22 @@ class Attacker:
         async with aiohttp.ClientSession(self.base_url, headers=headers) as session:
             yield session
 
-    async def register(self, socket: Socket, plan: Mapping[str, Any], account: int = 0) -> int | None:
-        """Register a query, confirmed where that can be asked for; return its number, None if it was refused."""
+    async def register(self, socket: Socket, plan: Mapping[str, Any]) -> int | None:
+        """Register a query; return its number, None if it was refused."""
+        reply = await socket.ask("query.register", **self.registration(plan))
+        return reply["query"] if reply["type"] == "query.status" else None
+
+    def registration(self, plan: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the fields of a message that registers a query, confirmed where the server knows that."""
         sure = {"confirmed": True} if "confirmed" in self.fields["query.register"] else {}
-        reply = await socket.ask("query.register", name="attack", plan=plan, **sure)
-        if reply["type"] != "query.status":
-            return None
-        self.tally["registered"] += 1
-        self.mine.setdefault(account, []).append(reply["query"])
-        return reply["query"]
+        return {"name": "attack", "plan": plan, **sure}
 
     async def bounded(self, attack: Awaitable[None]) -> None:
-        """Run a part of an attack until it ends or is disconnected, which is counted."""
+        """Run a part of an attack until it ends or cannot go on, which is counted."""
         try:
             await attack
-        except ConnectionClosed as error:
-            self.tally[f"closed {error.rcvd.code if error.rcvd else 'without a word'}"] += 1
+        except (ConnectionClosed, ConnectionResetError):
+            pass  # counted where it is read
         except (OSError, TimeoutError, InvalidHandshake, aiohttp.ClientError) as error:
             self.tally[type(error).__name__] += 1
 
@@ -164,7 +181,7 @@ class Attacker:
         for account, numbers in self.mine.items():
             with contextlib.suppress(OSError, TimeoutError, ConnectionClosed):
                 async with asyncio.timeout(LEAVE_S), self.socket(account) as socket:
-                    for number in numbers:
+                    for number in list(numbers):
                         await socket.tell("query.cancel", query=number)
                     # The server carries out the messages of a connection in their order.
                     await socket.ask("query.list", limit=1)

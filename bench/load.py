@@ -303,7 +303,7 @@ def main() -> None:
             make_blocks(stream, objects, rows, arguments.partitions, areas, roads, arguments.features)
             for stream in arguments.stream or [STREAM]
         ]
-        return itertools.chain.from_iterable(zip(*told, strict=True))
+        return filter(None, itertools.chain.from_iterable(itertools.zip_longest(*told)))  # lengths may differ
 
     apart = arguments.rate != FULL_SPEED and (arguments.objects > KEPT_OBJECTS or rows < KEPT_ROWS)
     kept = min(arguments.objects, arguments.rate * KEPT_S) if apart else arguments.objects

@@ -1,0 +1,1 @@
+"""Attacks on a running Lookout by users with ordinary rights, and what another user notices of them."""

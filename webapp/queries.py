@@ -25,6 +25,7 @@ from webapp.incidents import close_of
 from webapp.models import EnabledFilter, Layer, Query, RemovedExamples, Stream
 from webapp.models import Space as SavedSpace
 from webapp.notify import announce, announce_examples
+from webapp.quotas import counted_alone
 from webapp.refusals import Refused
 from webapp.rules import check_watched, warn_rules
 from webapp.sending import send_query
@@ -213,12 +214,6 @@ def register(
     document = checked_plan(plan, rights)
     to = team_of(rights, team)
     check_watched(owner, document)
-    if (count := Query.objects.alive().filter(owner=owner).count()) >= settings.MAX_QUERIES_PER_USER:
-        raise Refused(
-            "limit",
-            gettext("a user may have at most %(max_queries_per_user)s queries; got %(count)s already")
-            % {"max_queries_per_user": settings.MAX_QUERIES_PER_USER, "count": count},
-        )
     stream = _stream(document["stream"])
     assert stream is not None  # the plan was checked over it
     about: dict[str, Any] = {
@@ -230,10 +225,21 @@ def register(
     }
     query = Query(owner=owner, name=name, plan=document, **about)
     _check_severity(query)
-    stand(query)
-    query.save()
+    with counted_alone(owner):
+        _check_count(owner)
+        stand(query)
+        query.save()
     _send(query)
     return query
+
+
+def _check_count(owner: User) -> None:
+    if (count := Query.objects.alive().filter(owner=owner).count()) >= settings.MAX_QUERIES_PER_USER:
+        raise Refused(
+            "limit",
+            gettext("a user may have at most %(max_queries_per_user)s queries; got %(count)s already")
+            % {"max_queries_per_user": settings.MAX_QUERIES_PER_USER, "count": count},
+        )
 
 
 def edit(user: User, number: int, **changes: Any) -> Query:

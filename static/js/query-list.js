@@ -6,7 +6,7 @@ import { filled, gettext, ngettext } from "./i18n.js";
 import { kindOf } from "./kinds.js";
 import { createOrigin } from "./origin.js";
 import { PAGE } from "./query-pages.js";
-import { createFigures, createNeighbours, focusNote, staleNote } from "./query-answer.js";
+import { createFigures, createNeighbours, focusNote, missedNote, staleNote } from "./query-answer.js";
 import { createRoles } from "./query-roles.js";
 import { canBeWatched } from "./rules/rule-form.js";
 import { headline } from "./sketch/bounds.js";
@@ -260,6 +260,7 @@ function inputsOf(store, query, nowMs) {
     ...answer,
     waits(store, query, nowMs),
     staleNote(store, nowMs),
+    missedNote(store, query.query),
     unitsName(),
     store.teams,
   ];
@@ -316,8 +317,9 @@ function update(store, query, element, parts, nowMs) {
   );
   parts.error.hidden = !query.error;
   setText(parts.error, query.error ?? "");
-  parts.warning.hidden = !query.warning;
-  setText(parts.warning, query.warning ?? "");
+  const warning = [query.warning, missedNote(store, query.query)].filter(Boolean).join(" ");
+  parts.warning.hidden = !warning;
+  setText(parts.warning, warning);
   setHint(parts.pause, paused ? gettext("Resume") : gettext("Pause"));
   parts.pause.querySelector("use").setAttribute("href", paused ? "#icon-play" : "#icon-pause");
   setHint(parts.share, query.shared ? gettext("Stop sharing") : gettext("Share"));

@@ -2,9 +2,11 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from django.contrib.auth.models import User
 from django.db import transaction
+from django.db.models import QuerySet
 
 from webapp.models.spaces import EARTH, Space
 
@@ -23,7 +25,9 @@ def counted_alone(user: User | None, everyone: bool = False) -> Iterator[None]:
         Whether something is counted for all users together.
     """
     with transaction.atomic():
-        rows = [Space.objects.filter(pk=EARTH)] if everyone else []  # stands for all users: it is always there
+        rows: list[QuerySet[Any]] = (
+            [Space.objects.filter(pk=EARTH)] if everyone else []
+        )  # stands for all users: it is always there
         rows += [] if user is None else [User.objects.filter(pk=user.pk)]
         for row in rows:
             # Without the key: what refers to the row may be written meanwhile.

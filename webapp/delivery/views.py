@@ -95,7 +95,7 @@ def browser(user: User, document: dict[str, Any]) -> dict[str, Any]:
     return {"severity": severity}
 
 
-def _channel(user: User, name: str, subscription: dict[str, Any]) -> Channel:
+def _channel(user: User, name: str, subscription: str) -> Channel:
     """Save the channel of a browser, a new one if there are not too many; return it."""
     channel = Channel.objects.filter(owner=user, kind=KIND, name=name).first()
     if channel is None and Channel.objects.filter(owner=user, kind=KIND).count() >= MOST_BROWSERS:

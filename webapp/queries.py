@@ -216,13 +216,8 @@ def register(
     check_watched(owner, document)
     stream = _stream(document["stream"])
     assert stream is not None  # the plan was checked over it
-    about: dict[str, Any] = {
-        "stream": stream.name,
-        "space": stream.space,
-        "shared": shared,
-        "severity": severity,
-        "team": to,
-    }
+    about: dict[str, Any] = {"stream": stream.name, "space": stream.space, "team": to}
+    about |= {"shared": shared, "severity": severity}
     query = Query(owner=owner, name=name, plan=document, **about)
     _check_severity(query)
     with counted_alone(owner):

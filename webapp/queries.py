@@ -23,6 +23,7 @@ from webapp.models import Layer, Query, RemovedExamples, Stream
 from webapp.models import Space as SavedSpace
 from webapp.notify import announce, announce_examples
 from webapp.plan_checks import check_filters, check_sketch
+from webapp.quotas import counted_alone
 from webapp.refusals import Refused
 from webapp.rules import check_watched, warn_rules
 from webapp.sending import send_query
@@ -182,27 +183,27 @@ def register(
     rights = rights_of(owner)
     document = _accepted(owner, plan, confirmed)
     to = team_of(rights, team)
+    stream = _stream(document["stream"])
+    assert stream is not None  # the plan was checked over it
+    about: dict[str, Any] = {"stream": stream.name, "space": stream.space, "team": to}
+    about |= {"shared": shared, "severity": severity}
+    query = Query(owner=owner, name=name, plan=document, **about)
+    _check_severity(query)
+    with counted_alone(owner):
+        _check_count(owner)
+        stand(query)
+        query.save()
+    _send(query)
+    return query
+
+
+def _check_count(owner: User) -> None:
     if (count := Query.objects.alive().filter(owner=owner).count()) >= settings.MAX_QUERIES_PER_USER:
         raise Refused(
             "limit",
             gettext("a user may have at most %(max_queries_per_user)s queries; got %(count)s already")
             % {"max_queries_per_user": settings.MAX_QUERIES_PER_USER, "count": count},
         )
-    stream = _stream(document["stream"])
-    assert stream is not None  # the plan was checked over it
-    about: dict[str, Any] = {
-        "stream": stream.name,
-        "space": stream.space,
-        "shared": shared,
-        "severity": severity,
-        "team": to,
-    }
-    query = Query(owner=owner, name=name, plan=document, **about)
-    _check_severity(query)
-    stand(query)
-    query.save()
-    _send(query)
-    return query
 
 
 def _accepted(user: User, plan: Any, confirmed: bool, number: int | None = None) -> dict[str, Any]:

@@ -131,6 +131,26 @@ export function staleNote(store, nowMs) {
     : "";
 }
 
+/** Return how much of an answer that is told once was not sent to this page; an empty text if nothing is missing. */
+export function missedNote(store, query) {
+  const missed = store.missedOf(query);
+  if (!missed) return "";
+  if (missed.count === 0)
+    return gettext("Some entries and exits may not have been sent: changes were lost on the way.");
+  const words = missed.uncounted
+    ? ngettext(
+        "At least %(count)s entry or exit was not sent: this connection was too slow.",
+        "At least %(count)s entries and exits were not sent: this connection was too slow.",
+        missed.count,
+      )
+    : ngettext(
+        "%(count)s entry or exit was not sent: this connection was too slow.",
+        "%(count)s entries and exits were not sent: this connection was too slow.",
+        missed.count,
+      );
+  return filled(words, { count: count(missed.count) });
+}
+
 /** Make the list of nearest neighbours, in the order of their ranks. */
 export function createNeighbours(store, number, onPick) {
   const list = h("ol", { class: "neighbours", "aria-label": gettext("Nearest neighbours") });

@@ -7,7 +7,7 @@ import { kindOf } from "./kinds.js";
 import { isLeftOut, leftOutText } from "./left-out.js";
 import { createOrigin } from "./origin.js";
 import { PAGE } from "./query-pages.js";
-import { createFigures, createNeighbours, focusNote, staleNote } from "./query-answer.js";
+import { createFigures, createNeighbours, focusNote, missedNote, staleNote } from "./query-answer.js";
 import { createRoles } from "./query-roles.js";
 import { canBeWatched } from "./rules/rule-form.js";
 import { headline } from "./sketch/bounds.js";
@@ -262,6 +262,7 @@ function inputsOf(store, query, nowMs) {
     waits(store, query, nowMs),
     leftOutText(query, nowMs + store.clockOffsetMs),
     staleNote(store, nowMs),
+    missedNote(store, query.query),
     unitsName(),
     store.teams,
   ];
@@ -320,7 +321,7 @@ function update(store, query, element, parts, nowMs) {
     starting ? gettext("It starts when the engine answers again.") : stale || emptyText(stream, told, lasting),
   );
   showNotice(parts.error, query.error);
-  showNotice(parts.warning, missing, query.warning);
+  showNotice(parts.warning, missing, query.warning, missedNote(store, query.query));
   setHint(parts.pause, paused ? gettext("Resume") : gettext("Pause"));
   parts.pause.querySelector("use").setAttribute("href", paused ? "#icon-play" : "#icon-pause");
   setHint(parts.share, query.shared ? gettext("Stop sharing") : gettext("Share"));

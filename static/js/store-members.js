@@ -38,6 +38,7 @@ export function dropAnswer(store, query) {
     store.roles,
     store.sentBefore,
     store.told.counts,
+    store.told.missed,
     store.encounters,
   ];
   for (const known of kept) known.delete(query);

@@ -17,6 +17,8 @@ export const REDUCERS = {
     store.going.clear();
     for (const [query, { regions }] of store.roles)
       store.sentBefore.set(query, new Map(regions.map((region) => [region.region, region])));
+    for (const missed of store.told.missed.values())
+      Object.assign(missed, { before: missed.before + missed.now, now: 0 });
     store.toldLayers = new Set();
     keepStreams(store, message);
     return ["streams", "objects", "teams", "status"];
@@ -77,6 +79,17 @@ export const REDUCERS = {
 
   "answer.snapshot": takeSnapshot,
   "answer.change": takeChange,
+
+  /** What was not sent since the subscription began, in place of what an earlier message said. */
+  "answer.missed"(store, { query, missed, uncounted }) {
+    const known = store.told.missed.get(query);
+    store.told.missed.set(query, {
+      before: known?.before ?? 0,
+      now: missed,
+      uncounted: uncounted || Boolean(known?.uncounted),
+    });
+    return ["queries"];
+  },
 
   "query.roles"(store, message) {
     const before = store.sentBefore.get(message.query) ?? new Map();

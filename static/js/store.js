@@ -211,6 +211,12 @@ class Store {
     return kindOf(this.queries.get(query)?.plan).told ? (this.told.counts.get(query) ?? 0) : null;
   }
 
+  /** Return what was not sent of a query that tells things once: `{count, uncounted}`; null if nothing is missing. */
+  missedOf(query) {
+    const { before, now, uncounted } = this.told.missed.get(query) ?? { before: 0, now: 0, uncounted: false };
+    return before + now > 0 || uncounted ? { count: before + now, uncounted } : null;
+  }
+
   /** Return the number of pairs in the answer of a join. */
   pairCount(query) {
     return this.answers.get(query)?.pairs ?? 0;

@@ -10,6 +10,7 @@ export const STEPS = 10; // in which a line fades
 export class ToldPairs {
   constructor() {
     this.lines = new Map(); // name of a pair -> {query, heardMs, x1, y1, x2, y2}, the pair that was told last at the end
+    this.missed = new Map(); // query -> how many entries and exits were not sent, {before, now, uncounted}: before this connection and on it
     this.heardMs = -Infinity; // when a pair was told last
     this.counts = new Map(); // query -> how many pairs it told while the page showed it
   }

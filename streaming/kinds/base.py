@@ -164,6 +164,8 @@ class Kind(ABC, Generic[P]):
     boxes : tuple of str
         Keys of documents, and attributes of plans, that are boxes. Documents that differ in nothing else, and in which
         the same of these keys are given, are read together (`plans.together`); see `like`.
+    once : bool
+        Whether answers tell things once that no later answer has, such as pairs of a moment.
     """
 
     name: ClassVar[str]
@@ -172,6 +174,7 @@ class Kind(ABC, Generic[P]):
     refinement: ClassVar[str] = ""
     operator: ClassVar[str] = ""
     boxes: ClassVar[tuple[str, ...]] = ()
+    once: ClassVar[bool] = False
 
     def claims(self, document: dict[str, Any]) -> bool:
         """Tell whether a document, whose `kind` is a known one, has a plan of this kind, valid or not."""

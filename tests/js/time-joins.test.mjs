@@ -6,6 +6,7 @@ import { errorField } from "../../static/js/error-field.js";
 import { happened, planText, toldText } from "../../static/js/format.js";
 import { drawPairs, screenLine } from "../../static/js/pair-lines.js";
 import { planOf, reportOf } from "../../static/js/plan.js";
+import { missedNote } from "../../static/js/query-answer.js";
 import { createStore } from "../../static/js/store.js";
 import { timesOf } from "../../static/js/time-joins.js";
 import { KEPT_MS, lineOf, PAIRS_KEPT, STEPS, ToldPairs } from "../../static/js/told-pairs.js";
@@ -251,4 +252,20 @@ test("thousands of pairs of a query are one stroke, and those of a hidden query 
   drawPairs(context, told, { view, nowMs: NOW, colourOf: (query) => (query === 7 ? "red" : null) });
   const counted = (name) => calls.filter(([called]) => called === name).length;
   assert.deepEqual([counted("stroke"), counted("lineTo"), counted("arc")], [1, 1001, 1]); // a short line has a ring
+});
+
+test("a card says how many entries and exits were not sent, over all connections of the page", () => {
+  const store = createStore();
+  store.apply(hello(SHIPS), NOW);
+  store.apply(status(7, { plan: INTERVAL }), NOW);
+  assert.equal(missedNote(store, 7), "");
+  const missed = { type: "answer.missed", query: 7, missed: 1, uncounted: false };
+  store.apply(missed, NOW);
+  assert.equal(missedNote(store, 7), "1 entry or exit was not sent: this connection was too slow.");
+  store.apply({ ...missed, missed: 17_000 }, NOW);
+  store.apply(hello(SHIPS), NOW);
+  store.apply({ ...missed, missed: 230, uncounted: true }, NOW);
+  assert.match(missedNote(store, 7), /^At least 17.230 entries and exits were not sent/);
+  store.apply({ ...missed, query: 8, missed: 0, uncounted: true }, NOW);
+  assert.match(missedNote(store, 8), /^Some entries and exits may not have been sent/);
 });

@@ -86,6 +86,10 @@ async def test_the_server_says_what_the_examples_say(engine, streams, user, conn
         assert (await socket.hear("answer.snapshot"))["query"] == query != view
         await socket.tell("query.subscribe", query=query, held={"epoch": epoch, "batch": batch})
         heard["answer.resumed"] = await socket.hear("answer.resumed")
+        await socket.tell("query.register", id=30, name="Reports", plan=PLAN | {"emit": "all"})
+        reports = (await socket.hear("query.status", id=30))["query"]
+        await socket.tell("query.subscribe", query=reports, held={"epoch": "gone", "batch": batch})
+        heard["answer.missed"] = await socket.hear("answer.missed")
         incident = await database_sync_to_async(Incident.objects.create)(
             query_id=query, key="near", severity="info", opened=timezone.now()
         )

@@ -185,7 +185,7 @@ def test_queries_are_left_out_of_a_joined_frame(form):
 def test_answers_that_end_while_their_joined_frame_waits_are_not_sent(form):
     async def sent(closed):
         wire = Wire(room=9)
-        outbox = Outbox(wire.send, wire.look_up, wire.recover, max_bytes=100_000)
+        outbox = Outbox(wire.send, wire.look_up, wire.recover, wire.go_on, max_bytes=100_000)
         subscriptions = [AnswerSubscription(None, query, form, joined=True) for query in (1, 2)]
         outbox.changes(subscriptions, frame)
         for subscription in subscriptions:
@@ -204,7 +204,7 @@ def test_answers_that_end_while_their_joined_frame_waits_are_not_sent(form):
 
 async def test_all_answers_of_a_joined_frame_that_is_dropped_are_lost():
     wire = Wire()
-    outbox = Outbox(wire.send, wire.look_up, wire.recover, max_bytes=10)
+    outbox = Outbox(wire.send, wire.look_up, wire.recover, wire.go_on, max_bytes=10)
     one, two, three, other = (AnswerSubscription(None, query, "json", live=True, joined=True) for query in (1, 2, 3, 4))
     outbox.changes([one, two], "x" * 9)
     outbox.changes([two, three], "x" * 9)

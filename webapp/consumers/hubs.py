@@ -1,6 +1,6 @@
 """The hubs that serve one connection, one for each space."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from channels.db import database_sync_to_async
 
@@ -52,10 +52,16 @@ class Hubs:
             await hub.detach(self.subscriber)
 
     async def subscribe(
-        self, queries: Iterable[int], form: str, hub: Hub, held: ResumePoint | None = None, joined: bool = False
+        self,
+        queries: Iterable[int],
+        form: str,
+        hub: Hub,
+        held: ResumePoint | None = None,
+        joined: bool = False,
+        once: Collection[int] = (),
     ) -> None:
         """Subscribe to the answers of queries in a hub's space; see `Hub.subscribe`."""
-        made = await hub.subscribe(self.subscriber, queries, form, held, joined)
+        made = await hub.subscribe(self.subscriber, queries, form, held, joined, once)
         self._home |= dict.fromkeys(made, hub)
         self.subscriptions |= made
 
@@ -92,3 +98,12 @@ class Hubs:
         """Ask the engines for snapshots for subscriptions; `resync` says that they follow a loss."""
         for hub in list(self._hubs.values()):
             hub.ask([s for s in subscriptions if self._home.get(s.query) is hub], resync)
+
+    async def go_on(self, late: Iterable[AnswerSubscription]) -> None:
+        """Continue answers that are told once and are behind."""
+        by_hub: dict[Hub, list[AnswerSubscription]] = {}
+        for subscription in late:
+            if not subscription.closed and (hub := self._home.get(subscription.query)):
+                by_hub.setdefault(hub, []).append(subscription)
+        for hub, some in by_hub.items():
+            await hub.go_on(some)

@@ -92,7 +92,7 @@ class Monitor(Backtests, Counted, Incidents, Why, Sharing):
         self.refusals = TokenBucket(1, REFUSALS_BURST, now)
         self.warned = False
         self.viewed: dict[str, Stream] = {}  # those that views asked for, until spaces or streams change
-        self.outbox = Outbox(self._transmit, self._look_up, self._recover, settings.MAX_QUEUED_BYTES)
+        self.outbox = Outbox(self._transmit, self._look_up, self._recover, self._go_on, settings.MAX_QUEUED_BYTES)
         self.hubs = Hubs(self)
         self.viewport = Viewport(self.hubs, self.say)
         self.asked = OpenQuestions(self.hubs, self.say)
@@ -299,8 +299,9 @@ class Monitor(Backtests, Counted, Incidents, Why, Sharing):
         for known in found:
             of_space[known.space_id].append(known.pk)
         since = ResumePoint(**held) if held else None
+        once = {known.pk for known in found if known.told_once}
         for space, numbers in of_space.items():
-            await self.hubs.subscribe(numbers, format, await self.hubs.of(space), since, joined)
+            await self.hubs.subscribe(numbers, format, await self.hubs.of(space), since, joined, once)
 
     async def on_query_unsubscribe(
         self, reference: Reference, query: int | None = None, queries: list[int] | None = None
@@ -507,6 +508,9 @@ class Monitor(Backtests, Counted, Incidents, Why, Sharing):
 
     async def _recover(self, lost: list[AnswerSubscription]) -> None:
         self.hubs.ask(lost, resync=True)
+
+    async def _go_on(self, late: list[AnswerSubscription]) -> None:
+        await self.hubs.go_on(late)
 
     def _sender_ended(self, sender: asyncio.Task[None]) -> None:
         """Close the connection if its sender failed, so that the client opens a new one."""

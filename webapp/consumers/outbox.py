@@ -29,12 +29,13 @@ class Item:
     """A waiting frame. Answers belong to subscriptions; a mark is about the answers queued before it.
 
     A frame with several subscriptions is a joined one. `since_s` is when it was queued, in monotonic seconds. The
-    functions `then` are called once an answer is sent.
+    functions `then` are called once an answer is sent. `before` is the batch before that of an answer.
     """
 
     frame: str | bytes
     subscriptions: Sequence[AnswerSubscription] = ()
     mark: bool = False
+    before: int = -1
     since_s: float = field(default_factory=time.monotonic)
     then: list[Callable[[], None]] = field(default_factory=list)
 
@@ -52,6 +53,8 @@ class Outbox:
         Asks for snapshots to replace lost answers. It is called when the queue is empty: first for at most half of the
         lost answers, then for twice as many once those snapshots have come, because large answers that arrive together
         may be lost together again.
+    go_on : async function of a list of AnswerSubscription
+        Queues the next changes of answers that are told once and are behind. It is called when the queue is empty.
     max_bytes : int
         Most bytes of waiting answers. A single larger answer is still sent.
     """
@@ -61,9 +64,11 @@ class Outbox:
         send: Callable[[str | bytes], Awaitable[None]],
         look_up: Callable[[list[int]], Awaitable[list[str]]],
         recover: Callable[[list[AnswerSubscription]], Awaitable[None]],
+        go_on: Callable[[list[AnswerSubscription]], Awaitable[None]],
         max_bytes: int,
     ) -> None:
         self._send, self._look_up, self._recover, self._max_bytes = send, look_up, recover, max_bytes
+        self._go_on = go_on
         # Waiting items in order, by the name under which a newer item replaces them. Replies and answers are never
         # replaced: they are their own names.
         self._items: OrderedDict[Hashable, Item] = OrderedDict()
@@ -74,6 +79,7 @@ class Outbox:
         self._lost: dict[AnswerSubscription, None] = {}
         self._asked: set[AnswerSubscription] = set()
         self._at_once = 1
+        self._behind: dict[AnswerSubscription, None] = {}
         self._bytes = self._replies = self._statuses = 0
         self._filled = asyncio.Event()
         self._sends_since_s: float | None = None
@@ -156,7 +162,7 @@ class Outbox:
             return
         self._bytes += len(frame)
         self._asked.difference_update(subscriptions)
-        self._append(Item(frame, subscriptions))
+        self._append(Item(frame, subscriptions, before=subscriptions[0].before))
 
     def when_sent(self, tell: Callable[[], None]) -> None:
         """Call a function once the item that was queued last is sent, if that is an answer."""
@@ -172,6 +178,7 @@ class Outbox:
                 if not self._items:
                     self._add_reports()
             self._filled.clear()
+            await self._continue_late()
             await self._ask_again()
 
     def _add_reports(self) -> None:
@@ -180,6 +187,14 @@ class Outbox:
             if frame is not None:
                 self._reports[slot] = None
                 self._append(Item(frame), slot)
+
+    async def _continue_late(self) -> None:
+        """Have the next changes queued of answers that are behind."""
+        if self._behind:
+            await self._go_on(list(self._behind))
+            self._behind = {s: None for s in self._behind if s.behind is not None and not s.closed}
+            if self._behind:
+                self._filled.set()
 
     async def _ask_again(self) -> None:
         """Ask for snapshots of some lost answers, once all snapshots that were asked for have come."""
@@ -227,10 +242,14 @@ class Outbox:
         self._filled.set()
 
     def _overflow(self, subscriptions: Sequence[AnswerSubscription]) -> None:
-        waiting = [subscription for item in self._items.values() for subscription in item.subscriptions]
-        lost = dict.fromkeys([*waiting, *subscriptions])
-        for subscription in lost:
-            subscription.lose()
+        # The oldest first: the last batch that was sent of each answer is the one before its first that waits.
+        waiting = [(one, item.before) for item in self._items.values() for one in item.subscriptions]
+        dropped = [*waiting, *((one, one.before) for one in subscriptions)]
+        for subscription, before in dropped:
+            subscription.fall_behind(before)
+        everyone = dict.fromkeys(subscription for subscription, _ in dropped)
+        lost = {subscription: None for subscription in everyone if subscription.behind is None}
+        self._behind |= {subscription: None for subscription in everyone if subscription.behind is not None}
         self._lost |= lost
         self._asked -= lost.keys()
         self._at_once = max(1, len(lost) // 2)

@@ -10,7 +10,6 @@ from typing import Any
 from django.contrib.auth.decorators import login_required
 from django.contrib.auth.models import User
 from django.core.exceptions import ValidationError
-from django.db import transaction
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
@@ -24,6 +23,7 @@ from webapp.delivery.channels.base import NotDelivered
 from webapp.delivery.messages import message_of, trial_document
 from webapp.models import Channel, Delivery, Severity, Subscription
 from webapp.models.delivery import new_key
+from webapp.quotas import counted_alone
 from webapp.refusals import Refused
 from webapp.signed_in import SignedInRequest
 from webapp.static import modules
@@ -89,7 +89,14 @@ def browser(user: User, document: dict[str, Any]) -> dict[str, Any]:
             gettext("severity must be one of %(values)s; got %(severity)s")
             % {"values": ", ".join(Severity.values), "severity": f"{severity!r}"},
         )
-    name = _name(user, endpoint)
+    with counted_alone(user):
+        channel = _channel(user, _name(user, endpoint), subscription)
+        Subscription.objects.update_or_create(user=user, channel=channel, defaults={"severity": severity})
+    return {"severity": severity}
+
+
+def _channel(user: User, name: str, subscription: str) -> Channel:
+    """Save the channel of a browser, a new one if there are not too many; return it."""
     channel = Channel.objects.filter(owner=user, kind=KIND, name=name).first()
     if channel is None and Channel.objects.filter(owner=user, kind=KIND).count() >= MOST_BROWSERS:
         raise Refused(
@@ -103,10 +110,8 @@ def browser(user: User, document: dict[str, Any]) -> dict[str, Any]:
         channel.full_clean()
     except ValidationError as error:
         raise Refused("alarms", " ".join(error.messages)) from None
-    with transaction.atomic():
-        channel.save()
-        Subscription.objects.update_or_create(user=user, channel=channel, defaults={"severity": severity})
-    return {"severity": severity}
+    channel.save()
+    return channel
 
 
 @answers_json

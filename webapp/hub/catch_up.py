@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from webapp.hub.late import LateClients
 from webapp.hub.recent import KeptBatch, RecentBatches
 from webapp.hub.shipping import ResumePoint
 from webapp.hub.subscriptions import AnswerSubscription, Due, resumed
@@ -36,10 +37,12 @@ class CatchUp:
     turn : asyncio.Lock
         Held while a new batch is distributed.
     tell : async function of a batch and of what subscriptions get of it
+    late : LateClients
+        Counts what is kept no longer.
     """
 
-    def __init__(self, recent: RecentBatches, turn: asyncio.Lock, tell: Tell) -> None:
-        self.recent, self.turn, self.tell = recent, turn, tell
+    def __init__(self, recent: RecentBatches, turn: asyncio.Lock, tell: Tell, late: LateClients) -> None:
+        self.recent, self.turn, self.tell, self.late = recent, turn, tell, late
         self._coming: list[_Return] = []
         self._task: asyncio.Task | None = None
 
@@ -53,6 +56,43 @@ class CatchUp:
         if self._task is None or self._task.done():
             self._task = asyncio.create_task(self._run())
         return await coming.continued
+
+    async def go_on(self, late: Iterable[AnswerSubscription]) -> list[AnswerSubscription]:
+        """Continue answers of a client that has read all before: send the next batch of the one furthest behind.
+
+        So a burst comes in slices, as fast as the client reads.
+
+        Returns
+        -------
+        list of AnswerSubscription
+            Those that are not behind any more. Snapshots make their answers whole if something was lost for good.
+        """
+        whole = []
+        async with self.turn:
+            for subscription in sorted(late, key=lambda one: one.behind or 0):
+                if (kept := self._next(subscription)) is not None:
+                    await self._tell_late(subscription, kept)
+                    break
+                if subscription.behind is not None:
+                    subscription.live, subscription.behind = True, None
+                    whole.append(subscription)
+        return whole
+
+    def _next(self, subscription: AnswerSubscription) -> KeptBatch | None:
+        """Return the first kept batch that a subscription that is behind has to get; None if there is none."""
+        self.late.count(subscription, self.recent.first)
+        told, behind = self.recent.told, subscription.behind
+        missed = () if told is None or behind is None else self.recent.after(told.epoch, behind) or ()
+        return next((kept for kept in missed if subscription.query in kept.batch.changed), None)
+
+    async def _tell_late(self, subscription: AnswerSubscription, kept: KeptBatch) -> None:
+        """Send a subscription that is behind the changes of a batch."""
+        subscription.live, subscription.behind = True, None
+        due = Due(kept.batch.number)
+        due.add_alone(subscription)
+        await self.tell(kept, due)
+        if subscription.live:  # it was not lost once more
+            subscription.live, subscription.behind = False, kept.batch.number
 
     def close(self) -> None:
         """Stop; clients that wait are gone."""
@@ -106,7 +146,7 @@ class CatchUp:
 
     async def _make_up(self, kept: KeptBatch, by_query: Mapping[int, Sequence[AnswerSubscription]]) -> None:
         """Send subscriptions the changes of a batch that they missed."""
-        due = Due()
+        due = Due(kept.batch.number)
         for query in sorted(kept.batch.changed & by_query.keys()):
             for subscription in by_query[query]:
                 if subscription.live and subscription.held < kept.batch.number:
@@ -117,7 +157,7 @@ class CatchUp:
 def _begin(coming: _Return) -> None:
     for subscription in (s for s in coming.subscriptions if not s.closed):
         subscription.live = subscription.catching_up = True
-        subscription.held = coming.held.batch
+        subscription.held = subscription.before = coming.held.batch
         subscription.subscriber.deliver(subscription, resumed(subscription.query, coming.held))
 
 

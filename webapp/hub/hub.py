@@ -1,12 +1,11 @@
-"""The hubs of a web process, one for each space."""
+"""The hub of a space: splits each batch by query for all connections of a web process."""
 
 import asyncio
 import contextlib
 import logging
 import time
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Iterable, Sequence
-from weakref import WeakKeyDictionary
+from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 
 from django.conf import settings
 
@@ -22,6 +21,7 @@ from webapp.hub.directory import Directory
 from webapp.hub.encoding import Encoded, encode, left_out
 from webapp.hub.engine_link import EngineLink
 from webapp.hub.figures import HubFigures
+from webapp.hub.late import LateClients, tell_missed
 from webapp.hub.recent import KeptBatch, RecentBatches
 from webapp.hub.regions import RegionFollowers
 from webapp.hub.reports import Reports
@@ -88,8 +88,9 @@ class Hub:
         self._changing = asyncio.Lock()  # held while the hub starts or stops
         # Held while a batch is distributed: a client that catches up finishes between two batches.
         self._turn = asyncio.Lock()
-        self.recent = RecentBatches(self.link)
-        self.catch_up = CatchUp(self.recent, self._turn, self._tell)
+        self.late = LateClients()
+        self.recent = RecentBatches(self.link, dropped=self.late.note_dropped)
+        self.catch_up = CatchUp(self.recent, self._turn, self._tell, self.late)
         self.requests = SnapshotRequests(self.link, self._waits)
 
     async def attach(self, subscriber: Subscriber) -> None:
@@ -117,6 +118,7 @@ class Hub:
         form: str,
         held: ResumePoint | None = None,
         joined: bool = False,
+        once: Collection[int] = (),
     ) -> dict[int, AnswerSubscription]:
         """Subscribe a connection to the answers of queries; return the new subscriptions by query.
 
@@ -132,15 +134,23 @@ class Hub:
         held : ResumePoint, optional
         joined : bool
             The changes of a batch come in one frame with those of the connection's other answers that ask for it.
+        once : collection of int
+            The queries whose answers are told once; see `LateClients`.
         """
-        made = {query: AnswerSubscription(subscriber, query, form, joined=joined) for query in queries}
+        made = {q: AnswerSubscription(subscriber, q, form, joined=joined, once=q in once) for q in queries}
+        self.late.subscriptions.update(s for s in made.values() if s.once)
         for query, subscription in made.items():
             self.unsubscribe(subscriber, query)
             self.subscriptions.add(subscription)
             subscription.sent_before = self.roles.count_from(query)
         if held is None or not await self.catch_up.resume(list(made.values()), held):
+            self.late.lose(made.values() if held else ())
             self.ask(made.values())
         return made
+
+    async def go_on(self, late: Sequence[AnswerSubscription]) -> None:
+        """Send a client that has read all before the next changes that it missed, of an answer that is told once."""
+        self.ask(await self.catch_up.go_on(late))
 
     def unsubscribe(self, subscriber: Subscriber, query: int) -> None:
         """End a subscription, if there is one."""
@@ -312,6 +322,7 @@ class Hub:
                 continue
             if wanted.kind == SNAPSHOT:
                 subscription.live, subscription.waiting, subscription.resync = True, False, False
+                tell_missed(subscription)
             subscription.subscriber.deliver(subscription, encoded.frames[wanted])
             self.figures.count(encoded.frames[wanted])
             if traces:
@@ -355,6 +366,8 @@ class Hub:
 
     def _recover(self, batch: Batch) -> None:
         """Ask for snapshots of all answers, after batches were lost or the engine started with a new state."""
+        self.late.lose(s for s in self.late.subscriptions if s.live or s.behind is not None)
+        self.late.forget()
         for subscription in self.subscriptions.everyone():
             subscription.lose()
         if batch.new_epoch:
@@ -380,12 +393,3 @@ class Hub:
                 logger.exception("a step of the hub failed")
                 pause_s = max(seconds, RETRY_S)
             await asyncio.sleep(pause_s)
-
-
-_HUBS: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[Space, Hub]] = WeakKeyDictionary()
-
-
-def current_hub(space: Space) -> Hub:
-    """Return the hub of a space in the running event loop."""
-    hubs = _HUBS.setdefault(asyncio.get_running_loop(), {})
-    return hubs.get(space) or hubs.setdefault(space, Hub(space))

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 
@@ -41,10 +41,14 @@ class RecentBatches:
     link : EngineLink
     most_bytes : int
         Of the rows of changes and of the encoded frames. Older batches are dropped beyond it.
+    dropped : function of a batch, optional
+        Called for each batch that is dropped.
     """
 
-    def __init__(self, link: EngineLink, most_bytes: int = KEPT_BYTES) -> None:
-        self.link, self.most_bytes = link, most_bytes
+    def __init__(
+        self, link: EngineLink, most_bytes: int = KEPT_BYTES, dropped: Callable[[Batch], None] = lambda _: None
+    ) -> None:
+        self.link, self.most_bytes, self._dropped = link, most_bytes, dropped
         self._reading = asyncio.Lock()
         self.begin(None)
 
@@ -88,6 +92,11 @@ class RecentBatches:
         if self.told is None or self.told.epoch != epoch or number + 1 < self._first:
             return None
         return list(islice(self._kept, number + 1 - self._first, None))
+
+    @property
+    def first(self) -> int:
+        """Number of the oldest batch that is kept."""
+        return self._first
 
     async def reaches(self, held: ResumePoint) -> bool:
         """Return whether all batches after `held` are kept, or will be; read the result log back to it if needed."""
@@ -154,6 +163,7 @@ class RecentBatches:
             kept = self._kept.popleft()
             self.bytes -= _size(kept.batch) + sum(len(frame) for frame in kept.frames.values() if frame)
             self._first = kept.batch.number + 1
+            self._dropped(kept.batch)
             self._stop_reading()
 
     def _stop_reading(self) -> None:

@@ -64,6 +64,16 @@ class AnswerSubscription:
         The subscription has ended: nothing more may be sent.
     joined : bool
         The changes of a batch come in one frame with those of the connection's other answers.
+    once : bool
+        What the answer tells no snapshot brings back.
+    before : int
+        The batch before the one of which something was delivered last.
+    behind : int or None
+        Where the client did not read, and the answer is told once: the last batch whose changes it was sent.
+    missed : int
+        How many entries and exits of such an answer the client will not get.
+    uncounted : bool
+        Whether there may be more of them, which could not be counted.
     """
 
     subscriber: Subscriber
@@ -77,6 +87,11 @@ class AnswerSubscription:
     sent_before: np.ndarray | None = None
     closed: bool = False
     joined: bool = False
+    once: bool = False
+    before: int = -1
+    behind: int | None = None
+    missed: int = 0
+    uncounted: bool = False
 
     def put_off(self) -> None:
         """Mark an answer that could not be encoded as lost, and a snapshot as asked for."""
@@ -86,7 +101,15 @@ class AnswerSubscription:
     def lose(self) -> None:
         """Mark the answer as lost, so that no changes are sent until the next snapshot."""
         self.live = self.catching_up = self.waiting = False
-        self.held = -1
+        self.held, self.behind = -1, None
+
+    def fall_behind(self, before: int) -> None:
+        """Note that the client has no changes after a batch. Of an answer that is told once, it gets them later."""
+        if self.once and (self.live or self.behind is not None):
+            self.live = self.catching_up = self.waiting = False
+            self.held, self.behind = -1, before if self.behind is None else min(before, self.behind)
+        else:
+            self.lose()
 
     @cached_property
     def change(self) -> "FrameOf":
@@ -119,6 +142,11 @@ class JoinedOf(NamedTuple):
 class Due:
     """What subscriptions get of a batch.
 
+    Parameters
+    ----------
+    number : int
+        Of the batch.
+
     Attributes
     ----------
     alone : dict of AnswerSubscription to list of FrameOf
@@ -127,6 +155,7 @@ class Due:
         The answers whose changes come in one frame, by connection and format; in the order in which they were added.
     """
 
+    number: int
     alone: defaultdict[AnswerSubscription, list[FrameOf]] = field(default_factory=lambda: defaultdict(list))
     joined: defaultdict[tuple[Subscriber, str], list[AnswerSubscription]] = field(
         default_factory=lambda: defaultdict(list)
@@ -135,18 +164,25 @@ class Due:
     def add_change(self, subscription: AnswerSubscription) -> None:
         """Add the changes of an answer. Those that are joined must be added in the order of their queries."""
         if subscription.joined:
+            subscription.before = self.number - 1
             self.joined[subscription.joint].append(subscription)
         else:
-            self.alone[subscription].append(subscription.change)
+            self.add_alone(subscription)
+
+    def add_alone(self, subscription: AnswerSubscription) -> None:
+        """Add the changes of an answer in a frame of its own."""
+        subscription.before = self.number - 1
+        self.alone[subscription].append(subscription.change)
 
 
 def all_due(subscriptions: Iterable[AnswerSubscription], number: int, snapshots: frozenset[int]) -> Due:
     """Return what subscriptions get of batch `number`, which has the snapshots of some queries."""
-    due = Due()
+    due = Due(number)
     for one in subscriptions:
         if one.live and number > one.held and not one.catching_up:
             due.add_change(one)
         if one.waiting and one.query in snapshots:
+            one.before = number - 1
             due.alone[one].append(FrameOf(SNAPSHOT, one.query, one.format, one.resync))
     return due
 

@@ -34,9 +34,10 @@ from webapp.layers.versions import (
     layer_store,
     space_of,
 )
-from webapp.layers.waiting_files import INCOMING, check_quota, check_work, forget_upload, incoming, keep_upload
+from webapp.layers.waiting_files import INCOMING, check_quota, check_work, forget_upload, incoming, keep_upload, reserve
 from webapp.models import AuditEntry, Layer, RefusedImport
 from webapp.models.spaces import EARTH, spaces_by_name
+from webapp.quotas import counted_alone
 from webapp.refusals import Refused
 from webapp.telling import tell_task
 
@@ -96,7 +97,7 @@ def begin_import(user: User | None, label: Label) -> Layer:
         too many layers.
     """
     check_label(label)
-    with transaction.atomic():
+    with counted_alone(user):
         layer = Layer.objects.select_for_update().filter(name=label.name).first()
         if layer is None:
             _check_count(user)
@@ -133,8 +134,10 @@ def begin_upload(user: User, upload: UploadedFile, label: Label, wanted: ImportO
         suffixes_of(upload.name or "")
     except InvalidLayer as error:
         raise Refused("file", str(error)) from None
-    check_quota(user.pk, size)
-    layer = begin_import(user, label)
+    with counted_alone(user, everyone=True):
+        check_quota(user.pk, size)
+        layer = begin_import(user, label)
+        reserve(layer.run, size)
     try:
         path = keep_upload(layer, upload)
     except BaseException:

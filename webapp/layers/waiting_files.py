@@ -1,5 +1,6 @@
 """The files of imports that wait or run: each user has a quota of them, and all together are bounded, too."""
 
+import os
 import shutil
 import uuid
 from pathlib import Path
@@ -51,6 +52,17 @@ def _refused(rule: str, most: int, got: int) -> Refused:
     return Refused("limit", gettext("%(rule)s; got %(size)s") % {"rule": rule, "size": thousands(got)})
 
 
+def reserve(run: uuid.UUID, size: int) -> None:
+    """Have an upload count with all its bytes from now on, before they are written; `keep_upload` takes them."""
+    make_folder(incoming(run))
+    _reserved(run).touch()
+    os.truncate(_reserved(run), size)  # a file that is all hole takes no room
+
+
+def _reserved(run: uuid.UUID) -> Path:
+    return incoming(run) / "reserved"
+
+
 def keep_upload(layer: Layer, upload: UploadedFile) -> Path:
     """Save an uploaded file in the import's folder and return its path; only its suffix comes from the user.
 
@@ -60,12 +72,15 @@ def keep_upload(layer: Layer, upload: UploadedFile) -> Path:
         ``disk`` where there is no room for the rest of it.
     """
     folder = incoming(layer.run)
-    make_folder(folder)
     path = folder / f"upload{suffixes_of(upload.name or '')}"
+    left = upload.size or 0
     with whole(path) as temporary, temporary.open("wb") as kept:
         for chunk in upload.chunks():
             check_room(settings.LAYERS_DIR, len(chunk))
+            left = max(0, left - len(chunk))
+            os.truncate(_reserved(layer.run), left)
             kept.write(chunk)
+    _reserved(layer.run).unlink()
     return path
 
 

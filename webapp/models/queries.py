@@ -11,6 +11,7 @@ from django.db.models import Q
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
+from streaming.kinds.registry import claimed
 from webapp.models.audited import AuditedQuerySet
 from webapp.models.spaces import EARTH, Space
 from webapp.text import SoundJSONField
@@ -191,6 +192,11 @@ class Query(models.Model):
     def standing(self) -> dict:
         """Return what a web process needs to send this query's status to its clients."""
         return {"owner_id": self.owner_id, "document": self.document()}
+
+    @property
+    def told_once(self) -> bool:
+        """Whether its answer tells things once, so that no snapshot brings them back."""
+        return self.plan.get("emit") == "all" or claimed(self.plan).once
 
     def document(self) -> dict:
         """Return the description of this query for clients, without `mine`, which depends on the client."""

@@ -15,6 +15,7 @@ from django.utils.translation import gettext
 from webapp.access import Asker, rights_of
 from webapp.models import ShareLink
 from webapp.notify import announce_link_ended, announce_views, team_group, user_group
+from webapp.quotas import counted_alone
 from webapp.refusals import Refused
 
 MOST_OF_A_USER = 100
@@ -56,6 +57,19 @@ def make(user: User, name: str, queries: list[int], hours: int, address: str = "
                 gettext("%(rule)s; got %(value)s")
                 % {"rule": rule, "value": ", ".join(query.name for query in found if query.owner_id != user.pk)},
             )
+    link = ShareLink(
+        name=name, owner=user, team_id=team, address=address, expires=timezone.now() + timedelta(hours=hours)
+    )
+    secret = link.draw()
+    with counted_alone(user):
+        _check_count(user)
+        link.save()
+        link.queries.set(found)
+        _announce(link)
+    return link, secret
+
+
+def _check_count(user: User) -> None:
     active = ShareLink.objects.filter(owner=user, revoked=None, expires__gt=timezone.now()).count()
     if active >= MOST_OF_A_USER:
         raise Refused(
@@ -63,15 +77,6 @@ def make(user: User, name: str, queries: list[int], hours: int, address: str = "
             gettext("a user may have at most %(most_of_a_user)s share links; got %(active)s already")
             % {"most_of_a_user": MOST_OF_A_USER, "active": active},
         )
-    link = ShareLink(
-        name=name, owner=user, team_id=team, address=address, expires=timezone.now() + timedelta(hours=hours)
-    )
-    secret = link.draw()
-    with transaction.atomic():
-        link.save()
-        link.queries.set(found)
-        _announce(link)
-    return link, secret
 
 
 def revoke(user: Asker, number: int) -> ShareLink:

@@ -9,6 +9,7 @@ from django.utils.translation import gettext
 from webapp.access import Asker, Rights, rights_of, team_of
 from webapp.models import SavedView
 from webapp.notify import announce_views, team_group, user_group
+from webapp.quotas import counted_alone
 from webapp.refusals import Refused
 
 MOST_OF_A_USER = 500
@@ -29,13 +30,13 @@ def add(user: User, name: str, team: int | None, **shown: Any) -> SavedView:
     Refused
         Where the user may not give it to that team, or has too many.
     """
-    if (count := SavedView.objects.filter(owner=user).count()) >= MOST_OF_A_USER:
-        raise Refused(
-            "limit",
-            gettext("a user may have at most %(most_of_a_user)s saved views; got %(count)s already")
-            % {"most_of_a_user": MOST_OF_A_USER, "count": count},
-        )
-    with transaction.atomic():
+    with counted_alone(user):
+        if (count := SavedView.objects.filter(owner=user).count()) >= MOST_OF_A_USER:
+            raise Refused(
+                "limit",
+                gettext("a user may have at most %(most_of_a_user)s saved views; got %(count)s already")
+                % {"most_of_a_user": MOST_OF_A_USER, "count": count},
+            )
         view = SavedView(owner=user, team=team_of(rights_of(user), team), name=name, **shown)
         view.save()
         _announce(view)

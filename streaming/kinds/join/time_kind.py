@@ -13,6 +13,7 @@ class TimeJoinKind(Kind[P]):
     """A kind of joins over event time: plans have `partners`, of which the source is a stream."""
 
     boxes = ("area",)
+    once = True
 
     def condition(self) -> dict[str, Any]:
         """See `Kind`."""

@@ -24,6 +24,7 @@ class RuleKind(Kind[RulePlan]):
     """Objects, or whole answers, for which a condition over the answers of other queries holds, in time."""
 
     name, written, plan_class = "rule", "rule", RulePlan
+    once = True
 
     def parse(self, document: dict[str, Any], space: Space) -> RulePlan:
         check_keys(document, KEYS, gettext("a rule"))

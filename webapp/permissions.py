@@ -35,6 +35,7 @@ RULES: dict[str, str] = {
     "replay-answers": TOKEN,
     "replay-elements": TOKEN,
     "replay-events": TOKEN,
+    "replay-query-events": TOKEN,
     "report": TOKEN,
     "shared": LINK,
     "team": USER,

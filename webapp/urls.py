@@ -47,6 +47,7 @@ urlpatterns = [
     path("replay/elements/<slug:name>", replay.elements, name="replay-elements"),
     path("replay/answers", replay.answers, name="replay-answers"),
     path("replay/events", replay.events, name="replay-events"),
+    path("replay/events/<int:number>", replay.query_events, name="replay-query-events"),
     path("operations/figures", operations.figures, name="operations-figures"),
     path("admin/", admin.site.urls),
 ]

@@ -5,6 +5,7 @@ import { count, figureText, planText } from "./format.js";
 import { filled, gettext, ngettext } from "./i18n.js";
 import { kindOf } from "./kinds.js";
 import { isLeftOut, leftOutText } from "./left-out.js";
+import { showMissed } from "./missed.js";
 import { createOrigin } from "./origin.js";
 import { PAGE } from "./query-pages.js";
 import { createFigures, createNeighbours, focusNote, missedNote, staleNote } from "./query-answer.js";
@@ -321,7 +322,8 @@ function update(store, query, element, parts, nowMs) {
     starting ? gettext("It starts when the engine answers again.") : stale || emptyText(stream, told, lasting),
   );
   showNotice(parts.error, query.error);
-  showNotice(parts.warning, missing, query.warning, missedNote(store, query.query));
+  showNotice(parts.warning, missing, query.warning);
+  showMissed(store, query.query, element, parts);
   setHint(parts.pause, paused ? gettext("Resume") : gettext("Pause"));
   parts.pause.querySelector("use").setAttribute("href", paused ? "#icon-play" : "#icon-pause");
   setHint(parts.share, query.shared ? gettext("Stop sharing") : gettext("Share"));

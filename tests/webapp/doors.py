@@ -151,6 +151,7 @@ ADDRESSES: dict[str, list[Address]] = {
     # No stream is stored: the answer says so of queries that are seen, and nothing of others.
     "replay-answers": [Address(SEE, "/replay/answers?queries={query}&from_us=1&to_us=2000000", "are not stored")],
     "replay-events": [Address(SEE, "/replay/events?from_us=1&to_us=2000000000000000", '"key":"quay"')],
+    "replay-query-events": [Address(SEE, "/replay/events/{query}", '"key":"quay"')],
     "report": [
         Address(LAYER, "/reports/buses?layer=team&feature=quay&from=0&to=1000"),
         Address(SEE, "/reports/buses?query={query}&from=0&to=1000"),

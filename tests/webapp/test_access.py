@@ -208,6 +208,7 @@ PATHS = {
     "replay-answers": "/replay/answers?query=1&from=0&to=1",
     "replay-elements": "/replay/elements/ships?from=0&to=1",
     "replay-events": "/replay/events?from=0&to=1",
+    "replay-query-events": "/replay/events/1",
     "report": "/reports/ships?layer=team&feature=a&from=0&to=1",
     "shared": "/shared/guessed/",
     "team": "/teams/{team}/",

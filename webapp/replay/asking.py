@@ -47,7 +47,7 @@ def wanted(stream: Stream, given: Mapping[str, str]) -> PageRequest:
     """
     check_names(given, ("bbox", "from_us", "to_us", "scene", "step_us"))
     from_us, to_us = span(given)
-    step_us = _whole("step_us", given.get("step_us", "0"))
+    step_us = whole("step_us", given.get("step_us", "0"))
     box, space = parse_box(given.get("bbox", "")), stream.space.parsed
     corners = space.box([box.west, box.south], [box.east, box.north])
     return PageRequest(
@@ -57,7 +57,7 @@ def wanted(stream: Stream, given: Mapping[str, str]) -> PageRequest:
 
 def span(given: Mapping[str, str]) -> tuple[int, int]:
     """Return the span of a request, in microseconds since 1970 UTC; raise Refused if it is none."""
-    from_us, to_us = (_whole(name, given.get(name, "")) for name in ("from_us", "to_us"))
+    from_us, to_us = (whole(name, given.get(name, "")) for name in ("from_us", "to_us"))
     if from_us >= to_us:
         raise Refused(
             "fields",
@@ -67,7 +67,8 @@ def span(given: Mapping[str, str]) -> tuple[int, int]:
     return from_us, to_us
 
 
-def _whole(name: str, text: str) -> int:
+def whole(name: str, text: str) -> int:
+    """Return a parameter that is a whole number; raise Refused if it is none."""
     if not (text.isascii() and text.isdigit() and int(text) <= LATEST_US):
         raise Refused(
             "fields",

@@ -23,8 +23,8 @@ from webapp.models import Stream
 from webapp.operations.access import user_of
 from webapp.refusals import Refused
 from webapp.replay.answers import page_of_answers
-from webapp.replay.asking import check_names, life_s, replayed_stream, replayed_streams, span, wanted
-from webapp.replay.events import events_between
+from webapp.replay.asking import check_names, life_s, replayed_stream, replayed_streams, span, wanted, whole
+from webapp.replay.events import events_between, newest_events
 
 ARROW = "application/vnd.apache.arrow.stream"
 STATUSES = {"stream": 404, "query": 404, "busy": 503}
@@ -104,6 +104,15 @@ def events(request: HttpRequest, user: Asker) -> HttpResponse:
     given = request.GET.dict()
     check_names(given, ("from_us", "to_us"))
     return HttpResponse(orjson.dumps(events_between(user, *span(given))), content_type="application/json")
+
+
+@for_users
+def query_events(request: HttpRequest, user: Asker, number: int) -> HttpResponse:
+    """Respond with a page of the events that are kept of a query that the user sees, the newest first."""
+    given = request.GET.dict()
+    check_names(given, ("before",))
+    before = whole("before", given["before"]) if "before" in given else None
+    return HttpResponse(orjson.dumps(newest_events(user, number, before)), content_type="application/json")
 
 
 def _history(stream: Stream) -> History:

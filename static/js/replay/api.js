@@ -51,6 +51,11 @@ export class ReplayApi {
   }
 }
 
+/** Return a promise of a page of the events that are kept of a query, the newest first: `{events, next, kept}`; `before` is the `next` of the page before. */
+export async function keptEvents(query, before = null) {
+  return (await answered(`events/${query}${before === null ? "" : `?before=${before}`}`)).json();
+}
+
 /** Return a promise of a response; it fails with the server's words. */
 async function answered(path, signal) {
   let response;

@@ -185,3 +185,11 @@ def test_a_plan_is_an_object(document):
 def test_outside_of_a_rectangle_means_outside_of_it_in_the_whole_space():
     plan = parse_plan({"stream": "ships", "compare": BOX, "report": "outside"})
     assert plan.area == (-math.inf,) * 3 + (math.inf,) * 3
+
+
+def test_the_bins_of_the_longest_interval_are_as_long_as_they_may_be():
+    most_s = 31 * 24 * 3600
+    join = {"stream": "buses", "predicate": "dwithin", "distance": 50}
+    document = {"stream": "ships", "kind": "interval_join", "join": join, "lower_s": -most_s, "upper_s": most_s}
+    plan = parse_plan(document)
+    assert plan.bin_s == most_s and parse_plan(plan_document(plan)) == plan

@@ -11,7 +11,7 @@ from streaming.kinds.words import number, within
 from streaming.language import gettext
 from streaming.spaces import Space
 
-# By default a bin is as long as the interval, but at least this long.
+# By default a bin is as long as the interval, but at least this long, and at most as long as it may be.
 LEAST_BIN_S = 1.0
 
 
@@ -28,7 +28,8 @@ class IntervalJoinKind(TimeJoinKind[IntervalJoinPlan]):
             raise InvalidPlan(
                 "lower_s must be at most upper_s; got %(lower_s)g and %(upper_s)g", lower_s=lower_s, upper_s=upper_s
             )
-        bin_s = times.seconds(document, "bin_s", max(upper_s - lower_s, LEAST_BIN_S), above=0.0)
+        length_s = min(max(upper_s - lower_s, LEAST_BIN_S), times.MOST_S)
+        bin_s = times.seconds(document, "bin_s", length_s, above=0.0)
         return IntervalJoinPlan(lower_s=lower_s, upper_s=upper_s, bin_s=bin_s, **fields)
 
     def document(self, plan: IntervalJoinPlan, space: Space) -> dict[str, Any]:

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from streaming.elements import stream_number
+from streaming.kinds.areas import AreaFilter, CorridorArea
 from streaming.kinds.base import Plan
 from streaming.kinds.registry import kind_of, moved
 from streaming.operators.boxes import box_array, intersects
@@ -33,6 +34,8 @@ from streaming.spaces import Space
 # first answer or a snapshot adds: measured by `bench.bulk`, with all servers in one process.
 BUDGET_S = 0.5
 ENTRY_S, REGISTER_S, MEMBER_S = 5e-6, 80e-6, 6e-6
+# What each vertex of a corridor adds to that: once, and for each member.
+VERTEX_S, MEMBER_VERTEX_S = 1e-5, 3e-8
 # Entries that the coordinator looks at for one batch.
 MOST_ENTRIES = 2_500
 # The elements of a sample, and the pairs of an element and a plan that are compared at most for an estimate.
@@ -93,7 +96,9 @@ def admitted(entries: ControlEntries, registry: Registry, sample: Sample, object
     asked = _answering(entries, registry)
     if asked:
         rows, plans, were = zip(*asked, strict=True)
-        np.add.at(seconds, list(rows), MEMBER_S * objects * shares(plans, sample, registry.space, were))
+        vertices = np.array([_vertices(plan) for plan in plans])
+        members = objects * shares(plans, sample, registry.space, were)
+        np.add.at(seconds, list(rows), VERTEX_S * vertices + (MEMBER_S + MEMBER_VERTEX_S * vertices) * members)
     return max(1, int(np.searchsorted(np.cumsum(seconds), BUDGET_S, "right")))
 
 
@@ -124,6 +129,12 @@ def _answering(entries: ControlEntries, registry: Registry) -> list[tuple[int, P
         elif entry.get("op") == "snapshot" and was:
             answering.append((row, was, None))
     return answering
+
+
+def _vertices(plan: Plan) -> int:
+    """Return how many vertices the lines of a plan's corridors have."""
+    shapes = (entry.shape for entry in plan.filters if isinstance(entry, AreaFilter))
+    return sum(len(shape.line) for shape in shapes if isinstance(shape, CorridorArea))
 
 
 def _parsed(entries: ControlEntries) -> Iterator[tuple[int, ParsedPlan]]:

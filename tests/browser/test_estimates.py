@@ -8,6 +8,7 @@ import orjson
 import pytest
 from playwright.sync_api import expect
 
+from bench.live import wait_for
 from streaming.elements import stream_number
 from streaming.logs import LogNames
 from streaming.operators.box_sample import BoxSample, packed
@@ -57,9 +58,13 @@ def screen(chromium, site, engine, redis_client):
 
 def fits(*parts):
     """Expect that parts of the page are within a phone's screen."""
-    for box in (part.bounding_box() for part in parts):
-        assert box["x"] >= 0 and box["x"] + box["width"] <= PHONE["width"]
-        assert box["y"] + box["height"] <= PHONE["height"]
+    for part in parts:
+        wait_for(lambda part=part: on_phone(part.bounding_box()), "a part within the screen")
+
+
+def on_phone(box):
+    right, bottom = box["x"] + box["width"], box["y"] + box["height"]
+    return box["x"] >= 0 and right <= PHONE["width"] and bottom <= PHONE["height"]
 
 
 @pytest.mark.long

@@ -48,6 +48,17 @@ def test_a_batch_reads_many_registrations_with_small_answers_and_few_with_large_
     assert admitted(entries_of([{"stream": "ships"}] * 5_000), registry, sample, 10) == small
 
 
+def test_a_batch_reads_fewer_corridors_the_more_vertices_they_have():
+    def corridors(vertices, objects):
+        line = np.column_stack([np.linspace(-10, 10, vertices), np.linspace(-10, 10, vertices)]).tolist()
+        plan = {"stream": "ships", "area": {"corridor": {"line": line, "width_m": 100_000}}}
+        return admitted(entries_of([plan] * 500), Registry(EARTH), ships(), objects)
+
+    assert corridors(999, 3_000) == pytest.approx(5, abs=2)
+    assert corridors(999, 30) < corridors(99, 30) / 5
+    assert corridors(999, 3_000) < corridors(2, 3_000) / 4
+
+
 def test_other_entries_cost_little_and_snapshots_what_their_answers_have():
     registry, _ = Registry(EARTH).apply(entries_of([EVERYTHING, NOTHING]))
     ticks = ControlEntries([{"op": "tick", "now_us": 1}] * 1_000, EARTH)

@@ -26,8 +26,8 @@ OBJECTS, SAMPLED = 1_200, 256
 def places(rng, count, size_deg=0.0):
     """Random places, half of them in a few harbours: boxes of shape (N, 6) in random order."""
     middle = np.stack([rng.uniform(-170, 170, count), rng.uniform(-70, 70, count)], axis=1)
-    near = rng.random(count) < 0.5
-    middle[near] = middle[rng.integers(0, 5, near.sum())] + rng.normal(0, 0.5, (near.sum(), 2))
+    clustered = rng.random(count) < 0.5
+    middle[clustered] = middle[rng.integers(0, 5, clustered.sum())] + rng.normal(0, 0.5, (clustered.sum(), 2))
     height = np.full((count, 1), np.inf)
     return np.hstack([middle - size_deg, -height, middle + size_deg, height])
 
@@ -48,7 +48,7 @@ def counted(plan, bounds, streams):
     return failures.allowance.most - failures.allowance.left
 
 
-def join(partner, distance, **more):
+def near(partner, distance, **more):
     about = {"stream": partner, "predicate": "dwithin", "distance": distance}
     return parse_plan({"stream": "ships", "kind": "join", "join": about, **more})
 
@@ -57,7 +57,7 @@ def join(partner, distance, **more):
 @pytest.mark.seeds(6)
 def test_the_estimate_of_a_join_with_a_stream_is_near_what_the_engine_counts(seed, partner):
     rng = np.random.default_rng(seed)
-    plan = join(partner, 10 ** rng.uniform(5, 7.3))
+    plan = near(partner, 10 ** rng.uniform(5, 7.3))
     bounds = places(rng, OBJECTS)
     names = np.where(np.arange(OBJECTS) < OBJECTS // 2, "ships", partner)
     streams = np.array([stream_number(name) for name in names])
@@ -73,7 +73,7 @@ def test_the_estimate_of_a_join_with_a_stream_is_near_what_the_engine_counts(see
 def test_a_sample_of_a_join_that_has_few_pairs_tells_that_they_are_few(seed):
     rng = np.random.default_rng(seed)
     bounds = places(rng, OBJECTS)
-    found = estimate(join("ships", 10.0), Known({"ships": BoxSample.drawn(bounds, SAMPLED)}), EARTH)
+    found = estimate(near("ships", 10.0), Known({"ships": BoxSample.drawn(bounds, SAMPLED)}), EARTH)
     assert found.pairs < SEEN * OBJECTS**2 and not found.doubtful
 
 
@@ -96,7 +96,7 @@ def test_the_estimate_of_a_join_with_a_layer_is_near_how_many_boxes_meet_in_its_
 
 def test_a_sample_of_all_gives_the_true_count():
     bounds = places(np.random.default_rng(1), 300)
-    plan = join("ships", 100_000)
+    plan = near("ships", 100_000)
     row, other = (part.ravel() for part in np.indices((300, 300)))
     met = intersects(within_reach(bounds, 100_000, EARTH), row, bounds, other, EARTH) & (row != other)
     assert estimate(plan, Known({"ships": BoxSample.drawn(bounds, COMPARED)}), EARTH).pairs == pytest.approx(met.sum())
@@ -104,7 +104,7 @@ def test_a_sample_of_all_gives_the_true_count():
 
 def test_everything_with_everything_is_hopeless_and_disjoint_compares_everything():
     ships = {"ships": BoxSample.drawn(places(np.random.default_rng(1), 1_000), COMPARED, count=20_000)}
-    assert estimate(join("ships", 20_000_000), Known(ships), EARTH).hopeless
+    assert estimate(near("ships", 20_000_000), Known(ships), EARTH).hopeless
     zones = parse_plan({"stream": "ships", "kind": "join", "join": {"layer": "zones", "predicate": "disjoint"}})
     found = estimate(zones, Known(ships, BoxSample.drawn(np.zeros((7, 6)), 7)), EARTH)
     assert found.pairs == pytest.approx(7 * 20_000)
@@ -134,9 +134,9 @@ def test_queries_that_compare_no_pairs_have_no_estimate(document):
 
 def test_without_data_there_is_no_estimate():
     ships = BoxSample.drawn(np.zeros((500, 6)), COMPARED)
-    assert estimate(join("buses", 1e7), Known({"ships": ships}), EARTH) is None
+    assert estimate(near("buses", 1e7), Known({"ships": ships}), EARTH) is None
     assert (
-        estimate(join("buses", 1e7), Known({"ships": ships, "buses": BoxSample.drawn(np.zeros((0, 6)), 9)}), EARTH)
+        estimate(near("buses", 1e7), Known({"ships": ships, "buses": BoxSample.drawn(np.zeros((0, 6)), 9)}), EARTH)
         is None
     )
     zones = parse_plan({"stream": "ships", "kind": "join", "join": {"layer": "zones"}})

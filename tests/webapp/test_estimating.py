@@ -25,13 +25,13 @@ from webapp.refusals import Refused
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def join(distance, **partner):
+def near(distance, **partner):
     about = partner or {"stream": "ships"}
     return {"stream": "ships", "kind": "join", "join": about | {"predicate": "dwithin", "distance": distance}}
 
 
 # With 1,000 ships anywhere, a batch has room for 1,200,000. Many are within 3,000 km of each other, few within 10 km.
-FAR, NEAR = join(3_000_000), join(10_000)
+FAR, NEAR = near(3_000_000), near(10_000)
 
 
 @pytest.fixture
@@ -73,7 +73,7 @@ def test_a_query_for_which_there_may_be_no_room_has_to_be_confirmed(ships, user)
 def test_a_join_of_everything_with_everything_is_refused_with_the_estimate_also_if_it_is_confirmed(ships, user):
     ships(20_000)
     for confirmed in (False, True):
-        told = refused(queries.register, user, "all", join(20_000_000), confirmed=confirmed).document()
+        told = refused(queries.register, user, "all", near(20_000_000), confirmed=confirmed).document()
         assert (told["code"], told["estimate"]["room"]) == ("room", 5_000_000)
         assert told["estimate"]["pairs"] == pytest.approx(4e8, rel=0.01)
         rule = "a query must compare at most 10 times as many pairs as a batch has room for, 5,000,000"
@@ -92,18 +92,18 @@ def test_an_edit_is_weighed_as_a_new_query_but_not_for_a_plan_that_stays(ships, 
 
 
 def test_without_data_nothing_is_asked(streams, user, redis_client):
-    assert queries.register(user, "all", join(20_000_000)).pk  # the engine has reported nothing
+    assert queries.register(user, "all", near(20_000_000)).pk  # the engine has reported nothing
     redis_client.hset(LogNames(EARTH.name).engine, "epoch", "e")
-    assert queries.register(user, "all", join(20_000_000)).pk
+    assert queries.register(user, "all", near(20_000_000)).pk
 
 
 def test_a_stream_of_which_nothing_is_known_has_no_estimate(ships, user):
-    assert queries.register(user, "all", join(20_000_000, stream="buses")).pk
+    assert queries.register(user, "all", near(20_000_000, stream="buses")).pk
 
 
 def test_while_redis_is_away_nothing_is_asked(ships, user, project):
     project.REDIS_URL = "redis://127.0.0.1:1"
-    assert queries.register(user, "all", join(20_000_000)).pk
+    assert queries.register(user, "all", near(20_000_000)).pk
 
 
 def test_a_query_that_compares_no_pairs_asks_redis_for_nothing(ships, user, monkeypatch):
@@ -119,7 +119,7 @@ def test_features_of_a_layer_count_by_their_boxes_and_those_that_a_user_may_not_
     keys = [str(number) for number in range(3_000)]
     version = layer_store().write("zones", feature_table("zones", keys, shapes, [{}] * 3_000))
     layer = Layer.objects.create(name="zones", space_id="earth", status="ready", version=version, features=3_000)
-    zones = join(1_000, layer="zones")
+    zones = near(1_000, layer="zones")
     told = refused(queries.register, user, "zones", zones)
     assert told.more["estimate"]["matches"] == pytest.approx(3_000_000)
     Layer.objects.filter(pk=layer.pk).update(team=Team.objects.create(name="others"))
@@ -133,9 +133,9 @@ async def test_the_websocket_tells_the_estimate_and_takes_the_confirmation(ships
         assert (told["id"], told["code"], told["estimate"]["room"]) == (1, "confirm", 1_200_000)
         await socket.tell("query.register", id=2, name="all", plan=FAR, confirmed=True)
         made = await socket.hear("query.status", id=2)
-        await socket.tell("query.edit", id=3, query=made["query"], plan=join(4_000_000))
+        await socket.tell("query.edit", id=3, query=made["query"], plan=near(4_000_000))
         assert (await socket.hear("error"))["code"] == "confirm"
-        await socket.tell("query.edit", id=4, query=made["query"], plan=join(4_000_000), confirmed=True)
+        await socket.tell("query.edit", id=4, query=made["query"], plan=near(4_000_000), confirmed=True)
         assert (await socket.hear("query.status", id=4))["plan"]["join"]["distance"] == 4_000_000
         await socket.tell("query.edit", id=5, query=made["query"], name="one", confirmed="yes")
         assert (await socket.hear("error"))["message"] == "confirmed must be true or false; got 'yes'"
@@ -150,5 +150,5 @@ def test_the_admin_shows_the_estimate_beside_the_plan_and_takes_the_confirmation
     assert client.post(add, form | {"confirmed": "on"}).status_code == 302
     change = reverse("admin:webapp_query_change", args=[Query.objects.get().pk])
     assert client.post(change, form | {"name": "renamed"}).status_code == 302
-    assert client.post(change, form | {"plan": json.dumps(join(4_000_000))}).status_code == 200
+    assert client.post(change, form | {"plan": json.dumps(near(4_000_000))}).status_code == 200
     assert (Query.objects.get().name, Query.objects.get().plan["join"]["distance"]) == ("renamed", 3_000_000)

@@ -8,7 +8,7 @@ import pytest
 from django.urls import reverse
 from django.utils import translation
 
-from streaming.operators.allowance import PairAllowance
+from streaming.operators.asked import TOO_MANY
 from streaming.spaces import EARTH
 from tests.webapp.conftest import INSIDE, PLAN
 from tests.webapp.test_hub import fragment
@@ -20,7 +20,7 @@ from webapp.query_warnings import left_out_words
 from webapp.redis import log as log_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
-NO_ROOM = PairAllowance(400).refusal
+NO_ROOM = TOO_MANY % {"asked": "3,000,000", "most": "1,080,000", "share": "540,000"}
 
 
 def made(user, plan=PLAN, **fields):

@@ -242,7 +242,7 @@ async def test_the_oldest_frame_that_a_client_does_not_take_has_its_age():
     async def send(frame):
         await taken.wait()
 
-    outbox = Outbox(send, None, None, 100)
+    outbox = Outbox(send, None, None, None, max_bytes=100)
     assert outbox.waits_s() == 0
     outbox.reply("a")
     outbox.reply("b")

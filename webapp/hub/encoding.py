@@ -11,6 +11,7 @@ import numpy as np
 import orjson
 import pyarrow as pa
 
+from streaming.elements import bounds_of
 from streaming.operators.runs import expand, find
 from streaming.results import frame, frames, joined_columns, json_rows, read_frame
 from streaming.spaces import Space
@@ -18,6 +19,12 @@ from webapp.hub.assembly import Batch
 from webapp.hub.subscriptions import CHANGE, CHANGES, SNAPSHOT, FrameOf, JoinedOf
 
 logger = logging.getLogger(__name__)
+
+# Among fewer rows, to look for alike ones takes longer than to encode them.
+MANY_ROWS = 100
+# What all rows have, and by which they may be alike; a row that has anything else is like no other.
+OF_ALL = ("sign", "reason", "key", "time_us", "properties", "partner_hash")
+NOT_COMPARED = ("query", "key_hash", "bounds", *OF_ALL)
 
 
 @dataclass(frozen=True)
@@ -109,17 +116,23 @@ class NetChanges:
         place = self._places.get(query, slice(0, 0))
         return self.rows.slice(place.start, place.stop - place.start)
 
-    def objects(self, query: int) -> tuple[list[dict[str, Any]], str | None]:
-        """Return the rows of a query as JSON objects, and the error of the first that could not be read."""
+    def objects(self, query: int) -> tuple[list[Any], str | None]:
+        """Return the rows of a query as JSON objects for orjson, and the error of the first that could not be read."""
         if self._objects is None or query in self.failed:
             return objects_of(self.table(query), self.space)
         rows, unread = self._objects
         place = self._places.get(query, slice(0, 0))
         return rows[place], next((unread[row] for row in unread if place.start <= row < place.stop), None)
 
-    def _all_objects(self) -> tuple[list[dict[str, Any]], Mapping[int, str]] | None:
+    def _all_objects(self) -> tuple[list[Any], Mapping[int, str]] | None:
         try:
-            return json_rows(self.rows, self.space)
+            first, of = alike(self.rows)
+            told, unread = json_rows(self.rows.take(pa.array(first)), self.space)
+            # Each is encoded once, however many answers have it.
+            texts = [orjson.Fragment(orjson.dumps(row)) for row in told]
+            return [texts[row] for row in of.tolist()], {
+                row: unread[place] for row, place in enumerate(of.tolist() if unread else ()) if place in unread
+            }
         except Exception:
             logger.exception("the changes of batch %d could not be read together", self.batch.number)
             return None
@@ -133,6 +146,40 @@ class NetChanges:
             except Exception as error:
                 self.failed[query] = error
         self.rows = pa.concat_tables(parts).sort_by([("query", "ascending"), ("sign", "ascending")]).combine_chunks()
+
+
+def alike(rows: pa.Table) -> tuple[np.ndarray, np.ndarray]:
+    """Find the rows that are alike but for their query: answers that overlap have the same objects.
+
+    Parameters
+    ----------
+    rows : pyarrow.Table
+        In one piece.
+
+    Returns
+    -------
+    first : ndarray of int64, shape (D,)
+        Where each row that differs from those before it stands.
+    of : ndarray of int64, shape (rows,)
+        Like which of these each row is.
+    """
+    count = rows.num_rows
+    if count < MANY_ROWS:
+        return np.arange(count), np.arange(count)
+    special = np.zeros(count, dtype=bool)
+    for name in rows.column_names:
+        if name not in NOT_COMPARED and rows[name].null_count < count:
+            special |= rows[name].is_valid().to_numpy()
+    columns = {name: rows[name] for name in OF_ALL}
+    columns |= {f"bound {number}": pa.array(bound) for number, bound in enumerate(bounds_of(rows["bounds"]).T)}
+    columns["alone"] = pa.array(np.where(special, np.arange(1, count + 1), 0))
+    compared = pa.table(columns)
+    table = compared.append_column("row", pa.array(np.arange(count)))
+    groups = table.group_by(compared.column_names, use_threads=False).aggregate([("row", "list")])
+    members = groups["row_list"].combine_chunks()
+    of = np.empty(count, dtype=np.int64)
+    of[members.flatten().to_numpy()] = np.repeat(np.arange(len(members)), members.value_lengths().to_numpy())
+    return members.flatten().to_numpy()[members.offsets.to_numpy()[:-1]], of
 
 
 def objects_of(rows: pa.Table, space: Space) -> tuple[list[dict[str, Any]], str | None]:

@@ -2,7 +2,8 @@
 
 In degrees, an index over its edges tells soon which place of a line is nearest to a point. The point is within reach of
 the line if it is within reach of this place. The points that are left lie near the border of what is within reach, or
-beyond it. They are compared with the spheres about runs of edges, and then with the edges of the runs that decide.
+beyond it. They are compared with the spheres about runs of edges, then with the boxes about the edges of the runs that
+decide, and last with the edges that are left.
 
 References
 ----------
@@ -16,7 +17,7 @@ import shapely
 
 from streaming.operators.allowance import pieces
 from streaming.operators.edges import EXACT_M, FAR_M, Edges, least_m
-from streaming.operators.geodesics import arc_of_chord, error_m, rectangular, within_m
+from streaming.operators.geodesics import arc_of_chord, error_m, margins_deg, rectangular, within_m
 from streaming.operators.runs import expand
 from streaming.spaces import FULL_TURN_DEG
 
@@ -24,6 +25,8 @@ from streaming.spaces import FULL_TURN_DEG
 INDEXED = 5
 # To compare with an edge that is farther away than `FAR_M` takes as long as with so many that are nearer.
 FAR = 64
+# To compare a place with the boxes of so many edges takes as long as to compare it with an edge.
+BOXES = 8
 # Near a pole, where degrees of longitude have no length, they keep this part of it: the place that is found is on the
 # line, too, but is not the nearest.
 LEAST_NARROW = 0.01
@@ -57,6 +60,8 @@ class IndexedLines:
         self._first = first[line] + number * length[line]
         self._count = np.minimum(length[line], first[line] + count[line] - self._first)
         self._middle, self._radius = self._edges.spheres(self._first)
+        self._half_x, self._half_y = np.abs(self._edges.way.T) / 2
+        self._edge_x, self._edge_y = (self._edges.start + self._edges.way / 2).T.copy()
         low_x, low_y, high_x, high_y = shapely.bounds(lines).T
         self._middle_x = (low_x + high_x) / 2
         self._scale = np.ones((len(lines), 2))
@@ -101,12 +106,38 @@ class IndexedLines:
         met[pair[of[surely]]] = True
         unsure = unsure[~met[pair[of[unsure]]]]
         of, run = pair[of[unsure]], run[unsure]
-        reach_m = self._reach_m[line[of]]
-        work = self._count[run] * np.where(reach_m > FAR_M, FAR, 1)
+        for some in pieces(self._count[run]):
+            if look(of[some], -(-self._count[run[some]] // BOXES)):
+                self._compare_edges(places, line, of[some], run[some], met, look)
+
+    def _compare_edges(
+        self, places: np.ndarray, line: np.ndarray, pair: np.ndarray, run: np.ndarray, met: np.ndarray, look: Look
+    ) -> None:
+        """Compare pairs with the edges of a run each; write into `met` which of them are within reach."""
+        of, edge = expand(self._first[run], self._count[run])
+        reach_m = self._reach_m[line[pair]]
+        close = self._may_reach(places[pair], of, edge, reach_m)
+        edge, (row, count) = edge[close], np.unique(of[close], return_counts=True)
+        work = count * np.where(reach_m[row] > FAR_M, FAR, 1)
+        begin = np.cumsum(count) - count
         for some in pieces(work):
-            if look(of[some], work[some]):
-                near = self._least_m(places[of[some]], run[some], reach_m[some]) <= reach_m[some]
-                met[of[some][near]] = True
+            if not look(pair[row[some]], work[some]):
+                continue
+            _, near = expand(begin[some], count[some])
+            at = places[pair[row[some]]]
+            points = Edges.cut(at, np.zeros((len(at), 2)), np.arange(len(at)), len(at))
+            apart_m = least_m(points, self._edges.take(edge[near], count[some]), reach_m[row[some]])
+            met[pair[row[some]][apart_m <= reach_m[row[some]]]] = True
+
+    def _may_reach(self, places: np.ndarray, of: np.ndarray, edge: np.ndarray, reach_m: np.ndarray) -> np.ndarray:
+        """Return the pairs of a place and an edge whose box is within reach of it, in degrees, as positions."""
+        lon_deg, lat_deg = margins_deg(places[:, 1], reach_m)
+        north = np.abs(places[of, 1] - self._edge_y[edge]) <= self._half_y[edge] + lat_deg[of]
+        some = np.flatnonzero(north)
+        of, edge = of[some], edge[some]
+        east = places[of, 0] - self._edge_x[edge]
+        east -= FULL_TURN_DEG * np.round(east / FULL_TURN_DEG)
+        return some[np.abs(east) <= self._half_x[edge] + lon_deg[of]]
 
     def _by_spheres(
         self, at: np.ndarray, pair: np.ndarray, run: np.ndarray, reach_m: np.ndarray
@@ -118,9 +149,3 @@ class IndexedLines:
         farthest = arc_of_chord(apart[some] + self._radius[run[some]])
         whole = farthest + error_m(farthest) <= reach_m[some]
         return some[whole], some[~whole]
-
-    def _least_m(self, places: np.ndarray, run: np.ndarray, limit_m: np.ndarray) -> np.ndarray:
-        """Return the distances of places from runs, a pair a row, in metres; beyond the limit they are not exact."""
-        _, edge = expand(self._first[run], self._count[run])
-        points = Edges.cut(places, np.zeros((len(places), 2)), np.arange(len(places)), len(places))
-        return least_m(points, self._edges.take(edge, self._count[run]), limit_m)

@@ -10,12 +10,13 @@ import { createOrigin } from "./origin.js";
 import { PAGE } from "./query-pages.js";
 import { createFigures, createNeighbours, focusNote, missedNote, staleNote } from "./query-answer.js";
 import { createRoles } from "./query-roles.js";
+import { aboutText, emptyText, inPairs, numbered } from "./query-words.js";
 import { canBeWatched } from "./rules/rule-form.js";
 import { headline } from "./sketch/bounds.js";
 import { createSketched } from "./sketch/card.js";
 import { sketchText } from "./sketch/words.js";
 import { stateText } from "./states.js";
-import { mayEdit, mayShare, sharedText } from "./teams/rights.js";
+import { mayEdit, mayShare } from "./teams/rights.js";
 import { unitsName } from "./units.js";
 
 const REFRESH_MS = 200;
@@ -338,46 +339,6 @@ function showNotice(element, ...texts) {
   const text = texts.filter(Boolean).join(" ");
   element.hidden = !text;
   setText(element, text);
-}
-
-const INCIDENTS = {
-  info: gettext("info incidents"),
-  warning: gettext("warning incidents"),
-  critical: gettext("critical incidents"),
-};
-
-/** Say what a query asks, what its incidents are, and whose it is. */
-function aboutText(store, query, stream, asked) {
-  const where = query.plan?.where;
-  const words = where ? gettext("%(stream)s, %(asked)s, where %(filter)s") : gettext("%(stream)s, %(asked)s");
-  const team = query.team ? sharedText(store, { team: query.team }) : "";
-  return [filled(words, { stream, asked, filter: where }), INCIDENTS[query.severity], ownerText(query), team]
-    .filter(Boolean)
-    .join(" \u00b7 ");
-}
-
-function numbered(query) {
-  return filled(gettext("query %(number)s"), { number: query });
-}
-
-function ownerText({ example, mine, owner, shared }) {
-  if (example) return gettext("example");
-  if (mine === false) return filled(gettext("by %(owner)s"), { owner });
-  return shared ? gettext("shared") : "";
-}
-
-function inPairs(number) {
-  return filled(
-    ngettext("objects in the answer, in %(count)s pair", "objects in the answer, in %(count)s pairs", number),
-    { count: count(number) },
-  );
-}
-
-function emptyText(stream, told, lasting) {
-  if (lasting !== null) return gettext("No encounter lasts now.");
-  return told === null
-    ? filled(gettext("No object of %(stream)s matches now."), { stream })
-    : gettext("No pair has been told yet.");
 }
 
 /** Give a name to a button that shows only an icon, for the pointer and for screen readers. */

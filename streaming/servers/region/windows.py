@@ -34,8 +34,9 @@ from streaming.servers.region.reports import Picked, ReportRun, ReportTable
 from streaming.spaces import Space
 
 # In a batch, a task looks at so many reports of windows that have ended, or each of its regions at `AHEAD` times as
-# many as came in the meantime if that is more: otherwise it would fall behind. A pair counts as much as `PAIR` reports,
-# and a slice as much as `A_SLICE` before it looks at any: there may be very many windows with few reports each.
+# many as came in the meantime if that is more: otherwise it would fall behind. A pair that is told counts as much as
+# `PAIR` reports, `MET` pairs whose boxes meet as much as a report, and a slice as much as `A_SLICE` before it looks at
+# any: there may be very many windows with few reports each.
 BUDGET, AHEAD, PAIR, A_SLICE = 60_000, 2, 3, 500
 # So many driving reports are joined at once, about, or half of what a batch may look at if that is less, but at least
 # the second number.
@@ -44,8 +45,10 @@ SLICE, LEAST_SLICE = 16_384, 1_024
 FIRST, END = 0, np.iinfo(np.int64).max
 # Of a run, so many keys for each run there is are enough to find where a slice ends.
 _SAMPLED = 8
-# So many of the driving reports of a slice, at least, tell how many pairs all of them may have.
-_ASKED = 512
+MET = 16
+# So many of the driving reports of a slice, at most about, tell how many pairs all of them may have; fewer, down to the
+# second number, if they have more pairs than the third.
+_ASKED, _FEW_ASKED, _PAIRS_ASKED = 512, 16, 1 << 17
 # Indexed reports that are so many times as many as those that probe them are thinned out first.
 _MANY = 4
 
@@ -128,10 +131,12 @@ class _Slice:
         at, other = index.meeting(boxes)
         return at, chosen[other]
 
-    def pairs(self) -> int:
-        """Return about how many pairs there may be, from some of the driving reports."""
-        sample = self.reach[:: max(1, len(self.reach) // _ASKED)]
-        return len(self.meeting(sample)[0]) * len(self.reach) // len(sample)
+    def pairs(self) -> tuple[int, int]:
+        """Return about how many pairs there may be, and how many pairs were looked at to find that out."""
+        asked = max(_FEW_ASKED, min(_ASKED, _PAIRS_ASKED // max(1, len(self.driven))))
+        sample = self.reach[:: max(1, len(self.reach) // asked)]
+        met = len(self.meeting(sample)[0])
+        return met * len(self.reach) // len(sample), met
 
 
 @dataclass(frozen=True)
@@ -190,18 +195,21 @@ class WindowSlices:
             How many reports it has looked at, of both streams; a pair counts as `PAIR` reports.
         """
         size = min(SLICE, max(most // 2, LEAST_SLICE))
-        part = self._part(window, size)
-        if len(part.driving) and (many := part.pairs()) > most // PAIR:
-            # There is a crowd: so many fewer reports have as many pairs as a batch may look at.
-            part = self._part(window, max(1, size * most // (PAIR * many)))
+        part, asked = self._part(window, size), 0
+        if len(part.driving):
+            many, asked = part.pairs()
+            if many > most // PAIR:
+                # There is a crowd: so many fewer reports have as many pairs as a batch may look at.
+                part = self._part(window, max(1, min(size, part.looked) * most // (PAIR * many)))
         after = replace(window, position=part.until)
         if not len(part.driving):
             return self.pairing.rows(part.driving, Meetings.none(self.pairing.space), None), after, part.looked
-        picked, pairs = self._joined(part)
+        picked, pairs, met = self._joined(part)
         for told in window.earlier:
             pairs = pairs.take(told.untold(self._join, picked, pairs))
         rows = self.pairing.rows(picked, pairs, window.start_us)
-        return rows, after, part.looked + len(part.driven) + PAIR * (len(picked) + rows.num_rows)
+        looked = part.looked + len(part.driven) + PAIR * (len(picked) + rows.num_rows) + (asked + met) // MET
+        return rows, after, looked
 
     def _part(self, window: EndedWindow, size: int) -> _Slice:
         """Return the next slice, of about so many driving reports."""
@@ -236,8 +244,8 @@ class WindowSlices:
         inside &= self._join.in_time(ReportTimes(time_us, run["seen_us"][part]), window.start_us)
         return start + np.flatnonzero(inside & (turn >= self.since) & (turn <= window.turn))
 
-    def _joined(self, part: _Slice) -> tuple[Picked, Meetings]:
-        """Return the pairs of a slice that this region tells, and the reports they refer to."""
+    def _joined(self, part: _Slice) -> tuple[Picked, Meetings, int]:
+        """Return the reports of a slice that have pairs, the pairs that this region tells, and how many boxes meet."""
         driving, driven = part.driving, part.driven
         at, other = part.meeting(part.reach)
         (one, at), (two, other) = (np.unique(side, return_inverse=True) for side in (at, other))
@@ -246,7 +254,7 @@ class WindowSlices:
         picked = Picked([*driving.runs, *driven.runs], run, row, self.pairing.space)
         other += len(one)
         row, partner = (other, at) if self._join.partner_drives else (at, other)
-        return picked, self.pairing.own(picked, self.pairing.judged(picked, row, partner))
+        return picked, self.pairing.own(picked, self.pairing.judged(picked, row, partner)), len(at)
 
 
 def budget(stream: np.ndarray, joins: Iterable[WindowJoin], regions: float) -> int:

@@ -37,7 +37,7 @@ from streaming.spaces import Space
 # many as came in the meantime if that is more: otherwise it would fall behind. A pair that is told counts as much as
 # `PAIR` reports, `MET` pairs whose boxes meet as much as a report, and a slice as much as `A_SLICE` before it looks at
 # any: there may be very many windows with few reports each.
-BUDGET, AHEAD, PAIR, A_SLICE = 60_000, 2, 3, 500
+BUDGET, AHEAD, PAIR, A_SLICE = 60_000, 2, 24, 500
 # So many driving reports are joined at once, about, or half of what a batch may look at if that is less, but at least
 # the second number.
 SLICE, LEAST_SLICE = 16_384, 1_024

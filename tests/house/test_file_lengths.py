@@ -18,7 +18,6 @@ LONGER: dict[str, tuple[int, str]] = {
     "static/js/format.js": (580, "all texts that are made of values"),
     "static/js/main.js": (700, "what joins the parts of the page"),
     "static/js/query-form.js": (480, "one form"),
-    "static/js/query-list.js": (420, "one list"),
     "streaming/engine/batch.py": (580, "the tasks of one micro-batch, in their order"),
     "streaming/kinds/sketch/asks.py": (460, "a small class for each question"),
     "streaming/layers/store.py": (420, ONE_THING),

@@ -64,7 +64,7 @@ class Sea:
 @pytest.fixture(autouse=True)
 def small(monkeypatch):
     """Have a batch look at few reports."""
-    for name, size in (("BUDGET", 30), ("AHEAD", 0), ("LEAST_SLICE", 4), ("A_SLICE", 0)):
+    for name, size in (("BUDGET", 30), ("AHEAD", 0), ("LEAST_SLICE", 4), ("A_SLICE", 0), ("PAIR", 3)):
         monkeypatch.setattr(windows, name, size)
 
 

@@ -171,7 +171,7 @@ def alike(rows: pa.Table) -> tuple[np.ndarray, np.ndarray]:
         if name not in NOT_COMPARED and rows[name].null_count < count:
             special |= rows[name].is_valid().to_numpy()
     columns = {name: rows[name] for name in OF_ALL}
-    columns |= {f"bound {number}": pa.array(bound) for number, bound in enumerate(bounds_of(rows["bounds"]).T)}
+    columns |= {str(number): pa.array(bound) for number, bound in enumerate(bounds_of(rows["bounds"]).T)}
     columns["alone"] = pa.array(np.where(special, np.arange(1, count + 1), 0))
     compared = pa.table(columns)
     table = compared.append_column("row", pa.array(np.arange(count)))

@@ -1,5 +1,6 @@
 """The servers of an engine, one of each, in the memory of this process: the very ones that answer live queries."""
 
+import shutil
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -33,8 +34,8 @@ class BacktestServers:
     """
 
     def __init__(self, space: Space, layers: Path | None = None, history: Path | None = None) -> None:
-        self._folder = tempfile.TemporaryDirectory(prefix="lookout-backtest-")
-        root = Path(self._folder.name)
+        # Not a `TemporaryDirectory`: one that is found unused before the generator that would have ended it, warns.
+        self._folder = root = Path(tempfile.mkdtemp(prefix="lookout-backtest-"))
         self._store = Store(root, space, layers, history, versions=MemoryVersions)
         self._layout = Layout(self._store, 1, HistoryWriter(root / "none", space))
         self.batch = 0
@@ -43,7 +44,7 @@ class BacktestServers:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._folder.cleanup()
+        shutil.rmtree(self._folder)
 
     @property
     def registry(self) -> Registry:

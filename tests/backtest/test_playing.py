@@ -1,6 +1,8 @@
 """How elements are cut, left out and read; limits; and what a summary makes of what is told."""
 
+import gc
 import itertools
+import tempfile
 
 import numpy as np
 import pyarrow as pa
@@ -43,6 +45,17 @@ def told(playing, tables):
     columns = ("query", "sign", "key", "time_us")
     rows = [row for played in playing.play(tables) for row in played.rows.select(columns).to_pylist()]
     return sorted((r["query"], r["key"], (r["time_us"] - BEGIN_US) / US, r["sign"]) for r in rows if r["sign"])
+
+
+def test_a_back_test_that_nobody_goes_on_with_takes_its_folder_with_it(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    cycle = [Playing(asked()).play([tracked([("a", 1, True)])])]
+    next(cycle[0])
+    assert list(tmp_path.iterdir())
+    cycle.append(cycle)  # only the collector finds it
+    del cycle
+    gc.collect()
+    assert not list(tmp_path.iterdir())
 
 
 @settings(deadline=None, max_examples=60)

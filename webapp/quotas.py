@@ -25,9 +25,8 @@ def counted_alone(user: User | None, everyone: bool = False) -> Iterator[None]:
         Whether something is counted for all users together.
     """
     with transaction.atomic():
-        rows: list[QuerySet[Any]] = (
-            [Space.objects.filter(pk=EARTH)] if everyone else []
-        )  # stands for all users: it is always there
+        # The row of a space that is always there stands for all users.
+        rows: list[QuerySet[Any]] = [Space.objects.filter(pk=EARTH)] if everyone else []
         rows += [] if user is None else [User.objects.filter(pk=user.pk)]
         for row in rows:
             # Without the key: what refers to the row may be written meanwhile.

@@ -62,9 +62,8 @@ def beyond_share(cost: np.ndarray, owner: np.ndarray, number: np.ndarray, room: 
     order = np.lexsort((number, cost, owner))
     first, cost = first_of_runs(owner[order]), cost[order]
     before = np.cumsum(cost) - cost
-    with_it = (
-        before + cost - before[first][np.cumsum(first) - 1]
-    )  # what the owner has with the item and all cheaper ones
+    # What the owner has with the item and all cheaper ones.
+    with_it = before + cost - before[first][np.cumsum(first) - 1]
     turn = np.lexsort((number[order], with_it))
     out = np.zeros(len(cost), dtype=bool)
     out[order[turn]] = np.cumsum(cost[turn]) > room

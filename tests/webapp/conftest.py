@@ -25,6 +25,7 @@ from tests.layers.forked import ForkedImport
 from tests.servers.harness import Engine
 from webapp import tasks
 from webapp.celery import app as celery_app
+from webapp.consumers.monitor import Monitor
 from webapp.hub import Hub
 from webapp.models import ApiToken, Query, Space, Stream
 from webapp.models.spaces import spaces_by_name
@@ -351,3 +352,18 @@ def log(redis_client, engine):
     """Return the logs of a space whose engine is played by the test."""
     engine.__exit__()
     return engine.log
+
+
+@pytest.fixture
+def gate(monkeypatch):
+    """Return the event without which sends of slow clients block, as they do where a socket is full."""
+    gate, transmit = asyncio.Event(), Monitor._transmit
+    gate.set()
+
+    async def slow_for_one(self, frame):
+        if b"slow" in self.scope["query_string"]:
+            await gate.wait()
+        await transmit(self, frame)
+
+    monkeypatch.setattr(Monitor, "_transmit", slow_for_one)
+    return gate

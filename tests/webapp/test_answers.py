@@ -9,7 +9,6 @@ from asgiref.sync import sync_to_async
 from bench.live import PATIENCE_S
 from tests.entries import control_entries
 from tests.webapp.conftest import BOX, INSIDE, OUTSIDE, PLAN, settled
-from webapp.consumers.monitor import Monitor
 from webapp.control import tell_engine
 from webapp.models import Query
 from webapp.queries import checked_plan
@@ -189,18 +188,8 @@ async def test_reports_of_engine_and_streams_come_by_themselves(engine, streams,
 
 
 async def test_a_client_that_does_not_read_is_resynchronised_and_others_do_not_notice(
-    project, engine, streams, user, connect, monkeypatch
+    project, engine, streams, user, connect, gate
 ):
-    """The slow client's sends block, as they do where its socket is full."""
-    gate, transmit = asyncio.Event(), Monitor._transmit
-    gate.set()
-
-    async def slow_for_one(self, frame):
-        if b"slow" in self.scope["query_string"]:
-            await gate.wait()
-        await transmit(self, frame)
-
-    monkeypatch.setattr(Monitor, "_transmit", slow_for_one)
     project.MAX_QUEUED_BYTES = 1000
     async with connect(user) as fast, connect(user, query="slow") as slow:
         for socket in (fast, slow):

@@ -1,32 +1,12 @@
 """What an answer tells once reaches a client that reads slowly, or the client is told how much did not."""
 
-import asyncio
-
-import pytest
-
 from tests.webapp.conftest import INSIDE, PLAN
 from tests.webapp.test_answers import registered
-from webapp.consumers.monitor import Monitor
 from webapp.hub.recent import RecentBatches
 
 # Each report is told once, and no answer is kept.
 REPORTS = PLAN | {"emit": "all"}
 BATCHES, SHIPS = 9, 10
-
-
-@pytest.fixture
-def gate(monkeypatch):
-    """Return the event without which sends of slow clients block, as they do where a socket is full."""
-    gate, transmit = asyncio.Event(), Monitor._transmit
-    gate.set()
-
-    async def slow_for_one(self, frame):
-        if b"slow" in self.scope["query_string"]:
-            await gate.wait()
-        await transmit(self, frame)
-
-    monkeypatch.setattr(Monitor, "_transmit", slow_for_one)
-    return gate
 
 
 def keys(message):

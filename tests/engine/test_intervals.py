@@ -412,13 +412,12 @@ def test_a_window_that_has_ended_is_told_to_its_end_while_nothing_comes(
         elements = point_elements("ships", names, np.full(ships, second * 1_000_000), some, [{}] * ships)
         machine.log.ingest(elements, "ships", 0)
     expected = sorted((names[ship], names[ship + 1]) for ship in range(0, ships, 2))
-    for _ in range(20):
+    pairs, until = [], time.monotonic() + PATIENCE_S
+    while len(pairs) < len(expected) and time.monotonic() < until:
         machine.interval(trouble=False)
         entries = machine.log.event_log.read(machine.log.names.results)
         told = [part for part in (read_fragment(entry.fields, EARTH) for entry in entries) if part.changes.num_rows]
         pairs = sorted(pair for part in told for pair in pairs_of(part.changes))
-        if len(pairs) >= len(expected):
-            break
     assert pairs == expected
     batches = {part.batch for part in told}
     assert len(batches) > 3

@@ -9,7 +9,6 @@ import contextlib
 import math
 import os
 import pickle
-import resource
 import selectors
 import signal
 import subprocess
@@ -21,6 +20,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
+from streaming.confined import WAITED_FOR, confine
 from streaming.errors import LookoutError
 from streaming.language import thousands
 
@@ -207,15 +207,6 @@ class Children:
             child.close()
 
 
-def limit_memory(memory_bytes: int) -> None:
-    """Let this process have only so much memory.
-
-    Memory that files back does not count. A limit on addresses does not serve: Arrow and GDAL reserve more than they
-    use.
-    """
-    resource.setrlimit(resource.RLIMIT_DATA, (memory_bytes, memory_bytes))
-
-
 def too_large(memory_bytes: int) -> LimitReached:
     """Return the error of work that needs more memory than it may have."""
     return LimitReached(
@@ -262,7 +253,7 @@ def _answer(function: Callable[..., Any], arguments: tuple[Any, ...]) -> tuple[t
 
 def main() -> None:
     """Carry out functions until standard input ends."""
-    limit_memory(int(sys.argv[1]))
+    confine(int(sys.argv[1]), WAITED_FOR)
     told = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # what a library prints is no answer
     while head := sys.stdin.buffer.read(LENGTH_BYTES):

@@ -117,7 +117,7 @@ def _answers(client: redis.Redis, space: Space, queries: Set[int]) -> dict[int, 
 def _members(query: int, batch: Batch, space: Space) -> list[Event]:
     """Return the members of an answer as entries; of an aggregate, the thresholds that are crossed."""
     aggregates = any(query in fragment.aggregates for fragment in batch.fragments)
-    rows = batch.snapshot(query)
+    rows = batch.snapshots([query])
     rows = rows.filter(pc.equal(rows["sign"], pa.scalar(ENTERED, pa.int8())))
     if aggregates:
         rows = rows.filter(rows["partner"].is_valid())

@@ -5,7 +5,6 @@ with `share`, `at_us`, `elements` and `found`, and at last one with the summary,
 the rest ends the process: it has nothing to clean up but a folder of temporary files.
 """
 
-import os
 import sys
 import time
 from collections.abc import Iterator
@@ -18,14 +17,13 @@ from streaming.backtest.asked import BacktestLimits, BacktestRequest
 from streaming.backtest.play import Playing
 from streaming.backtest.reading import StoredElements
 from streaming.backtest.summary import QuerySummary
-from streaming.children import limit_memory, too_large
+from streaming.children import too_large
+from streaming.confined import IN_BACKGROUND, confine
 from streaming.errors import LookoutError
 from streaming.history import History
 from streaming.spaces import parse_space
 
 TOLD_EVERY_S = 0.25
-# Live answers come first.
-NICENESS = 10
 
 
 def question_of(document: dict[str, Any]) -> BacktestRequest:
@@ -71,9 +69,8 @@ def _state(playing: Playing, elements: StoredElements, found: int) -> dict[str, 
 
 def main() -> None:
     """Read the question, and write the lines."""
-    os.nice(NICENESS)
     memory_bytes = int(sys.argv[1])
-    limit_memory(memory_bytes)
+    confine(memory_bytes, IN_BACKGROUND)
     try:
         for line in lines(orjson.loads(sys.stdin.buffer.read())):
             _write(line)

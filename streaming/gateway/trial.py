@@ -7,7 +7,6 @@ elements, the malformed input, and the error if there is one.
 import asyncio
 import contextlib
 import logging
-import resource
 import sys
 import time
 from collections.abc import Mapping
@@ -17,6 +16,7 @@ from typing import Any
 import orjson
 import pyarrow as pa
 
+from streaming.confined import WAITED_FOR, confine
 from streaming.elements import bounds_of
 from streaming.errors import InvalidOptions, LookoutError
 from streaming.gateway.access import FeedAccess
@@ -114,7 +114,7 @@ def main() -> None:
     """Read a job from standard input, and print its result as JSON."""
     logging.disable(logging.CRITICAL)
     job = orjson.loads(sys.stdin.buffer.read())
-    resource.setrlimit(resource.RLIMIT_DATA, (_MEMORY_BYTES, _MEMORY_BYTES))
+    confine(_MEMORY_BYTES, WAITED_FOR)
     print(orjson.dumps(answer(job)).decode())
 
 

@@ -5,7 +5,6 @@ page: ``{"to_us", "rows", "seconds"}``. Standard output gets, for each, eight by
 then a binary frame (`results.frame`), or a JSON object with an ``error``. The process ends with its standard input.
 """
 
-import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,8 @@ from typing import Any
 import orjson
 
 from streaming.backtest import BacktestLimits, BacktestRequest, Playing, StoredElements
-from streaming.children import limit_memory, too_large
+from streaming.children import too_large
+from streaming.confined import WAITED_FOR, confine
 from streaming.errors import LookoutError
 from streaming.history import History
 from streaming.replay.answers import AnswerPages
@@ -22,14 +22,12 @@ from streaming.spaces import parse_space
 
 CHUNK_ROWS = 100_000
 ENDLESS = BacktestLimits(elements=sys.maxsize, seconds=float("inf"))
-NICE = 10
 
 
 def main() -> None:
     """Answer until standard input ends."""
-    os.nice(NICE)
     memory_bytes = int(sys.argv[1])
-    limit_memory(memory_bytes)
+    confine(memory_bytes, WAITED_FOR)
     lines = iter(sys.stdin.buffer.readline, b"")
     pages = None
     question = orjson.loads(next(lines, b"{}"))

@@ -63,7 +63,7 @@ class Session:
     ----------
     played : ReplayPlan
     memory_bytes : int
-        The memory that the process may have; see `children.limit_memory`.
+        The memory that the process may have; see `confined.confine`.
 
     Attributes
     ----------

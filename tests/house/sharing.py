@@ -6,11 +6,12 @@ leave: they run at a lower priority, so that what waits for an answer on a scree
 """
 
 import functools
-import os
 import re
 from pathlib import Path
 
 from xdist.scheduler import LoadScopeScheduling
+
+from streaming.confined import give_way
 
 # A third of the weight of what has the usual priority: beside two programs that never rest, a run goes on nevertheless.
 NICE = 5
@@ -59,19 +60,6 @@ class Sharing(LoadScopeScheduling):
             super()._reschedule(node)
 
 
-def give_way() -> None:
-    """Lower the priority of this process and of what it starts, in a session of its own.
-
-    Linux divides time among sessions first (``sched_autogroup_enabled``, sched(7)), then within each by the priority of
-    its processes.
-    """
-    os.setsid()
-    os.nice(NICE)
-    group = Path("/proc/self/autogroup")
-    if group.exists():
-        group.write_text(str(NICE))
-
-
 def pytest_addoption(parser):
     """Add the option that says how many Lookouts run."""
     parser.addoption("--lookouts", type=int, default=1, help="how many workers run tests that need a Lookout")
@@ -91,4 +79,4 @@ def pytest_configure_node(node):
 def pytest_configure(config):
     """Give way to others, in a worker that is told so."""
     if getattr(config, "workerinput", {}).get("gives_way"):
-        give_way()
+        give_way(NICE)

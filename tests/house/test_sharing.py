@@ -1,14 +1,10 @@
 """How the files of a run are divided among its workers."""
 
-import os
-import subprocess
-import sys
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
-from tests.house.sharing import NICE, Sharing, served
+from tests.house.sharing import Sharing, served
 
 FILES = {
     "tests/a/test_a.py": (3, "def test_0(): pass"),
@@ -90,9 +86,3 @@ def test_another_worker_starts_a_lookout_when_one_that_had_it_has_crashed(starte
     assert sharing.remove_node(crashed) == TESTS[crashed.waiting[0]]
     finish(sharing, workers[1:])
     assert {name for worker in workers[1:] for name in worker.ran} == set(TESTS)
-
-
-def test_what_gives_way_has_a_session_of_its_own_and_a_lower_priority():
-    code = "from tests.house.sharing import give_way, os; give_way(); print(os.getsid(0) == os.getpid(), os.nice(0))"
-    told = subprocess.run([sys.executable, "-c", code], cwd=Path(__file__).parents[2], capture_output=True, text=True)
-    assert told.stdout.split() == ["True", str(os.nice(0) + NICE)], told.stderr

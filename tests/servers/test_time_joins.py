@@ -242,7 +242,7 @@ class World:
 
 EVENTS = {"report": 40, "register": 0.5, "cancel": 0.2, "silence": 0.5, "drive": 1.5}
 # So small that a window of a few reports needs several batches.
-SMALL = {"BUDGET": 6, "AHEAD": 0, "SLICE": 2, "LEAST_SLICE": 1}
+SMALL = {"BUDGET": 6, "AHEAD": 0, "SLICE": 2, "LEAST_SLICE": 1, "TOLD": 2}
 
 
 def play(rng, batches=8):

@@ -28,11 +28,12 @@ def reports(stream, count, time_s, east=0.0):
 class Sea:
     """An engine with window joins, whose first window has a pair each degree."""
 
-    def __init__(self, folder, plans=(PLAN,), regions=1, first_s=1):
+    def __init__(self, folder, plans=(PLAN,), regions=1, first_s=1, owners=(1, 1)):
         self.engine, self.told, self.left = Engine(folder, 1, regions, rescaled=0.0), [], 0
         self.starts = []
         entries = [
-            {"op": "register", "query": number, "revision": 1, "plan": plan} for number, plan in enumerate(plans)
+            {"op": "register", "query": number, "revision": 1, "plan": plan, "owner": owners[number]}
+            for number, plan in enumerate(plans)
         ]
         self.run(entries)
         self.run([], reports("a", PAIRS, first_s), reports("b", PAIRS, first_s + 1))
@@ -139,6 +140,30 @@ def test_the_window_that_ended_first_is_told_first_and_all_joins_share_what_a_ba
     assert queries == [1] * PAIRS + [0] * PAIRS
 
 
+def test_the_windows_of_one_owner_do_not_wait_for_those_of_another(tmp_path):
+    sea = Sea(tmp_path, [{**PLAN, "window_s": 12}, PLAN], owners=[2, 1])
+    sea.run([], reports("a", 1, 11, 50.0), reports("b", 1, 11, -50.0))
+    sea.end()
+    assert sea.left and {query for query, *_ in sea.told} == {1}
+    sea.drain()
+    queries = [query for query, *_ in sea.told]
+    assert sorted(queries) == [0] * PAIRS + [1] * PAIRS
+    # From when both have ended on, both are told in turns.
+    assert queries.index(0) < PAIRS / 2 and queries[:PAIRS].count(0) > PAIRS / 4
+
+
+@pytest.mark.parametrize("told", [1, 5, 1000])
+def test_a_batch_tells_about_as_many_pairs_as_it_may(monkeypatch, tmp_path, told):
+    monkeypatch.setattr(windows, "TOLD", told)
+    monkeypatch.setattr(windows, "PAIR", 0.01)
+    monkeypatch.setattr(windows, "BUDGET", 10_000)
+    sea = Sea(tmp_path)
+    most = len(sea.end())
+    while sea.left:
+        most = max(most, len(sea.run()))
+    assert sea.told == EXPECTED and min(told, PAIRS) <= most <= 2 * told
+
+
 @pytest.mark.parametrize("changed", ["map", "driver"])
 def test_what_was_told_before_a_change_of_the_regions_or_of_the_driving_stream_is_not_told_again(tmp_path, changed):
     sea = Sea(tmp_path, regions=2)
@@ -164,5 +189,5 @@ def test_a_batch_keeps_up_with_what_comes_however_little_it_may_look_at(monkeypa
     joins = [compiled(parse_plan(plan), EARTH) for plan in (PLAN, {**PLAN, "slide_s": 2})]
     stream = np.repeat([joins[0].stream, joins[0].partner_stream, 5], [100, 50, 1_000])
     # 150 reports are in one window of the first join, and in five of the second one.
-    assert windows.budget(stream, joins, 1) == 2 * (150 + 5 * 150)
-    assert windows.budget(stream[:0], joins, 3) == windows.BUDGET // 3
+    assert windows.budget(stream, joins, 1) == windows.SliceBound(2 * (150 + 5 * 150), windows.TOLD)
+    assert windows.budget(stream[:0], joins, 3) == windows.SliceBound(windows.BUDGET // 3, windows.TOLD // 3)

@@ -59,6 +59,8 @@ def fragment(batch, region, changes=(), snapshots=(), queries=(), epoch="e", new
 class Screen:
     """A client that keeps answers as the frames make them, and minds their grammar."""
 
+    owner = "ann"
+
     def __init__(self):
         self.answers, self.frames = {}, []
 

@@ -15,13 +15,15 @@ from webapp.hub import AnswerSubscription, Hub, ResumePoint
 from webapp.hub import hub as hub_module
 from webapp.hub.assembly import Assembly
 from webapp.hub.recent import RecentBatches
-from webapp.hub.snapshot_requests import SnapshotRequests
+from webapp.hub.snapshot_requests import ROWS_UNDER_WAY, UNDER_WAY_S, USUAL_ROWS, SnapshotRequests
 
 CLIENTS, HELD, LAST = 60, 3, 99
 
 
 class Counter:
     """A connection that counts what it gets."""
+
+    owner = "ann"
 
     def __init__(self):
         self.frames = []
@@ -143,11 +145,11 @@ def test_a_batch_that_does_not_follow_is_not_kept_with_those_before_it():
 
 def test_a_snapshot_for_which_many_wait_is_asked_for_once_until_it_has_come():
     link = Asked()
-    requests = SnapshotRequests(link, lambda _: True)
+    requests = SnapshotRequests(link, lambda _: "ann")
     for _ in range(3):
         requests.ask([1, 2])
     assert link.queries == [1, 2]
-    requests.settle([1])
+    requests.settle({1: 0})
     requests.ask([1, 2])
     assert link.queries == [1, 2, 1]
     requests.ask([2], again=True)
@@ -156,21 +158,47 @@ def test_a_snapshot_for_which_many_wait_is_asked_for_once_until_it_has_come():
 
 def test_requests_for_snapshots_are_paced_and_views_do_not_wait():
     link, gone = Asked(), {3}
-    requests = SnapshotRequests(link, lambda query: query not in gone, most=2)
+    requests = SnapshotRequests(link, lambda query: None if query in gone else "ann", most=2)
     requests.ask(range(6))
     requests.ask([VIEW_NUMBERS + 1])
     assert link.queries == [0, 1, VIEW_NUMBERS + 1]
-    requests.settle([0])
-    requests.settle([1])
+    requests.settle({0: 0})
+    requests.settle({1: 0})
     assert link.queries == [0, 1, VIEW_NUMBERS + 1, 2, 4]
-    requests.settle([2, 4])
+    requests.settle({2: 0, 4: 0})
     assert link.queries == [0, 1, VIEW_NUMBERS + 1, 2, 4, 5]
+
+
+def test_the_first_answers_of_a_user_come_in_parts_and_nobody_else_waits_for_them(monkeypatch):
+    link, now = Asked(), [0.0]
+    monkeypatch.setattr("webapp.hub.snapshot_requests.time.monotonic", lambda: now[0])
+    owners = dict.fromkeys(range(VIEW_NUMBERS, VIEW_NUMBERS + 100), "greedy") | {VIEW_NUMBERS + 200: "other"}
+    requests = SnapshotRequests(link, owners.get)
+    requests.ask([query for query, owner in owners.items() if owner == "greedy"])
+    # Nothing is known of this user's answers: as many are asked for as have room if they are usual.
+    assert len(link.queries) == ROWS_UNDER_WAY // USUAL_ROWS
+    requests.ask([VIEW_NUMBERS + 200])
+    assert owners[link.queries[-1]] == "other"
+    parts, done, size = [], {VIEW_NUMBERS + 200}, ROWS_UNDER_WAY // 4
+    while waiting := set(link.queries) - done:
+        parts.append(waiting)
+        done |= waiting
+        requests.settle(dict.fromkeys(waiting, size))
+    assert [len(part) for part in parts[1:]] == [4] * 15 and sum(map(len, parts)) == 100
+    # One that is larger than all the room comes alone. What never comes makes room again.
+    requests.settle({VIEW_NUMBERS + 200: 10 * ROWS_UNDER_WAY})
+    owners |= {VIEW_NUMBERS + 201: "other", VIEW_NUMBERS + 202: "other"}
+    requests.ask([VIEW_NUMBERS + 201, VIEW_NUMBERS + 202])
+    assert link.queries[-1] == VIEW_NUMBERS + 201
+    now[0] += 2 * UNDER_WAY_S
+    requests.send()
+    assert link.queries[-1] == VIEW_NUMBERS + 202
 
 
 def test_a_snapshot_that_does_not_come_is_asked_for_again_with_growing_patience(monkeypatch):
     link, now = Asked(), [0.0]
     monkeypatch.setattr("webapp.hub.snapshot_requests.time.monotonic", lambda: now[0])
-    requests = SnapshotRequests(link, lambda _: True)
+    requests = SnapshotRequests(link, lambda _: "ann")
     requests.ask([1])
     asked_at = [0.0]
     while now[0] < 60:

@@ -63,6 +63,8 @@ def changes_of(frame):
 class Receiver:
     """A connection that notes what it is told."""
 
+    owner = "ann"
+
     def __init__(self):
         self.frames = []
 

@@ -22,6 +22,8 @@ QUERIES = {1: PLAN, 2: {"stream": "ships", "compare": {"lo": [14, 54], "hi": [40
 class Client:
     """Follows answers as frames make them, and remembers how far it holds each."""
 
+    owner = "ann"
+
     def __init__(self):
         self.told = {query: [] for query in QUERIES}
         self.held, self.kinds, self.heard = {}, [], asyncio.Event()

@@ -20,10 +20,19 @@ class Counted(ClientConnection):
 
     limits: tuple[Limit, ...] = ()
 
+    def account(self, user: User | Guest) -> str:
+        """Return for whom a connection of a user counts."""
+        return f"user:{user.pk}"
+
+    @property
+    def owner(self) -> str:
+        """For whom the connection asks; see `hub.subscriptions.Subscriber`."""
+        return self.account(self.user)
+
     def limits_of(self, user: User | Guest) -> list[Limit]:
         """Return how many connections a user, and the address of this connection, may have."""
         rule = gettext("a user may have at most %(most)s connections at once; got one more")
-        return [*_limits(f"user:{user.pk}", settings.USER_CONNECTIONS, rule), *self.limits_of_address()]
+        return [*_limits(self.account(user), settings.USER_CONNECTIONS, rule), *self.limits_of_address()]
 
     def limits_of_address(self) -> list[Limit]:
         """Return how many connections the address of this one may have; nothing if it has no address."""

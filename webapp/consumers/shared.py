@@ -50,12 +50,16 @@ class SharedMonitor(Monitor):
             return None
         return Guest(link)
 
+    def account(self, user: User | Guest) -> str:
+        """Return for whom a connection counts: all guests of a link are one."""
+        assert isinstance(user, Guest)
+        return f"link:{user.link.pk}"
+
     def limits_of(self, user: User | Guest) -> list[Limit]:
         """Return how many connections the link, and the address, may have."""
         rule = gettext("at most %(share_connections)s people may use this link at once; try again later")
         most = settings.SHARE_CONNECTIONS
-        assert isinstance(user, Guest)
-        of_link = Limit(f"link:{user.link.pk}", most, FULL, rule % {"share_connections": most})
+        of_link = Limit(self.account(user), most, FULL, rule % {"share_connections": most})
         return [of_link, *self.limits_of_address()]
 
     def groups_of_user(self) -> list[str]:

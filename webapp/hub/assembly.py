@@ -46,6 +46,13 @@ class Batch:
         """Queries whose whole answer this batch carries."""
         return frozenset(query for fragment in self.fragments for query in fragment.snapshot_queries)
 
+    @cached_property
+    def snapshot_counts(self) -> dict[int, int]:
+        """How many rows the answer of each of `snapshot_queries` has."""
+        tables = [fragment.snapshots["query"].to_numpy() for fragment in self.fragments]
+        queries, counts = np.unique(np.concatenate(tables), return_counts=True)
+        return dict.fromkeys(self.snapshot_queries, 0) | dict(zip(queries.tolist(), counts.tolist(), strict=True))
+
     @property
     def acknowledged(self) -> frozenset[int]:
         """Queries whose registration, edit or end takes effect with this batch."""
@@ -87,10 +94,11 @@ class Batch:
         """
         return net(self.fragments, frozenset(queries))
 
-    def snapshot(self, query: int) -> pa.Table:
-        """Return the whole answer of one of `snapshot_queries`."""
-        chosen = pa.array([query], pa.int64())
-        return pa.concat_tables([_only(fragment.snapshots, chosen) for fragment in self.fragments])
+    def snapshots(self, queries: Iterable[int]) -> pa.Table:
+        """Return the whole answers of some of `snapshot_queries`, sorted by query."""
+        chosen = pa.array(sorted(queries), pa.int64())
+        rows = pa.concat_tables([_only(fragment.snapshots, chosen) for fragment in self.fragments])
+        return rows.sort_by("query") if len(chosen) > 1 else rows
 
 
 def _only(rows: pa.Table, queries: pa.Array) -> pa.Table:

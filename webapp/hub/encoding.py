@@ -55,70 +55,58 @@ def encode(batch: Batch, wanted: Iterable[FrameOf | JoinedOf], now_us: int, spac
     joined = [want for want in wanted if isinstance(want, JoinedOf)]
     alone = [want for want in wanted if isinstance(want, FrameOf)]
     changed = {want.query for want in alone if want.kind == CHANGE}.union(*(want.queries for want in joined))
+    whole = {want.query for want in alone if want.kind == SNAPSHOT}
+    json = any(want.format == "json" for want in wanted)
     lag_ms = round((now_us - batch.newest_us) / 1000) if batch.newest_us else None
     head = {"epoch": batch.epoch, "batch": batch.number, "lag_ms": lag_ms}
-    changes = NetChanges(batch, changed, any(want.format == "json" for want in wanted), space)
+    changes = NetChanges(batch, changed, json, space)
+    answers = {CHANGE: changes, SNAPSHOT: AnswerRows(batch.snapshots(whole).combine_chunks(), json, space)}
     encoded = Encoded()
     for want in alone:
-        _encode_alone(encoded, want, changes, head)
+        with _caught(encoded, want, batch):
+            _encode_alone(encoded, want, answers[want.kind], head)
     for form in {want.format for want in joined}:
         join = _join_json if form == "json" else _join_arrow
         join(encoded, [want for want in joined if want.format == form], changes, {"type": CHANGES} | head)
     return encoded
 
 
-class NetChanges:
-    """The net changes of a batch in some answers.
+class AnswerRows:
+    """Rows of several answers, which are turned into JSON objects together: a call of arrow costs more than its rows.
 
-    All queries are netted together, and turned into JSON objects together: a call of arrow costs more than its rows. If
-    that fails, each query is treated alone.
+    If that fails, each answer is turned alone.
 
     Parameters
     ----------
-    batch : Batch
-    queries : collection of int
+    rows : pyarrow.Table
+        Sorted by query, in one piece.
     json : bool
         Whether JSON objects are needed.
     space : Space
 
     Attributes
     ----------
-    rows : pyarrow.Table
-        Sorted by query, without the queries in `failed`.
     queries, first, count : ndarray of int64, shape (queries with rows,)
         The queries in ascending order, where the rows of each begin, and how many it has.
-    failed : dict of int to Exception
-        The queries that could not be netted.
     """
 
-    def __init__(self, batch: Batch, queries: Collection[int], json: bool, space: Space) -> None:
-        self.batch, self.space = batch, space
-        self.failed: dict[int, Exception] = {}
-        lost = batch.lost.intersection(queries)
-        try:
-            self.rows = batch.changes(frozenset(queries) - lost).combine_chunks()
-        except Exception:
-            logger.exception("the changes of batch %d could not be netted together", batch.number)
-            lost, self.rows = frozenset(queries), batch.changes(())
-        if lost:
-            self._add_alone(lost)
+    def __init__(self, rows: pa.Table, json: bool, space: Space) -> None:
+        self.rows, self.space = rows, space
         self.queries, self.first, self.count = np.unique(
-            self.rows["query"].to_numpy(), return_index=True, return_counts=True
+            rows["query"].to_numpy(), return_index=True, return_counts=True
         )
         ends = (self.first + self.count).tolist()
         self._places = dict(zip(self.queries.tolist(), map(slice, self.first.tolist(), ends), strict=True))
         self._objects = self._all_objects() if json else None
 
     def table(self, query: int) -> pa.Table:
-        """Return the rows of a query; raise the error if they could not be netted."""
-        if query in self.failed:
-            raise self.failed[query]
+        """Return the rows of a query."""
         place = self._places.get(query, slice(0, 0))
         return self.rows.slice(place.start, place.stop - place.start)
 
     def objects(self, query: int) -> tuple[list[Any], str | None]:
         """Return the rows of a query as JSON objects for orjson, and the error of the first that could not be read."""
-        if self._objects is None or query in self.failed:
+        if self._objects is None:
             return objects_of(self.table(query), self.space)
         rows, unread = self._objects
         place = self._places.get(query, slice(0, 0))
@@ -134,18 +122,60 @@ class NetChanges:
                 row: unread[place] for row, place in enumerate(of.tolist() if unread else ()) if place in unread
             }
         except Exception:
-            logger.exception("the changes of batch %d could not be read together", self.batch.number)
+            logger.exception("answers could not be turned into JSON together")
             return None
 
-    def _add_alone(self, queries: Iterable[int]) -> None:
+
+class NetChanges(AnswerRows):
+    """The net changes of a batch in some answers. All queries are netted together; if that fails, each alone.
+
+    Parameters
+    ----------
+    batch : Batch
+    queries : collection of int
+    json : bool
+    space : Space
+
+    Attributes
+    ----------
+    failed : dict of int to Exception
+        The queries that could not be netted; `rows` has none of theirs.
+    """
+
+    def __init__(self, batch: Batch, queries: Collection[int], json: bool, space: Space) -> None:
+        self.batch = batch
+        self.failed: dict[int, Exception] = {}
+        lost = batch.lost.intersection(queries)
+        try:
+            rows = batch.changes(frozenset(queries) - lost).combine_chunks()
+        except Exception:
+            logger.exception("the changes of batch %d could not be netted together", batch.number)
+            lost, rows = frozenset(queries), batch.changes(())
+        super().__init__(self._with_alone(batch, rows, lost) if lost else rows, json, space)
+
+    def table(self, query: int) -> pa.Table:
+        """Return the rows of a query; raise the error if they could not be netted."""
+        self._check(query)
+        return super().table(query)
+
+    def objects(self, query: int) -> tuple[list[Any], str | None]:
+        """Return the rows of a query as JSON objects; raise the error if they could not be netted."""
+        self._check(query)
+        return super().objects(query)
+
+    def _check(self, query: int) -> None:
+        if query in self.failed:
+            raise self.failed[query]
+
+    def _with_alone(self, batch: Batch, rows: pa.Table, queries: Iterable[int]) -> pa.Table:
         """Net queries one by one, and note those that fail."""
-        parts = [self.rows]
+        parts = [rows]
         for query in sorted(queries):
             try:
-                parts.append(self.batch.changes([query]))
+                parts.append(batch.changes([query]))
             except Exception as error:
                 self.failed[query] = error
-        self.rows = pa.concat_tables(parts).sort_by([("query", "ascending"), ("sign", "ascending")]).combine_chunks()
+        return pa.concat_tables(parts).sort_by([("query", "ascending"), ("sign", "ascending")]).combine_chunks()
 
 
 def alike(rows: pa.Table) -> tuple[np.ndarray, np.ndarray]:
@@ -199,22 +229,20 @@ def left_out(joined: str | bytes, queries: Collection[int]) -> str | bytes | Non
     return frame(head, rows) if rows.num_rows else None
 
 
-def _encode_alone(encoded: Encoded, want: FrameOf, changes: NetChanges, head: dict[str, Any]) -> None:
-    """Encode the frame of one answer."""
+def _encode_alone(encoded: Encoded, want: FrameOf, answers: AnswerRows, head: dict[str, Any]) -> None:
+    """Encode the frame of one answer; of a change, if there is one."""
+    rows = answers.table(want.query)
+    if want.kind == CHANGE and not rows.num_rows:
+        return
     head = {"type": want.kind, "query": want.query} | head
     head |= {"resync": want.resync} if want.kind == SNAPSHOT else {}
-    with _caught(encoded, want, changes.batch):
-        snapshot = changes.batch.snapshot(want.query) if want.kind == SNAPSHOT else None
-        rows = changes.table(want.query) if snapshot is None else snapshot
-        if snapshot is None and not rows.num_rows:
-            return
-        if want.format == "arrow":
-            encoded.frames[want] = frame(head, rows)
-            return
-        told, error = changes.objects(want.query) if snapshot is None else objects_of(snapshot, changes.space)
-        if error:
-            encoded.errors.setdefault(want.query, error)
-        encoded.frames[want] = orjson.dumps(head | {"rows": told}).decode()
+    if want.format == "arrow":
+        encoded.frames[want] = frame(head, rows)
+        return
+    told, error = answers.objects(want.query)
+    if error:
+        encoded.errors.setdefault(want.query, error)
+    encoded.frames[want] = orjson.dumps(head | {"rows": told}).decode()
 
 
 def _join_arrow(encoded: Encoded, joined: Sequence[JoinedOf], changes: NetChanges, head: dict[str, Any]) -> None:

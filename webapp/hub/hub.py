@@ -5,7 +5,7 @@ import contextlib
 import logging
 import time
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Hashable, Iterable, Sequence
 
 from django.conf import settings
 
@@ -91,7 +91,7 @@ class Hub:
         self.late = LateClients()
         self.recent = RecentBatches(self.link, dropped=self.late.note_dropped)
         self.catch_up = CatchUp(self.recent, self._turn, self._tell, self.late)
-        self.requests = SnapshotRequests(self.link, self._waits)
+        self.requests = SnapshotRequests(self.link, self._waiting_for)
 
     async def attach(self, subscriber: Subscriber) -> None:
         """Add a connection; the first one starts the hub. Return once the hub has tried to read the result log."""
@@ -174,9 +174,9 @@ class Hub:
             subscription.resync = subscription.resync or resync
         self.requests.ask(sorted({s.query for s in wanted}), again)
 
-    def _waits(self, query: int) -> bool:
-        """Return whether a subscription waits for a snapshot of a query."""
-        return any(s.waiting for s in self.subscriptions.get(query, ()))
+    def _waiting_for(self, query: int) -> Hashable:
+        """Return a user who waits for a snapshot of a query; None if nobody does."""
+        return next((s.subscriber.owner for s in self.subscriptions.get(query, ()) if s.waiting), None)
 
     def broadcast(self, slot: str, text: str) -> None:
         """Send a text to every connection; it replaces an unsent one of the same slot."""
@@ -265,7 +265,7 @@ class Hub:
             if batch.new_epoch or batch.gap:
                 self._recover(batch)
             snapshots = batch.snapshot_queries
-            self.requests.settle(snapshots)
+            self.requests.settle(batch.snapshot_counts)
             touched = [query for query in sorted(batch.changed | snapshots) if query in self.subscriptions]
             everyone = [subscription for query in touched for subscription in self.subscriptions[query]]
             kept, traces = self.recent.add(batch), HubTraces(self._traces, batch, self.link.id)

@@ -1,7 +1,7 @@
 """Subscriptions to answers, and the frames of a batch that each of them gets."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple, Protocol
@@ -18,6 +18,10 @@ RESUMED, HELD = "answer.resumed", "answer.held"
 
 class Subscriber(Protocol):
     """A connection, as the hub sees it."""
+
+    @property
+    def owner(self) -> Hashable:
+        """For whom it asks: what one asks for, others do not wait for."""
 
     def deliver(self, subscription: "AnswerSubscription", frame: str | bytes) -> None:
         """Take an answer. It must not wait or fail."""

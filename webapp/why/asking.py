@@ -17,9 +17,10 @@ Row = dict[str, Any]
 
 
 class SnapshotSubscriber:
-    """A subscriber that waits for one snapshot; see `hub.subscriptions.Subscriber`."""
+    """A subscriber that waits for one snapshot, and for itself; see `hub.subscriptions.Subscriber`."""
 
     def __init__(self) -> None:
+        self.owner = self
         self.rows: asyncio.Future[list[Row]] = asyncio.get_running_loop().create_future()
 
     def deliver(self, subscription: AnswerSubscription, frame: str | bytes) -> None:

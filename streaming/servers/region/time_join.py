@@ -29,10 +29,11 @@ from streaming.servers.answers.tuples import Results
 from streaming.servers.control.border import refuse
 from streaming.servers.control.registry import Registry
 from streaming.servers.control.step import ControlStep
+from streaming.servers.region.ended_windows import EndedWindow, redivided
 from streaming.servers.region.pairing import Pairing
 from streaming.servers.region.place import RegionPlace
 from streaming.servers.region.reports import Picked, ReportRun, ReportTable
-from streaming.servers.region.windows import EndedWindow, WindowSlices, budget, redivided, sliced
+from streaming.servers.region.windows import WindowSlices, budget, sliced
 from streaming.spaces import Space
 
 
@@ -129,7 +130,7 @@ def step(
     shared = place.region_map.regions / max(1, len(homes))
     windows = [join for join in joins.values() if isinstance(join, WindowJoin)]
     most = budget(accepted["stream"].to_numpy(), windows, shared)
-    for query, rows, seconds in sliced(slices, ended, most):
+    for query, rows, seconds in sliced(slices, ended, most, _owners(list(slices), control), turn):
         tables.append(rows)
         failures.charge(np.array([query]), np.array([seconds]))
     refuse(failures.settled(control.after.columns.owners_of))
@@ -141,6 +142,12 @@ def step(
     counters = {"results": rows.num_rows, "reports": len(kept), "late": late, "unjoined": unjoined}
     told = Results(rows, rows.slice(0, 0), counters, failures.errors, seconds=failures.seconds)
     return TimeJoins(kept, after, turn), told
+
+
+def _owners(queries: Sequence[int], control: ControlStep) -> dict[int, int]:
+    """Return for whom queries count, each for one owner."""
+    of, owner = control.after.columns.owners_of(np.array(queries, dtype=np.int64))
+    return {queries[place]: number for place, number in sorted(zip(of.tolist(), owner.tolist(), strict=True))[::-1]}
 
 
 def _complete(join: TimeJoin, known: Waiting, homes: Sequence[Mapping[int, Progress]], now_us: int) -> int:

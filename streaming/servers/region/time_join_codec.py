@@ -4,9 +4,9 @@ from collections.abc import Iterable
 from typing import Any
 
 from streaming.operators.region_map import RegionMap
+from streaming.servers.region.ended_windows import EndedWindow, WindowProgress
 from streaming.servers.region.reports import ReportRun, ReportTable
 from streaming.servers.region.time_join import TimeJoins, Waiting
-from streaming.servers.region.windows import EndedWindow, WindowProgress
 from streaming.servers.runs_codec import first_number
 from streaming.servers.sorted_runs import Run
 from streaming.spaces import Space

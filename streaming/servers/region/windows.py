@@ -1,12 +1,11 @@
 """Windows that have ended, and are joined in slices, so that no batch waits for a whole window.
 
 The driving reports of a window are joined in the order of the runs, from south to north, some of them in each batch. A
-batch looks at so many reports, not for so much time, since it must do the same when it runs again. All windows of all
-queries share what a batch may look at, and the one that ended first comes first.
+batch looks at so many reports, and tells so many pairs, not for so much time, since it must do the same when it runs
+again. Whose queries have windows that are left share what a batch may do, and take turns in who begins; of the windows
+of one, that which ended first comes first.
 
-How far a window is joined is a key of that order (`reports.report_order`). So it does not matter that runs are merged
-meanwhile. When the region map or the driving stream changes, each region begins its part of the window anew, and leaves
-out the pairs that were told before: those below the position of the region that told them (`WindowProgress`).
+How far a window is joined is a key of that order: see `ended_windows`.
 
 References
 ----------
@@ -25,27 +24,26 @@ import pyarrow as pa
 from streaming.operators.boxes import in_plane, turns
 from streaming.operators.features import IndexedBoxes
 from streaming.operators.neighbours import may_meet
-from streaming.operators.region_map import RegionMap
 from streaming.operators.stream_join import Meetings
-from streaming.operators.time_joins import ReportTimes, TimeJoin, WindowJoin
+from streaming.operators.time_joins import ReportTimes, WindowJoin
+from streaming.servers.region.ended_windows import END, FIRST, EndedWindow
 from streaming.servers.region.pairing import Pairing
-from streaming.servers.region.report_order import PLACE_STEP, ordered_by, place_order, report_order
+from streaming.servers.region.report_order import PLACE_STEP, ordered_by, place_order
 from streaming.servers.region.reports import Picked, ReportRun, ReportTable
 from streaming.spaces import Space
 
 # In a batch, a task looks at so many reports of windows that have ended, or each of its regions at `AHEAD` times as
-# many as came in the meantime if that is more: otherwise it would fall behind. A pair that is told counts as much as
-# `PAIR` reports, `MET` pairs whose boxes meet as much as a report, and a slice as much as `A_SLICE` before it looks at
-# any: there may be very many windows with few reports each.
-BUDGET, AHEAD, PAIR, A_SLICE = 60_000, 2, 24, 500
+# many as came in the meantime if that is more: otherwise it would fall behind. `MET` pairs whose boxes meet count as
+# much as a report, a pair that is told as much as `PAIR`, and a slice as much as `A_SLICE` before it looks at any:
+# there may be very many windows with few reports each.
+BUDGET, AHEAD, MET, PAIR, A_SLICE = 60_000, 2, 16, 12, 500
+# It tells about so many pairs, however many there are: whoever sends and shows them has more work than who finds them.
+TOLD = 600
 # So many driving reports are joined at once, about, or half of what a batch may look at if that is less, but at least
 # the second number.
 SLICE, LEAST_SLICE = 16_384, 1_024
-# The first and the last position in the order of reports, which none of them has.
-FIRST, END = 0, np.iinfo(np.int64).max
 # Of a run, so many keys for each run there is are enough to find where a slice ends.
 _SAMPLED = 8
-MET = 16
 # So many of the driving reports of a slice, at most about, tell how many pairs all of them may have; fewer, down to the
 # second number, if they have more pairs than the third.
 _ASKED, _FEW_ASKED, _PAIRS_ASKED = 512, 16, 1 << 17
@@ -54,51 +52,29 @@ _MANY = 4
 
 
 @dataclass(frozen=True)
-class WindowProgress:
-    """What regions had told of a window when the region map or the driving stream changed.
+class SliceBound:
+    """What may be done yet.
 
     Parameters
     ----------
-    region_map : RegionMap
-        That was in force until then.
-    partner_drives : bool
-        Whether the partners drove the join until then.
-    positions : tuple of int
-        By region, up to which key of the driving reports it had told its pairs.
+    reports : int
+        How many may be looked at, at most about.
+    pairs : int
+        How many may be told, at most about.
     """
 
-    region_map: RegionMap
-    partner_drives: bool
-    positions: tuple[int, ...]
+    reports: int
+    pairs: int
 
-    def untold(self, join: TimeJoin, picked: Picked, pairs: Meetings) -> np.ndarray:
-        """Tell which pairs were not told by then, bool of shape (P,)."""
-        tellers = join.tellers(pairs, picked.column("bounds"), self.region_map, self.partner_drives)
-        driving = pairs.partner if self.partner_drives else pairs.row
-        names, bounds = (picked.column(name)[driving] for name in ("name", "bounds"))
-        key = report_order(names, bounds, join.space)
-        return key >= np.array(self.positions, dtype=np.int64)[tellers]
+    def __bool__(self) -> bool:
+        return self.reports > 0 and self.pairs > 0
 
+    def __sub__(self, done: "SliceBound") -> "SliceBound":
+        return SliceBound(self.reports - done.reports, self.pairs - done.pairs)
 
-@dataclass(frozen=True)
-class EndedWindow:
-    """A window that has ended, of which some pairs are not told yet.
-
-    Parameters
-    ----------
-    start_us : int
-    turn : int
-        The turn in which it ended. What comes later does not belong to it.
-    position : int
-        The pairs of driving reports with keys below it are told.
-    earlier : tuple of WindowProgress
-        What was told under other region maps, or by another driving stream.
-    """
-
-    start_us: int
-    turn: int
-    position: int = FIRST
-    earlier: tuple[WindowProgress, ...] = ()
+    def shared(self, among: int) -> "SliceBound":
+        """Return the share of one of some; as long as there is anything, everybody may do something."""
+        return SliceBound(-(-self.reports // among), -(-self.pairs // among))
 
 
 @dataclass(frozen=True)
@@ -177,39 +153,41 @@ class WindowSlices:
         )
         return self.reports.count(stream, start_us, start_us + self._join.size_us) - told
 
-    def next(self, window: EndedWindow, most: int) -> tuple[pa.Table, EndedWindow, int]:
+    def next(self, window: EndedWindow, most: SliceBound) -> tuple[pa.Table, EndedWindow, SliceBound]:
         """Join the next slice of a window.
 
         Parameters
         ----------
         window : EndedWindow
-        most : int
-            How many reports it should look at, at most about.
+        most : SliceBound
+            What it may do.
 
         Returns
         -------
         rows : pyarrow.Table
         window : EndedWindow
             With the position behind the slice, `END` if it was the last one.
-        looked : int
-            How many reports it has looked at, of both streams; a pair counts as `PAIR` reports.
+        done : SliceBound
+            What it has done: how many reports of both streams it has looked at.
         """
-        size = min(SLICE, max(most // 2, LEAST_SLICE))
+        size = min(SLICE, max(most.reports // 2, LEAST_SLICE))
         part, asked = self._part(window, size), 0
         if len(part.driving):
             many, asked = part.pairs()
-            if many > most // PAIR:
-                # There is a crowd: so many fewer reports have as many pairs as a batch may look at.
-                part = self._part(window, max(1, min(size, part.looked) * most // (PAIR * many)))
+            may = min(most.pairs, most.reports // PAIR)
+            if many > may:
+                # There is a crowd: so many fewer reports have as many pairs as may be told.
+                part = self._part(window, max(1, min(size, part.looked) * may // many))
         after = replace(window, position=part.until)
         if not len(part.driving):
-            return self.pairing.rows(part.driving, Meetings.none(self.pairing.space), None), after, part.looked
+            none = self.pairing.rows(part.driving, Meetings.none(self.pairing.space), None)
+            return none, after, SliceBound(part.looked + A_SLICE, 0)
         picked, pairs, met = self._joined(part)
         for told in window.earlier:
             pairs = pairs.take(told.untold(self._join, picked, pairs))
         rows = self.pairing.rows(picked, pairs, window.start_us)
         looked = part.looked + len(part.driven) + PAIR * (len(picked) + rows.num_rows) + (asked + met) // MET
-        return rows, after, looked
+        return rows, after, SliceBound(looked + A_SLICE, rows.num_rows)
 
     def _part(self, window: EndedWindow, size: int) -> _Slice:
         """Return the next slice, of about so many driving reports."""
@@ -257,8 +235,8 @@ class WindowSlices:
         return picked, self.pairing.own(picked, self.pairing.judged(picked, row, partner)), len(at)
 
 
-def budget(stream: np.ndarray, joins: Iterable[WindowJoin], regions: float) -> int:
-    """Return how many reports a region may look at in a batch.
+def budget(stream: np.ndarray, joins: Iterable[WindowJoin], regions: float) -> SliceBound:
+    """Return what a region may do in a batch.
 
     Parameters
     ----------
@@ -271,13 +249,18 @@ def budget(stream: np.ndarray, joins: Iterable[WindowJoin], regions: float) -> i
     came = dict(zip(*(column.tolist() for column in np.unique(stream, return_counts=True)), strict=True))
     # Each report is in so many windows of a join.
     due = sum(-(-j.size_us // j.slide_us) * sum(came.get(side, 0) for side in set(j.sides)) for j in joins)
-    return max(int(BUDGET / max(1.0, regions)), AHEAD * due)
+    regions = max(1.0, regions)
+    return SliceBound(max(int(BUDGET / regions), AHEAD * due), max(1, int(TOLD / regions)))
 
 
 def sliced(
-    slices: Mapping[int, WindowSlices], ended: dict[int, list[EndedWindow]], most: int
+    slices: Mapping[int, WindowSlices],
+    ended: dict[int, list[EndedWindow]],
+    most: SliceBound,
+    owners: Mapping[int, int],
+    turn: int,
 ) -> Iterator[tuple[int, pa.Table, float]]:
-    """Join as much of the windows that have ended as a batch may, the one that ended first at first.
+    """Join as much of the windows that have ended as a batch may, of each owner those that ended first at first.
 
     Parameters
     ----------
@@ -285,8 +268,12 @@ def sliced(
         By query.
     ended : dict of int to list of EndedWindow
         By query, what is left to be joined. It is changed: windows that are told are removed.
-    most : int
-        How many reports may be looked at. At least one slice is joined.
+    most : SliceBound
+        What may be done. At least one slice is joined.
+    owners : mapping of int to int
+        For whom each query counts.
+    turn : int
+        Who is the first says the turn; what is left by one, the others may have.
 
     Yields
     ------
@@ -295,48 +282,22 @@ def sliced(
     seconds : float
         What it took.
     """
-    order = [(window.turn, query, window.start_us) for query, windows in ended.items() for window in windows]
-    for _, query, _ in sorted(order):
-        window = ended[query][0]
-        while window.position != END:
-            if most <= 0:
-                return
-            began = perf_counter()
-            rows, window, looked = slices[query].next(window, most)
-            most -= looked + A_SLICE
-            ended[query] = [window, *ended[query][1:]]
-            yield query, rows, perf_counter() - began
-        ended[query] = ended[query][1:]
-
-
-def redivided(
-    windows: Sequence[Sequence[EndedWindow]], region_map: RegionMap, partner_drives: bool, stays: bool
-) -> tuple[EndedWindow, ...]:
-    """Return the windows of a query that are left, for any region under another map or with another driving stream.
-
-    Parameters
-    ----------
-    windows : sequence of sequence of EndedWindow
-        What is left in each region until now. A region that lacks a window has told all of its pairs.
-    region_map : RegionMap
-        Until now.
-    partner_drives : bool
-        Until now.
-    stays : bool
-        Whether the same stream drives the join from now on.
-    """
-    positions: dict[int, list[int]] = {}
-    known: dict[int, EndedWindow] = {}
-    for region, some in enumerate(windows):
-        for window in some:
-            positions.setdefault(window.start_us, [END] * len(windows))[region] = window.position
-            known[window.start_us] = window
-    left = []
-    for start_us, window in sorted(known.items()):
-        told = WindowProgress(region_map, partner_drives, tuple(positions[start_us]))
-        position = min(told.positions) if stays else FIRST
-        left.append(EndedWindow(start_us, window.turn, position, (*window.earlier, told)))
-    return tuple(left)
+    waiting = sorted({owners[query] for query, windows in ended.items() if windows})
+    first = turn % max(1, len(waiting))
+    for place, owner in enumerate([*waiting[first:], *waiting[:first]]):
+        share = most.shared(len(waiting) - place)
+        mine = [(window.turn, query, window.start_us) for query in ended for window in ended[query]]
+        for _, query, _ in sorted(one for one in mine if owners[one[1]] == owner):
+            window = ended[query][0]
+            while window.position != END and share:
+                began = perf_counter()
+                rows, window, done = slices[query].next(window, share)
+                most, share = most - done, share - done
+                ended[query] = [window, *ended[query][1:]]
+                yield query, rows, perf_counter() - began
+            if window.position != END:
+                break
+            ended[query] = ended[query][1:]
 
 
 def _slice_end(runs: Sequence[ReportRun], position: int, size: int) -> int:

@@ -185,6 +185,13 @@ def test_the_first_answers_of_a_user_come_in_parts_and_nobody_else_waits_for_the
         done |= waiting
         requests.settle(dict.fromkeys(waiting, size))
     assert [len(part) for part in parts[1:]] == [4] * 15 and sum(map(len, parts)) == 100
+    # With those of many users, each has one under way at least.
+    several = range(VIEW_NUMBERS + 300, VIEW_NUMBERS + 400)
+    owners |= {query: query % 25 for query in several}
+    requests.ask(several)
+    assert {owners[query] for query in link.queries if query in several} == set(range(25))
+    assert len([query for query in link.queries if query in several]) == 25
+    requests.settle(dict.fromkeys(several, 10))
     # One that is larger than all the room comes alone. What never comes makes room again.
     requests.settle({VIEW_NUMBERS + 200: 10 * ROWS_UNDER_WAY})
     owners |= {VIEW_NUMBERS + 201: "other", VIEW_NUMBERS + 202: "other"}

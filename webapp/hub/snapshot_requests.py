@@ -16,10 +16,11 @@ from webapp.hub.engine_link import EngineLink
 
 # The engine evaluates all snapshots that it is asked for in one batch. More than this would hold up the batch.
 MOST_UNDER_WAY = 500
-# The snapshots that one user has under way have at most so many rows: who else is told something waits for them, too.
-ROWS_UNDER_WAY = 20_000
-# So many rows has a snapshot for a user for whom none has come yet.
-USUAL_ROWS = 500
+# The snapshots that one user has under way have at most so many rows, and those of all users, as long as each has one:
+# who else is told something waits for them, too.
+ROWS_UNDER_WAY, ROWS_OF_ALL = 20_000, 50_000
+# So many rows has a snapshot for a user for whom none has come yet: a few are asked for, and tell how large they are.
+USUAL_ROWS = 5_000
 # A request that has brought nothing for this long makes room for another one: the engine may not know the query.
 UNDER_WAY_S = 2.0
 LONGEST_PATIENCE_S = 30.0
@@ -73,7 +74,7 @@ class SnapshotRequests:
         self._sent: dict[int, _Request] = {}
         self._under_way: dict[int, _Request] = {}
         self._rows: Counter[_Line] = Counter()
-        self._saved = 0
+        self._all_rows = self._saved = 0
         self._usual: dict[_Line, int] = {}  # how many rows a snapshot had, on average
 
     def ask(self, queries: Iterable[int], again: bool = False) -> None:
@@ -123,7 +124,8 @@ class SnapshotRequests:
     def _has_room(self, line: _Line) -> bool:
         if not line.views and self._saved >= self.most:
             return False
-        return not self._rows[line] or self._rows[line] + self._expected(line) <= ROWS_UNDER_WAY
+        rows, more = self._rows[line], self._expected(line)
+        return not rows or (rows + more <= ROWS_UNDER_WAY and self._all_rows + more <= ROWS_OF_ALL)
 
     def _expected(self, line: _Line) -> int:
         return max(1, self._usual.get(line, USUAL_ROWS))
@@ -154,6 +156,7 @@ class SnapshotRequests:
         request = _Request(line, time.monotonic(), self._expected(line), patience_s)
         self._sent[query] = self._under_way[query] = request
         self._rows[line] += request.rows
+        self._all_rows += request.rows
         self._saved += not line.views
         self.link.ask_snapshot(query)
 
@@ -165,4 +168,5 @@ class SnapshotRequests:
         """Give the room of a request to others."""
         if request := self._under_way.pop(query, None):
             self._rows[request.line] -= request.rows
+            self._all_rows -= request.rows
             self._saved -= not request.line.views

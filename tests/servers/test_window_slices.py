@@ -97,7 +97,7 @@ def test_ships_at_a_pole_reach_over_all_longitudes_but_make_no_slice_look_at_all
     sea.end()
     sea.drain()
     assert len(sea.told) == len(set(sea.told)) == PAIRS + 3 * 3
-    assert max(len(part.driven) for part in parts) < PAIRS // 2
+    assert max(len(part.driven.reports) for part in parts) < PAIRS // 2
 
 
 def test_where_many_meet_a_batch_looks_at_fewer_reports(tmp_path):

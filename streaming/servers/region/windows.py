@@ -38,15 +38,15 @@ from streaming.spaces import Space
 # there may be very many windows with few reports each.
 BUDGET, AHEAD, MET, PAIR, A_SLICE = 60_000, 2, 16, 12, 500
 # It tells about so many pairs, however many there are: whoever sends and shows them has more work than who finds them.
-TOLD = 600
+TOLD = 1_200
 # So many driving reports are joined at once, about, or half of what a batch may look at if that is less, but at least
 # the second number.
 SLICE, LEAST_SLICE = 16_384, 1_024
 # Of a run, so many keys for each run there is are enough to find where a slice ends.
 _SAMPLED = 8
-# So many of the driving reports of a slice, at most about, tell how many pairs all of them may have; fewer, down to the
-# second number, if they have more pairs than the third.
-_ASKED, _FEW_ASKED, _PAIRS_ASKED = 512, 16, 1 << 17
+# Driving reports of a slice are asked for their pairs, each time so many times as many as before, until they are so
+# many, or have so many pairs: these tell how many pairs all of them have.
+_MORE, _ASKED, _PAIRS_ASKED = 4, 512, 1_024
 # Indexed reports that are so many times as many as those that probe them are thinned out first.
 _MANY = 4
 
@@ -78,19 +78,16 @@ class SliceBound:
 
 
 @dataclass(frozen=True)
-class _Slice:
-    """Driving reports up to a key, how many had to be looked at for them, how far they reach, and what may be there."""
+class _Driven:
+    """Reports that driving reports may reach, and how far these reach."""
 
-    until: int
-    looked: int
-    driving: Picked
+    reports: Picked
     reach: np.ndarray
-    driven: Picked
 
     @functools.cached_property
-    def _index(self) -> tuple[np.ndarray, IndexedBoxes]:
-        """The driven reports that may be reached, and an index over them."""
-        space, bounds = self.driven.space, self.driven.column("bounds")
+    def index(self) -> tuple[np.ndarray, IndexedBoxes]:
+        """The reports that are near any of the driving ones, and an index over them."""
+        space, bounds = self.reports.space, self.reports.column("bounds")
         chosen = np.arange(len(bounds))
         if len(bounds) > _MANY * len(self.reach):
             few, near = in_plane(self.reach, space), np.zeros(len(bounds), dtype=bool)
@@ -99,20 +96,38 @@ class _Slice:
             chosen = np.flatnonzero(near)
         return chosen, IndexedBoxes(bounds[chosen], space, sparse=True)
 
+
+@dataclass(frozen=True)
+class _Slice:
+    """Driving reports up to a key, how many had to be looked at for them, how far they reach, and what may be there."""
+
+    until: int
+    looked: int
+    driving: Picked
+    reach: np.ndarray
+    driven: _Driven
+
     def meeting(self, boxes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the pairs of some of the boxes of `reach` and driven reports that meet, int64 each."""
-        chosen, index = self._index
+        chosen, index = self.driven.index
         if not len(chosen):
             return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
         at, other = index.meeting(boxes)
         return at, chosen[other]
 
-    def pairs(self) -> tuple[int, int]:
-        """Return about how many pairs there may be, and how many pairs were looked at to find that out."""
-        asked = max(_FEW_ASKED, min(_ASKED, _PAIRS_ASKED // max(1, len(self.driven))))
-        sample = self.reach[:: max(1, len(self.reach) // asked)]
-        met = len(self.meeting(sample)[0])
-        return met * len(self.reach) // len(sample), met
+    def pairs(self, most: int) -> tuple[int, int]:
+        """Return about how many pairs there are, 0 if they are less than some, and how many were found to know it."""
+        chosen, index = self.driven.index
+        if not len(chosen) or index.counts(self.reach).sum() <= most:
+            return 0, 0
+        asked, met = 1, 0
+        while True:
+            sample = self.reach[:: max(1, len(self.reach) // asked)]
+            found = len(self.meeting(sample)[0])
+            met += found
+            if found >= _PAIRS_ASKED or asked >= _ASKED or len(sample) == len(self.reach):
+                return found * len(self.reach) // len(sample), met
+            asked *= _MORE
 
 
 @dataclass(frozen=True)
@@ -171,26 +186,28 @@ class WindowSlices:
             What it has done: how many reports of both streams it has looked at.
         """
         size = min(SLICE, max(most.reports // 2, LEAST_SLICE))
-        part, asked = self._part(window, size), 0
+        part, looked, asked = self._part(window, size), 0, 0
         if len(part.driving):
-            many, asked = part.pairs()
-            may = min(most.pairs, most.reports // PAIR)
+            may = max(1, int(min(most.pairs, most.reports / PAIR)))
+            many, asked = part.pairs(may)
             if many > may:
                 # There is a crowd: so many fewer reports have as many pairs as may be told.
-                part = self._part(window, max(1, min(size, part.looked) * may // many))
+                looked = part.looked
+                part = self._part(window, max(1, min(size, part.looked) * may // many), part)
         after = replace(window, position=part.until)
         if not len(part.driving):
             none = self.pairing.rows(part.driving, Meetings.none(self.pairing.space), None)
-            return none, after, SliceBound(part.looked + A_SLICE, 0)
+            return none, after, SliceBound(looked + part.looked + A_SLICE, 0)
         picked, pairs, met = self._joined(part)
         for told in window.earlier:
             pairs = pairs.take(told.untold(self._join, picked, pairs))
         rows = self.pairing.rows(picked, pairs, window.start_us)
-        looked = part.looked + len(part.driven) + PAIR * (len(picked) + rows.num_rows) + (asked + met) // MET
-        return rows, after, SliceBound(looked + A_SLICE, rows.num_rows)
+        looked += part.looked + len(part.driven.reports) + A_SLICE
+        looked += PAIR * (len(picked) + rows.num_rows) + (asked + met) // MET
+        return rows, after, SliceBound(int(looked), rows.num_rows)
 
-    def _part(self, window: EndedWindow, size: int) -> _Slice:
-        """Return the next slice, of about so many driving reports."""
+    def _part(self, window: EndedWindow, size: int, larger: _Slice | None = None) -> _Slice:
+        """Return the next slice, of about so many driving reports; what may be there is known of a larger one."""
         space = self.pairing.space
         sides = [self._runs(window, stream) for stream in self._join.sides]
         until = _slice_end(sides[0], window.position, size)
@@ -198,9 +215,11 @@ class WindowSlices:
         parts = [(start, stop) for start, stop in ends]
         driving = self._picked(window, sides[0], [[part] for part in parts])
         reach = self._join.reach(driving.column("bounds"))
+        looked = sum(stop - start for start, stop in parts)
+        if larger is not None:
+            return _Slice(until, looked, driving, reach, larger.driven)
         strips = [_met_by(run, reach, space) if len(driving) else [(0, 0)] for run in sides[1]]
-        driven = self._picked(window, sides[1], strips)
-        return _Slice(until, sum(stop - start for start, stop in parts), driving, reach, driven)
+        return _Slice(until, looked, driving, reach, _Driven(self._picked(window, sides[1], strips), reach))
 
     def _runs(self, window: EndedWindow, stream: int) -> list[ReportRun]:
         return self.reports.between(stream, window.start_us, window.start_us + self._join.size_us)
@@ -224,7 +243,7 @@ class WindowSlices:
 
     def _joined(self, part: _Slice) -> tuple[Picked, Meetings, int]:
         """Return the reports of a slice that have pairs, the pairs that this region tells, and how many boxes meet."""
-        driving, driven = part.driving, part.driven
+        driving, driven = part.driving, part.driven.reports
         at, other = part.meeting(part.reach)
         (one, at), (two, other) = (np.unique(side, return_inverse=True) for side in (at, other))
         run = np.r_[driving.part[one], len(driving.runs) + driven.part[two]]

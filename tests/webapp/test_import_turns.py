@@ -23,8 +23,11 @@ def test_users_take_turns_with_imports_however_many_one_of_them_has(site, user, 
     site.force_login(other)
     upload(site, name="theirs")
 
-    def wait(**_):
+    def wait(countdown):
+        waited.append(countdown)
         raise Retry
+
+    waited = []
 
     monkeypatch.setattr(import_layer, "retry", wait)
     import_layer(*sent[0])
@@ -35,6 +38,10 @@ def test_users_take_turns_with_imports_however_many_one_of_them_has(site, user, 
     Layer.objects.filter(name="third").update(heartbeat=None)
     with pytest.raises(Retry):
         import_layer(*sent[1])  # it asked earlier, but its user has had a turn
+    with pytest.raises(Retry):
+        import_layer(*sent[2])
+    # Of one user's imports, the next one asks every second, and the others less often.
+    assert waited == [1, 1, 1, 2]
     import_layer(*sent[3])
     import_layer(*sent[1])
     assert {layer.name for layer in Layer.objects.filter(status="ready")} == {"first", "theirs", "second"}

@@ -24,7 +24,7 @@ from streaming.layers import Imported, ImportLimits, ImportOptions, InvalidLayer
 from streaming.layers.child import import_in_child
 from webapp.access import rights_of, team_of
 from webapp.audit.origin import acting, origin
-from webapp.layers.turns import DEAD_AFTER, others_wait, take_turn
+from webapp.layers.turns import DEAD_AFTER, others_wait, place_in_line, take_turn
 from webapp.layers.versions import (
     adopted,
     announce,
@@ -160,7 +160,7 @@ def import_layer(self: Any, layer_id: int, run: str, path: str, wanted: dict[str
     if layer is None:
         forget_upload(run)
     elif not take_turn(layer):
-        raise self.retry(countdown=1)
+        raise self.retry(countdown=place_in_line(layer))
     else:
         run_import(layer, Path(path), ImportOptions(**wanted))
 

@@ -14,7 +14,7 @@ from webapp.redis import waiting_client
 
 # A running import without a sign of life for so long has died with its worker.
 DEAD_AFTER = timedelta(seconds=60)
-# An import that waits asks for its turn every second; a worker that is busy asks later.
+# The next import of a user that waits asks for its turn every second; a worker that is busy asks later.
 ASKING_S = 10.0
 
 
@@ -30,7 +30,12 @@ def take_turn(layer: Layer) -> bool:
     """
     with transaction.atomic():
         # Lock all rows that are importing, so that two imports cannot both take the last free place.
-        importing = list(Layer.objects.select_for_update().filter(status=Layer.IMPORTING).order_by("pk"))
+        importing = list(
+            Layer.objects.select_for_update()
+            .filter(status=Layer.IMPORTING)
+            .order_by("pk")
+            .only("importer_id", "heartbeat")
+        )
         busy = [one for one in importing if one.heartbeat and one.heartbeat > timezone.now() - DEAD_AFTER]
         importers = {one.importer_id for one in busy if one.importer_id is not None}
         free = settings.LAYER_IMPORTS_AT_ONCE - len(busy)
@@ -40,6 +45,15 @@ def take_turn(layer: Layer) -> bool:
         waiting_client().zadd(IMPORTS_BEGUN_KEY, {str(layer.importer_id): time.time()})
         waiting_client().zrem(IMPORTS_ASKED_KEY, str(layer.importer_id))
         return bool(Layer.objects.filter(pk=layer.pk, run=layer.run).update(heartbeat=timezone.now()))
+
+
+def place_in_line(layer: Layer) -> int:
+    """Return which of its user's imports that wait an import is, from 1 on: it asks for its turn so many seconds later.
+
+    So a user's imports ask a few times a second all together, however many they are.
+    """
+    waiting = Layer.objects.filter(status=Layer.IMPORTING, heartbeat=None, importer_id=layer.importer_id)
+    return waiting.filter(pk__lt=layer.pk).count() + 1
 
 
 def others_wait(user: int | None) -> bool:

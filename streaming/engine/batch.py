@@ -121,18 +121,11 @@ class Saving:
 
 @dataclass(frozen=True)
 class MustSave:
-    """Which states must be saved because regions read each other's.
-
-    Parameters
-    ----------
-    before : bool
-        Those that the batch before has left.
-    after : bool
-        Those that the batch leaves.
-    """
+    """Whether regions read what others have before or after a batch, so it is saved; and whether the map changes."""
 
     before: bool
     after: bool
+    rescaled: bool
 
 
 def must_save(layout: Layout, batch: int, entries: Sequence[Entry] | ControlEntries) -> MustSave:
@@ -148,8 +141,9 @@ def must_save(layout: Layout, batch: int, entries: Sequence[Entry] | ControlEntr
     together = any(len(known.distributed_ids) or known.reach or known.orderings for known in (before, after))
     together = together or concern_rules(before, after, applied)
     together = together or concern_sketches(before, after, applied)
-    divided = before.region_map != after.region_map or before.by_partner != after.by_partner
-    return MustSave(together or divided, together)
+    rescaled = before.region_map != after.region_map
+    divided = rescaled or before.by_partner != after.by_partner
+    return MustSave(together or divided, together, rescaled)
 
 
 def save(layout: Layout, batch: int, homes: Iterable[int], regions: Iterable[int], saving: Saving) -> None:

@@ -17,7 +17,15 @@ import numpy as np
 import orjson
 
 from streaming.engine.admission import MOST_ENTRIES, Sample, admitted, most_next
-from streaming.engine.batch import IngestBlock, RegionInput, Saving, home_task, must_save, region_task, save
+from streaming.engine.batch import (
+    IngestBlock,
+    RegionInput,
+    Saving,
+    home_task,
+    must_save,
+    region_task,
+    save,
+)
 from streaming.engine.batch_traces import EngineTraces
 from streaming.engine.cuts import CONTROL, CUTS, Cut, CutLog, Point, Positions
 from streaming.engine.driving import told_joins, told_reports
@@ -168,6 +176,7 @@ class Interval:
             self._await_saved()
         finally:
             self._ahead.close()
+            self._layout.history.settle()
         if self._saved_batch != self._batch:
             own = self._place.own_regions(self._region_map(self._batch))
             save(self._layout, self._batch, self._place.homes, own, self._saving(self._positions))
@@ -177,9 +186,7 @@ class Interval:
         place, layout, batch = self._place, self._layout, cut.batch
         control = self._control(cut)
         figures = self._figures
-        if cut.saved or must_save(layout, batch, control).before:
-            with figures.stage("save"):
-                self._await_saved()
+        self._prepare(cut, control)
         saving = self._saving(cut.positions) if cut.saved else None
         for partition in place.homes:
             blocks = self._blocks(partition, cut)
@@ -213,6 +220,15 @@ class Interval:
         self._batch, self._positions = batch, cut.positions
         if cut.saved:
             self._end_saved()
+
+    def _prepare(self, cut: Cut, control: ControlEntries) -> None:
+        """Wait for what must have happened before a batch."""
+        must = must_save(self._layout, cut.batch, control)
+        if must.rescaled:
+            self._layout.history.settle()  # other tasks may merge what this one has stored
+        if cut.saved or must.before:
+            with self._figures.stage("save"):
+                self._await_saved()
 
     def _step(self, cut: Cut, region: int, inputs: Sequence[RegionInput], saving: Saving | None) -> list[Fragment]:
         """Run the server of a region, and count what it took; return its fragments."""

@@ -3,6 +3,7 @@
 import gc
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 from itertools import count
 from pathlib import Path
@@ -69,9 +70,8 @@ def _layout_of(
     known, (partitions, regions) = parse_space(space), shape
     files = state_files_of(root, uri, known.name)
     store = Store(Path(root), known, Path(layers), Path(history), files, regions, padding)
-    return Layout(
-        store, partitions, HistoryWriter(Path(history), known), read_quarantine(store.files), Slot(Path(root))
-    )
+    writer = HistoryWriter(Path(history), known, ThreadPoolExecutor(1, "merge"))
+    return Layout(store, partitions, writer, read_quarantine(store.files), Slot(Path(root)))
 
 
 @lru_cache(maxsize=8)

@@ -8,6 +8,7 @@ collected, then written as immutable files, which are merged later.
 
 import contextlib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor, Future
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -66,10 +67,14 @@ class HistoryWriter:
     root : Path
         The folder of the history; created when the first element is stored.
     space : Space
+    merger : Executor, optional
+        What merges pending elements, so that no batch waits for it; without one, `store` does. Only one process may
+        merge what a region has written: see `settle`.
     """
 
-    def __init__(self, root: Path, space: Space) -> None:
-        self.folder, self.space = Path(root) / space.name, space
+    def __init__(self, root: Path, space: Space, merger: Executor | None = None) -> None:
+        self.folder, self.space, self._merger = Path(root) / space.name, space, merger
+        self._merging: Future[None] | None = None
 
     def store(
         self, turn: Turn, elements: Sequence[pa.Table], names: Mapping[int, str], dropped: Collection[str] = ()
@@ -86,15 +91,34 @@ class HistoryWriter:
         dropped : collection of str
             The streams whose elements from earlier batches are to be removed.
         """
+        if dropped:
+            self.settle()  # what is dropped must not be written as parts afterwards
         pending = self._pending(turn)
         if dropped:
             self._drop(turn, pending, dropped)
-        # Regions take turns, so that a batch waits for the merge of one region only.
+        # Regions take turns, so that one of them is merged at a time.
         if turn.batch % turn.regions == turn.region and _due(turn, pending):
-            self._merge(turn, pending)
+            self._begin_merge(turn, pending)
         kept = [waiting(table, names, self.space) for table in elements if names and table.num_rows]
         if kept or pending:
             self._wait(turn, pending, pa.concat_tables([waiting_schema(self.space).empty_table(), *kept]))
+
+    def settle(self) -> None:
+        """Wait until nothing is merged; raise the error of a merge that failed.
+
+        Whoever stores a region's elements must have done this before another process does.
+        """
+        if self._merging is not None:
+            merging, self._merging = self._merging, None
+            merging.result()
+
+    def _begin_merge(self, turn: Turn, pending: Sequence[Pending]) -> None:
+        """Merge pending elements, after those of another region are merged."""
+        if self._merger is None:
+            self._merge(turn, pending)
+        elif self._merging is None or self._merging.done():
+            self.settle()
+            self._merging = self._merger.submit(self._merge, turn, pending)
 
     def _pending(self, turn: Turn) -> list[Pending]:
         """Return the pending files that this region cares for: its own, and those of regions that no longer exist."""

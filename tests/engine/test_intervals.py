@@ -114,8 +114,11 @@ class Machine:
     def layout(self, task, anew=False):
         if anew or task not in self.layouts:
             store = Store(self.root, EARTH, files=LocalStore(self.root), regions=REGIONS)
-            self.layouts[task] = Layout(store, self.partitions, HistoryWriter(self.root / "history", EARTH))
+            self.layouts[task] = Layout(store, self.partitions, self.history())
         return self.layouts[task]
+
+    def history(self):
+        return HistoryWriter(self.root / "history", EARTH, ThreadPoolExecutor(1))
 
     def interval(self, trouble):
         """Run an interval; return whether it ended, and the engine need not start again."""

@@ -2,7 +2,9 @@
 
 import contextlib
 import math
+import threading
 from collections import Counter
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bench.live import PATIENCE_S
 from streaming.elements import bounds_of, box_elements
 from streaming.history import StoredTables, stored, writer
 from streaming.history.files import PENDING, parts_of, pending_of
@@ -80,10 +83,18 @@ batches_of_rows = st.lists(st.lists(rows, max_size=6), max_size=8)
 
 
 @pytest.mark.parametrize("space", SPACES, ids=lambda space: space.name)
-@given(batches=batches_of_rows, again=st.sets(st.integers(0, 8)), most=st.sampled_from([1, 5, 1000]))
-@settings(max_examples=15)
-def test_every_accepted_element_is_stored_once_however_the_input_is_cut(tmp_path_factory, space, batches, again, most):
-    engine = Engine(tmp_path_factory.mktemp("engine"), space=space, saved_every=1)
+@given(
+    batches=batches_of_rows,
+    again=st.sets(st.integers(0, 8)),
+    most=st.sampled_from([1, 5, 1000]),
+    apart=st.booleans(),
+)
+@settings(max_examples=20)
+def test_every_accepted_element_is_stored_once_however_the_input_is_cut(
+    tmp_path_factory, space, batches, again, most, apart
+):
+    merger = ThreadPoolExecutor(1) if apart else None
+    engine = Engine(tmp_path_factory.mktemp("engine"), space=space, saved_every=1, merger=merger)
     before, writer.MERGE_ROWS = writer.MERGE_ROWS, most
     try:
         for number, batch in enumerate(batches):
@@ -96,6 +107,65 @@ def test_every_accepted_element_is_stored_once_however_the_input_is_cut(tmp_path
             assert told(engine) == accepted(batches[: number + 1])
     finally:
         writer.MERGE_ROWS = before
+
+
+class Later:
+    """Runs what is submitted when the test says so."""
+
+    def __init__(self):
+        self.waiting = []
+
+    def submit(self, function, *arguments):
+        future = Future()
+        self.waiting.append((future, function, arguments))
+        return future
+
+    def run(self):
+        for future, function, arguments in self.waiting:
+            try:
+                future.set_result(function(*arguments))
+            except Exception as error:
+                future.set_exception(error)
+        self.waiting.clear()
+
+
+def test_no_batch_waits_for_a_merge_and_what_fails_is_told_with_a_later_batch(tmp_path, monkeypatch):
+    monkeypatch.setattr(writer, "MERGE_ROWS", 1)
+    later = Later()
+    engine = Engine(tmp_path, regions=1, saved_every=1, rescaled=0.0, merger=later)
+    batches = [[("a", number, number)] for number in range(6)]
+    for number, batch in enumerate(batches[:4]):
+        engine.run([("ships", number, elements_of(batch))], [ON] if number == 0 else [])
+        assert told(engine) == accepted(batches[: number + 1])
+    assert len(later.waiting) == 1  # one at a time
+    later.run()
+    assert told(engine) == accepted(batches[:4])
+    engine.run([("ships", 4, elements_of(batches[4]))], [])
+    monkeypatch.setattr(writer, "write_rows", lambda *_: (_ for _ in ()).throw(OSError("the disk is full")))
+    later.run()
+    with pytest.raises(OSError, match="the disk is full"):
+        engine.run([("ships", 5, elements_of(batches[5]))], [])
+
+
+def test_what_is_dropped_waits_for_the_merge_that_would_write_it(tmp_path, monkeypatch):
+    monkeypatch.setattr(writer, "MERGE_ROWS", 1)
+    began, go_on = threading.Event(), threading.Event()
+    write_rows = writer.write_rows
+
+    def held(*arguments):
+        began.set()
+        assert go_on.wait(PATIENCE_S)
+        write_rows(*arguments)
+
+    with ThreadPoolExecutor(1) as merger:
+        engine = Engine(tmp_path, regions=1, saved_every=1, rescaled=0.0, merger=merger)
+        engine.run([("ships", 0, elements_of([("a", 1, 1)]))], [ON])
+        monkeypatch.setattr(writer, "write_rows", held)
+        engine.run([("ships", 1, elements_of([("b", 1, 1)]))], [])
+        assert began.wait(PATIENCE_S)
+        threading.Timer(0.1, go_on.set).start()
+        engine.run([], [{"op": "drop_stream", "stream": "ships"}])
+        assert go_on.is_set() and told(engine) == Counter()
 
 
 # Three files are read, three parts written, three files removed.

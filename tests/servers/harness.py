@@ -59,11 +59,12 @@ class Engine:
         saved_every=SAVED_EVERY,
         rescaled=RESCALED,
         padding=None,
+        merger=None,
     ):
         self.root, self.space, self.saved_every, self._regions = root, space, saved_every, regions
         self._padding = padding
         self.layers = LayerStore(layers or root / "layers")
-        self.layout = Layout(self._store(), partitions, HistoryWriter(root / "history", space))
+        self.layout = Layout(self._store(), partitions, HistoryWriter(root / "history", space, merger))
         self.upkeep = Upkeep(self.layout.store.files)
         self.batch, self.saved, self.may_fail = 0, -1, False
         self._rescaled = rescaled
@@ -76,6 +77,7 @@ class Engine:
     def forget(self):
         """Forget what the process knows; the files stay."""
         kept = self.layout
+        kept.history.settle()
         self.layout = Layout(self._store(), kept.partitions, kept.history)
 
     def _store(self):

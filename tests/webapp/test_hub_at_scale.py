@@ -184,7 +184,13 @@ def test_the_first_answers_of_a_user_come_in_parts_and_nobody_else_waits_for_the
         parts.append(waiting)
         done |= waiting
         requests.settle(dict.fromkeys(waiting, size))
-    assert [len(part) for part in parts[1:]] == [4] * 15 and sum(map(len, parts)) == 100
+    assert [len(part) for part in parts[1:]] == [4] * 24 and sum(map(len, parts)) == 100
+
+
+def test_each_user_has_a_first_answer_under_way_however_large_they_are(monkeypatch):
+    link, now, owners = Asked(), [0.0], {}
+    monkeypatch.setattr("webapp.hub.snapshot_requests.time.monotonic", lambda: now[0])
+    requests = SnapshotRequests(link, owners.get)
     # With those of many users, each has one under way at least.
     several = range(VIEW_NUMBERS + 300, VIEW_NUMBERS + 400)
     owners |= {query: query % 25 for query in several}
@@ -193,8 +199,9 @@ def test_the_first_answers_of_a_user_come_in_parts_and_nobody_else_waits_for_the
     assert len([query for query in link.queries if query in several]) == 25
     requests.settle(dict.fromkeys(several, 10))
     # One that is larger than all the room comes alone. What never comes makes room again.
+    owners |= dict.fromkeys(range(VIEW_NUMBERS + 200, VIEW_NUMBERS + 203), "other")
+    requests.ask([VIEW_NUMBERS + 200])
     requests.settle({VIEW_NUMBERS + 200: 10 * ROWS_UNDER_WAY})
-    owners |= {VIEW_NUMBERS + 201: "other", VIEW_NUMBERS + 202: "other"}
     requests.ask([VIEW_NUMBERS + 201, VIEW_NUMBERS + 202])
     assert link.queries[-1] == VIEW_NUMBERS + 201
     now[0] += 2 * UNDER_WAY_S

@@ -75,6 +75,9 @@ class HistoryWriter:
     def __init__(self, root: Path, space: Space, merger: Executor | None = None) -> None:
         self.folder, self.space, self._merger = Path(root) / space.name, space, merger
         self._merging: Future[None] | None = None
+        # The pending files that each region cares for, as long as only this process changes them.
+        self._known: dict[int, list[Pending]] = {}
+        self._shape: tuple[str, int] | None = None
 
     def store(
         self, turn: Turn, elements: Sequence[pa.Table], names: Mapping[int, str], dropped: Collection[str] = ()
@@ -99,6 +102,7 @@ class HistoryWriter:
         # Regions take turns, so that one of them is merged at a time.
         if turn.batch % turn.regions == turn.region and _due(turn, pending):
             self._begin_merge(turn, pending)
+            pending = self._pending(turn)
         kept = [waiting(table, names, self.space) for table in elements if names and table.num_rows]
         if kept or pending:
             self._wait(turn, pending, pa.concat_tables([waiting_schema(self.space).empty_table(), *kept]))
@@ -108,6 +112,7 @@ class HistoryWriter:
 
         Whoever stores a region's elements must have done this before another process does.
         """
+        self._known.clear()
         if self._merging is not None:
             merging, self._merging = self._merging, None
             merging.result()
@@ -116,24 +121,33 @@ class HistoryWriter:
         """Merge pending elements, after those of another region are merged."""
         if self._merger is None:
             self._merge(turn, pending)
+            self._known.clear()
         elif self._merging is None or self._merging.done():
             self.settle()
             self._merging = self._merger.submit(self._merge, turn, pending)
 
     def _pending(self, turn: Turn) -> list[Pending]:
         """Return the pending files that this region cares for: its own, and those of regions that no longer exist."""
-        return pending_of(self.folder, lambda region: region % turn.regions == turn.region)
+        if self._shape != (turn.epoch, turn.regions) or (self._merging is not None and self._merging.done()):
+            self.settle()
+            self._shape = turn.epoch, turn.regions
+        if turn.region not in self._known:
+            self._known[turn.region] = pending_of(self.folder, lambda region: region % turn.regions == turn.region)
+        return self._known[turn.region]
 
     def _wait(self, turn: Turn, pending: Sequence[Pending], elements: pa.Table) -> None:
         """Write the batch's pending file unless it is empty, and remove the file of an interrupted run of the batch."""
-        second = turn.now_us // MICROSECONDS
+        second, place = turn.now_us // MICROSECONDS, (turn.epoch, turn.region, turn.batch)
         path = pending_path(self.folder, turn.epoch, turn.region, turn.batch, elements.num_rows, second)
+        known = [one for one in pending if (one.epoch, one.region, one.batch) != place]
         if elements.num_rows:
             make_folder(path.parent)
             _put(path, elements)
+            known.append(Pending(path, *place, elements.num_rows, second))
         for other in pending:
-            if (other.epoch, other.region, other.batch) == (turn.epoch, turn.region, turn.batch) and other.path != path:
+            if (other.epoch, other.region, other.batch) == place and other.path != path:
                 other.path.unlink(missing_ok=True)
+        self._known[turn.region] = known
 
     def _merge(self, turn: Turn, pending: Sequence[Pending]) -> None:
         """Write the pending elements of committed batches as parts, then remove their pending files."""

@@ -109,6 +109,19 @@ def test_every_accepted_element_is_stored_once_however_the_input_is_cut(
         writer.MERGE_ROWS = before
 
 
+def test_what_waits_is_listed_once_as_long_as_one_process_stores_it(tmp_path, monkeypatch):
+    engine, listed = Engine(tmp_path, regions=2, saved_every=1, rescaled=0.0), []
+    pending_of = writer.pending_of
+    monkeypatch.setattr(writer, "pending_of", lambda *those: listed.append(those) or pending_of(*those))
+    batches = [[("a", number, number), ("b", number, 9 - number)] for number in range(8)]
+    for number, batch in enumerate(batches):
+        engine.run([("ships", number, elements_of(batch))], [ON] if number == 0 else [])
+        assert len(listed) == (4 if number > 5 else 2)
+        if number == 5:
+            engine.restart()
+        assert told(engine) == accepted(batches[: number + 1])
+
+
 class Later:
     """Runs what is submitted when the test says so."""
 

@@ -35,7 +35,7 @@ from streaming.spaces import Space
 BUDGET_S = 0.25
 ENTRY_S, REGISTER_S, MEMBER_S = 5e-6, 80e-6, 6e-6
 # What each vertex of a corridor adds to that: once, and for each member.
-VERTEX_S, MEMBER_VERTEX_S = 2e-6, 3e-8
+VERTEX_S, MEMBER_VERTEX_S = 1e-6, 1.5e-8
 # Entries that the coordinator looks at for one batch.
 MOST_ENTRIES = 2_500
 # The elements of a sample, and the pairs of an element and a plan that are compared at most for an estimate.

@@ -38,7 +38,7 @@ from streaming.spaces import Space
 # there may be very many windows with few reports each.
 BUDGET, AHEAD, MET, PAIR, A_SLICE = 60_000, 2, 16, 12, 500
 # It tells about so many pairs, however many there are: whoever sends and shows them has more work than who finds them.
-TOLD = 600
+TOLD = 1_200
 # So many driving reports are joined at once, about, or half of what a batch may look at if that is less, but at least
 # the second number.
 SLICE, LEAST_SLICE = 16_384, 1_024

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from streaming.elements import box_elements
+from streaming.operators import allowance
 from streaming.operators.time_joins import compiled
 from streaming.plans import parse_plan
 from streaming.results.netting import net
@@ -41,7 +42,7 @@ class Sea:
     def run(self, control=(), *tables):
         """Run a batch; return the pairs that it tells."""
         blocks = [(table["key"][0].as_py()[0], 0, table) for table in tables]
-        fragments = self.engine.run(blocks, list(control))
+        self.fragments = fragments = self.engine.run(blocks, list(control))
         self.left = sum(fragment.counters.get("unjoined", 0) for fragment in fragments)
         rows = net(fragments).to_pylist()
         pairs = [(row["query"], row["key"], row["partner"]) for row in rows]
@@ -52,6 +53,12 @@ class Sea:
     def end(self, control=(), *more):
         """End the first window."""
         return self.run(control, reports("a", 1, 20, 50.0), reports("b", 1, 20, -50.0), *more)
+
+    def ended_fragments(self):
+        """End the first window; return the fragments of the batch."""
+        self.engine.may_fail = True
+        self.end()
+        return self.fragments
 
     def drain(self):
         """Run batches until nothing is left; return how many it took."""
@@ -111,6 +118,19 @@ def test_where_many_meet_a_batch_looks_at_fewer_reports(tmp_path):
         most = max(most, len(sea.run()))
     assert len(sea.told) == len(set(sea.told)) == PAIRS + 40 * 40
     assert most <= 2 * 40
+
+
+def test_a_window_in_which_everything_meets_is_refused_and_the_others_are_told(tmp_path, monkeypatch):
+    monkeypatch.setattr(allowance, "MOST", 500)
+    monkeypatch.setattr(allowance, "EACH", 0)
+    far = {**PLAN, "join": {**JOIN, "distance": 20_000_000}}
+    sea = Sea(tmp_path, [PLAN, far], owners=[1, 2])
+    fragments = sea.ended_fragments()
+    (failure,) = [failure for fragment in fragments for failure in fragment.failures]
+    assert failure["queries"] == [[1, 1]] and failure["left_out"] == "room"
+    assert "pairs in a batch; there is room for 500" in failure["error"]
+    sea.drain()
+    assert sea.told == EXPECTED
 
 
 def test_what_comes_while_a_window_is_told_does_not_belong_to_it(tmp_path):

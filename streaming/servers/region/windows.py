@@ -190,14 +190,16 @@ class WindowSlices:
         if len(part.driving):
             may = max(1, int(min(most.pairs, most.reports / PAIR)))
             many, asked = part.pairs(may)
+            if many > self.pairing.failures.allowance.most and not self.pairing.has_room(many):
+                # It would never come to its end, and what waits for it would fill the memory. The step is not used.
+                return self._nothing(part), window, most
             if many > may:
                 # There is a crowd: so many fewer reports have as many pairs as may be told.
                 looked = part.looked
                 part = self._part(window, max(1, min(size, part.looked) * may // many), part)
         after = replace(window, position=part.until)
         if not len(part.driving):
-            none = self.pairing.rows(part.driving, Meetings.none(self.pairing.space), None)
-            return none, after, SliceBound(looked + part.looked + A_SLICE, 0)
+            return self._nothing(part), after, SliceBound(looked + part.looked + A_SLICE, 0)
         picked, pairs, met = self._joined(part)
         for told in window.earlier:
             pairs = pairs.take(told.untold(self._join, picked, pairs))
@@ -205,6 +207,9 @@ class WindowSlices:
         looked += part.looked + len(part.driven.reports) + A_SLICE
         looked += PAIR * (len(picked) + rows.num_rows) + (asked + met) // MET
         return rows, after, SliceBound(int(looked), rows.num_rows)
+
+    def _nothing(self, part: _Slice) -> pa.Table:
+        return self.pairing.rows(part.driving, Meetings.none(self.pairing.space), None)
 
     def _part(self, window: EndedWindow, size: int, larger: _Slice | None = None) -> _Slice:
         """Return the next slice, of about so many driving reports; what may be there is known of a larger one."""

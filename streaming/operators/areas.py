@@ -4,7 +4,7 @@ All pairs of elements and areas of one form are compared by one call, however ma
 """
 
 from collections.abc import Callable, Sequence
-from functools import cached_property, partial
+from functools import cached_property, lru_cache, partial
 
 import numpy as np
 import shapely
@@ -21,6 +21,8 @@ from streaming.spaces import Space
 from streaming.udf.base import box_shapes, shapes_of
 
 POLYGON, CIRCLE, CORRIDOR = range(3)
+# So many geometries are kept in a process.
+_KEPT = 4_096
 _FORM = {PolygonArea: POLYGON, CircleArea: CIRCLE, CorridorArea: CORRIDOR}
 
 
@@ -175,10 +177,12 @@ def _look_at(look: Look, pairs: np.ndarray, at: np.ndarray, count: np.ndarray) -
     return look(pairs[at], count)
 
 
+@lru_cache(maxsize=_KEPT)
 def _geometry(shape: AreaShape) -> shapely.Geometry:
+    """Return the geometry of an area. It is kept: whoever adds an area to many has the others already."""
     if isinstance(shape, PolygonArea):
         return polygons_geometry(shape)
-    return shapely.Point(shape.center) if isinstance(shape, CircleArea) else shapely.LineString(shape.line)
+    return shapely.Point(shape.center) if isinstance(shape, CircleArea) else shapely.linestrings(np.array(shape.line))
 
 
 def _reach_m(shape: AreaShape) -> float:

@@ -133,6 +133,17 @@ def test_a_window_in_which_everything_meets_is_refused_and_the_others_are_told(t
     assert sea.told == EXPECTED
 
 
+def test_a_query_whose_windows_end_faster_than_they_can_be_told_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(windows, "MOST_LEFT", 4)
+    sea = Sea(tmp_path, [PLAN, {**PLAN, "window_s": 10, "slide_s": 1}], owners=[1, 2])
+    fragments = sea.ended_fragments()
+    (failure,) = [failure for fragment in fragments for failure in fragment.failures]
+    assert failure["queries"] == [[1, 1]] and failure["left_out"] == "room"
+    assert "its windows end faster than their pairs can be told" in failure["error"]
+    sea.drain()
+    assert sea.told == EXPECTED
+
+
 def test_what_comes_while_a_window_is_told_does_not_belong_to_it(tmp_path):
     sea = Sea(tmp_path, [{**PLAN, "slide_s": 5, "idle_s": 1}], first_s=6)
     # Both streams are silent, so that event time goes on with the clock, to 11 s.

@@ -33,7 +33,7 @@ from streaming.servers.region.ended_windows import EndedWindow, redivided
 from streaming.servers.region.pairing import Pairing
 from streaming.servers.region.place import RegionPlace
 from streaming.servers.region.reports import Picked, ReportRun, ReportTable
-from streaming.servers.region.windows import WindowSlices, budget, sliced
+from streaming.servers.region.windows import WindowSlices, behind, budget, sliced
 from streaming.spaces import Space
 
 
@@ -128,11 +128,11 @@ def step(
         failures.charge(np.array([query]), np.array([perf_counter() - began]))
     # There are about as many tasks as home servers.
     shared = place.region_map.regions / max(1, len(homes))
-    windows = [join for join in joins.values() if isinstance(join, WindowJoin)]
-    most = budget(accepted["stream"].to_numpy(), windows, shared)
+    most = budget(accepted["stream"].to_numpy(), (one.pairing.join for one in slices.values()), shared)
     for query, rows, seconds in sliced(slices, ended, most, _owners(list(slices), control), turn):
         tables.append(rows)
         failures.charge(np.array([query]), np.array([seconds]))
+    failures.refused |= {query: why for query, windows in ended.items() if (why := behind(windows))}
     refuse(failures.settled(control.after.columns.owners_of))
     after = {query: replace(known, ended=tuple(ended.get(query, ()))) for query, known in waiting.items()}
     rows = pa.concat_tables(tables)

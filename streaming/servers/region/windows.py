@@ -14,6 +14,7 @@ L. Arge et al., "Scalable Sweeping-Based Spatial Join", VLDB 1998: a strip of bo
 """
 
 import functools
+import heapq
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from time import perf_counter
@@ -21,6 +22,7 @@ from time import perf_counter
 import numpy as np
 import pyarrow as pa
 
+from streaming.language import gettext_noop, thousands
 from streaming.operators.boxes import in_plane, turns
 from streaming.operators.features import IndexedBoxes
 from streaming.operators.neighbours import may_meet
@@ -39,6 +41,12 @@ from streaming.spaces import Space
 BUDGET, AHEAD, MET, PAIR, A_SLICE = 60_000, 2, 16, 12, 500
 # It tells about so many pairs, however many there are: whoever sends and shows them has more work than who finds them.
 TOLD = 1_200
+# So many windows of a query may be left: those of a day that is replayed, if one begins every five seconds.
+MOST_LEFT = 20_000
+BEHIND = gettext_noop(
+    "its windows end faster than their pairs can be told: %(count)s of them wait, and at most %(most)s may; make its "
+    "distance or its area smaller, or have its windows begin less often (slide_s)"
+)
 # So many driving reports are joined at once, about, or half of what a batch may look at if that is less, but at least
 # the second number.
 SLICE, LEAST_SLICE = 16_384, 1_024
@@ -259,6 +267,16 @@ class WindowSlices:
         return picked, self.pairing.own(picked, self.pairing.judged(picked, row, partner)), len(at)
 
 
+def behind(windows: Sequence[EndedWindow]) -> str | None:
+    """Return why a query is refused for which so many windows are left; None if it is not.
+
+    More and more would wait, and what they need fill the memory.
+    """
+    if len(windows) <= MOST_LEFT:
+        return None
+    return BEHIND % {"count": thousands(len(windows)), "most": thousands(MOST_LEFT)}
+
+
 def budget(stream: np.ndarray, joins: Iterable[WindowJoin], regions: float) -> SliceBound:
     """Return what a region may do in a batch.
 
@@ -306,22 +324,26 @@ def sliced(
     seconds : float
         What it took.
     """
+    told = dict.fromkeys(ended, 0)  # of each query, how many windows
     waiting = sorted({owners[query] for query, windows in ended.items() if windows})
     first = turn % max(1, len(waiting))
     for place, owner in enumerate([*waiting[first:], *waiting[:first]]):
         share = most.shared(len(waiting) - place)
-        mine = [(window.turn, query, window.start_us) for query in ended for window in ended[query]]
-        for _, query, _ in sorted(one for one in mine if owners[one[1]] == owner):
-            window = ended[query][0]
-            while window.position != END and share:
-                began = perf_counter()
-                rows, window, done = slices[query].next(window, share)
-                most, share = most - done, share - done
-                ended[query] = [window, *ended[query][1:]]
-                yield query, rows, perf_counter() - began
-            if window.position != END:
-                break
-            ended[query] = ended[query][1:]
+        mine = [(windows[0].turn, query) for query, windows in ended.items() if windows and owners[query] == owner]
+        heapq.heapify(mine)
+        while mine and share:
+            _, query = mine[0]
+            began, windows = perf_counter(), ended[query]
+            rows, window, done = slices[query].next(windows[told[query]], share)
+            most, share, windows[told[query]] = most - done, share - done, window
+            yield query, rows, perf_counter() - began
+            if window.position == END:
+                told[query] += 1
+                heapq.heappop(mine)
+                if told[query] < len(windows):
+                    heapq.heappush(mine, (windows[told[query]].turn, query))
+    for query, windows in ended.items():
+        del windows[: told[query]]
 
 
 def _slice_end(runs: Sequence[ReportRun], position: int, size: int) -> int:

@@ -54,7 +54,8 @@ def test_a_batch_reads_fewer_corridors_the_more_vertices_they_have():
         plan = {"stream": "ships", "area": {"corridor": {"line": line, "width_m": 100_000}}}
         return admitted(entries_of([plan] * 500), Registry(EARTH), ships(), objects)
 
-    assert corridors(999, 3_000) == pytest.approx(7, abs=2)
+    one_s = 999 * admission.VERTEX_S + 3_000 * (admission.MEMBER_S + 999 * admission.MEMBER_VERTEX_S)
+    assert corridors(999, 3_000) == pytest.approx(admission.BUDGET_S / one_s, abs=1)
     assert corridors(999, 3_000) < corridors(2, 3_000) / 2
 
 

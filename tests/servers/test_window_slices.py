@@ -171,16 +171,15 @@ def test_the_window_that_ended_first_is_told_first_and_all_joins_share_what_a_ba
     assert queries == [1] * PAIRS + [0] * PAIRS
 
 
-def test_the_windows_of_one_owner_do_not_wait_for_those_of_another(tmp_path):
-    sea = Sea(tmp_path, [{**PLAN, "window_s": 12}, PLAN], owners=[2, 1])
-    sea.run([], reports("a", 1, 11, 50.0), reports("b", 1, 11, -50.0))
-    sea.end()
-    assert sea.left and {query for query, *_ in sea.told} == {1}
-    sea.drain()
-    queries = [query for query, *_ in sea.told]
-    assert sorted(queries) == [0] * PAIRS + [1] * PAIRS
-    # From when both have ended on, both are told in turns.
-    assert queries.index(0) < PAIRS / 2 and queries[:PAIRS].count(0) > PAIRS / 4
+def test_the_windows_of_owners_are_told_beside_each_other(tmp_path, monkeypatch):
+    for name, size in (("BUDGET", 10_000), ("TOLD", 10), ("PAIR", 0.01)):
+        monkeypatch.setattr(windows, name, size)
+    sea = Sea(tmp_path, [PLAN, {**PLAN, "join": {**JOIN, "distance": 150}}], owners=[2, 1])
+    batches = [sea.end()]
+    while sea.left:
+        batches.append(sea.run())
+    assert len(batches) > 4 and sorted(query for query, *_ in sea.told) == [0] * PAIRS + [1] * PAIRS
+    assert {frozenset(query for query, *_ in pairs) for pairs in batches[:-2]} == {frozenset({0, 1})}
 
 
 @pytest.mark.parametrize("told", [1, 5, 1000])

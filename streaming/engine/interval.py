@@ -17,15 +17,7 @@ import numpy as np
 import orjson
 
 from streaming.engine.admission import MOST_ENTRIES, Sample, admitted, most_next
-from streaming.engine.batch import (
-    IngestBlock,
-    RegionInput,
-    Saving,
-    home_task,
-    must_save,
-    region_task,
-    save,
-)
+from streaming.engine.batch import IngestBlock, RegionInput, Saving, home_task, must_save, region_task, save
 from streaming.engine.batch_traces import EngineTraces
 from streaming.engine.cuts import CONTROL, CUTS, Cut, CutLog, Point, Positions
 from streaming.engine.driving import told_joins, told_reports

@@ -293,10 +293,13 @@ INCIDENT_DAYS = env.int("LOOKOUT_INCIDENT_DAYS", 365)
 # Largest request without a layer file; an edit of features is the largest of these.
 MAX_REQUEST_BYTES = 64 << 20
 # A query is paused if its evaluation takes more than QUERY_SHARE of a batch, and at least QUERY_COST_MS, in
-# QUERY_DEAR_BATCHES consecutive batches with elements.
+# QUERY_DEAR_BATCHES consecutive batches with elements. While others have queries, the same holds for all queries of a
+# user or a team together, of which the costliest ones are paused, with QUERIES_COST_MS and QUERIES_DEAR_BATCHES.
 QUERY_SHARE = env.float("LOOKOUT_QUERY_SHARE", 0.5)
 QUERY_COST_MS = env.int("LOOKOUT_QUERY_COST_MS", 1_000)
+QUERIES_COST_MS = env.int("LOOKOUT_QUERIES_COST_MS", 300)
 QUERY_DEAR_BATCHES = 5
+QUERIES_DEAR_BATCHES = 2
 # Limits of layers; see `streaming.layers.ImportLimits`.
 LAYER_UPLOAD_BYTES = env.int("LOOKOUT_LAYER_UPLOAD_BYTES", 1 << 30)
 LAYER_UNPACKED_BYTES = env.int("LOOKOUT_LAYER_UNPACKED_BYTES", 4 << 30)

@@ -26,36 +26,68 @@ REASON = gettext_noop(
 )
 REASON_TOGETHER = gettext_noop(
     "paused: the queries of its user or team took %(together_ms)s ms of a batch of %(whole_ms)s ms, and may take "
-    "%(share)s while others have queries; this one took most, %(cost_ms)s ms; make its range, its filter or its join "
-    "smaller, then go on"
+    "%(share)s while others have queries; this one is among those that took most, %(cost_ms)s ms; make its range, its "
+    "filter or its join smaller, then go on"
 )
 
 
 @dataclass(frozen=True)
-class Dear:
-    """A query that is to be paused, and the times that say why, in milliseconds.
-
-    `together_ms` is what all queries of `owner` took, if it is not for this query alone; `owner` is then not 0.
-    """
+class Cost:
+    """What a query took of a batch, in milliseconds."""
 
     query: int
     revision: int
     cost_ms: int
+
+
+@dataclass(frozen=True)
+class Dear:
+    """What took much of a batch: a query, or the queries of an owner together.
+
+    Parameters
+    ----------
+    costs : tuple of Cost
+        The query, or the costliest ones of the owner, those that cost most first.
+    took_ms, whole_ms : int
+        What it took, and what the batch took.
+    owner : int
+        0 if it is one query.
+    """
+
+    costs: tuple[Cost, ...]
+    took_ms: int
     whole_ms: int
     owner: int = 0
-    together_ms: int = 0
 
     @property
     def is_dear(self) -> bool:
         """Whether this is more than a query, or an owner, may take."""
-        took_ms = max(self.cost_ms, self.together_ms)
-        return took_ms >= settings.QUERY_COST_MS and took_ms > settings.QUERY_SHARE * self.whole_ms
+        return self._is_dear(self.took_ms, self.whole_ms)
 
     @property
-    def reason(self) -> str:
-        """Why the query is paused."""
-        figures = {name: thousands(getattr(self, name)) for name in ("cost_ms", "whole_ms", "together_ms")}
-        return (REASON_TOGETHER if self.owner else REASON) % {**figures, "share": f"{settings.QUERY_SHARE:.0%}"}
+    def most_batches(self) -> int:
+        """In how many batches running it may be too dear."""
+        return settings.QUERIES_DEAR_BATCHES if self.owner else settings.QUERY_DEAR_BATCHES
+
+    @property
+    def paused(self) -> tuple[Cost, ...]:
+        """Those that are to be paused: as few as possible, so that the rest is not too dear."""
+        paused_ms = 0
+        for number, one in enumerate(self.costs):
+            if not self._is_dear(self.took_ms - paused_ms, self.whole_ms - paused_ms):
+                return self.costs[:number]
+            paused_ms += one.cost_ms
+        return self.costs
+
+    def reason(self, one: Cost) -> str:
+        """Why one of the queries is paused."""
+        figures = {"cost_ms": one.cost_ms, "whole_ms": self.whole_ms, "together_ms": self.took_ms}
+        told = {name: thousands(figure) for name, figure in figures.items()}
+        return (REASON_TOGETHER if self.owner else REASON) % {**told, "share": f"{settings.QUERY_SHARE:.0%}"}
+
+    def _is_dear(self, took_ms: int, whole_ms: int) -> bool:
+        least_ms = settings.QUERIES_COST_MS if self.owner else settings.QUERY_COST_MS
+        return took_ms >= least_ms and took_ms > settings.QUERY_SHARE * whole_ms
 
 
 @dataclass
@@ -85,18 +117,18 @@ class Strain:
         for told in (fragment.costs for fragment in batch.fragments if fragment.costs):
             for name, dear in _dear(told).items():
                 known = self.dear.get(name, dear)
-                self.dear[name] = max(known, dear, key=lambda one: (one.together_ms, one.cost_ms))
+                self.dear[name] = max(known, dear, key=lambda one: one.took_ms)
         # A batch in which something is not too expensive resets its count.
         self.running = {name: self.running.get(name, 0) + 1 for name in self.dear}
 
 
 def _dear(told: dict[str, Any]) -> dict[str, Dear]:
-    """Return what was too expensive in a region, given the costs that it told; an earlier release told no owners."""
+    """Return what was too expensive in a region, given the costs that it told."""
     found: dict[str, Dear] = {}
     for query, revision, cost_ms in told["queries"]:
-        found[f"{query} {revision}"] = Dear(query, revision, cost_ms, told["ms"])
-    for owner, together_ms, query, revision, cost_ms in told.get("owners", ()):
-        found[str(owner)] = Dear(query, revision, cost_ms, told["ms"], owner, together_ms)
+        found[f"{query} {revision}"] = Dear((Cost(query, revision, cost_ms),), cost_ms, told["ms"])
+    for owner, together_ms, costs in told["owners"]:
+        found[str(owner)] = Dear(tuple(Cost(*one) for one in costs), together_ms, told["ms"], owner)
     return {name: dear for name, dear in found.items() if dear.is_dear}
 
 
@@ -109,9 +141,10 @@ def pause_dear(client: redis.Redis, space: Space, strain: Strain) -> None:
     before = {name.decode(): int(count) for name, count in read_hash(client, key).items()}
     for name, count in strain.running.items():
         running[name] = count + (before.get(name, 0) if count == strain.batches else 0)
-        if running[name] >= settings.QUERY_DEAR_BATCHES:
+        if running[name] >= strain.dear[name].most_batches:
             del running[name]
-            _pause(strain.dear[name])
+            for one in strain.dear[name].paused:
+                _pause(one, strain.dear[name])
     with client.pipeline() as pipeline:
         pipeline.delete(key)
         if running:
@@ -119,23 +152,23 @@ def pause_dear(client: redis.Redis, space: Space, strain: Strain) -> None:
         pipeline.execute()
 
 
-def _pause(dear: Dear) -> None:
+def _pause(one: Cost, dear: Dear) -> None:
     """Pause a query, unless its revision has changed, it is not a saved query, or it delays nobody but its owner."""
     with transaction.atomic():
         query = (
             Query.objects.select_for_update(of=("self",))
             .select_related("owner")
-            .filter(pk=dear.query, revision=dear.revision)
+            .filter(pk=one.query, revision=one.revision)
             .first()
         )
         if query is None or not query.should_run or (dear.owner and not _others_wait(query)):
             return
-        query.paused, query.status, query.revision = True, Query.PAUSED, dear.revision + 1
-        query.warning = dear.reason
+        query.paused, query.status, query.revision = True, Query.PAUSED, one.revision + 1
+        query.warning = dear.reason(one)
         query.save()
         close_of([query], "the query was paused, because it took too much of the engine's time")
         transaction.on_commit(lambda: announce([query]))
-        transaction.on_commit(lambda: tell_task(send_query, dear.query))
+        transaction.on_commit(lambda: tell_task(send_query, one.query))
 
 
 def _others_wait(query: Query) -> bool:

@@ -13,6 +13,8 @@ from streaming.servers.control.registry import Registry
 
 # A fragment names the queries that took at least this much of the region's time in the batch.
 COST_REPORTED_S = 0.05
+# Of an owner, it names so many, the costliest ones.
+COSTLIEST = 200
 
 
 def failures_of(warnings: Mapping[int, str], border: Border, registry: Registry) -> tuple[dict[str, Any], ...]:
@@ -66,8 +68,8 @@ def costs_of(seconds: Mapping[int, float], registry: Registry, whole_s: float) -
     return {"ms": _ms(whole_s), "queries": queries, "owners": owners} if queries or owners else {}
 
 
-def _costs_of_owners(seconds: Mapping[int, float], registry: Registry) -> list[list[int]]:
-    """Return [owner, ms, query, revision, ms] of each owner whose queries cost much together: the costliest of them."""
+def _costs_of_owners(seconds: Mapping[int, float], registry: Registry) -> list[list[Any]]:
+    """Return [owner, ms, [[query, revision, ms]]] of each owner whose queries cost much together: the costliest."""
     query, cost = np.array(list(seconds), dtype=np.int64), np.array(list(seconds.values()), dtype=np.float64)
     place, known = find(registry.columns.query, query)
     owned = known.copy()
@@ -79,12 +81,14 @@ def _costs_of_owners(seconds: Mapping[int, float], registry: Registry) -> list[l
     order = order[first_of_runs(answer[order]) | first_of_runs(owner[order])]
     order = order[np.lexsort((-cost[order], owner[order]))]
     first = np.flatnonzero(first_of_runs(owner[order]))
-    together = np.add.reduceat(cost[order], first) if len(first) else cost[:0]
-    told = [
-        (float(all_s), int(row)) for all_s, row in zip(together, order[first], strict=True) if all_s >= COST_REPORTED_S
-    ]
-    revision = {row: registry.registrations[int(query[row])].revision for _, row in told}
-    return [[int(owner[row]), _ms(all_s), int(query[row]), revision[row], _ms(cost[row])] for all_s, row in told]
+    told = []
+    for rows in np.split(order, first[1:]) if len(first) else ():
+        together, dear = cost[rows].sum(), rows[:COSTLIEST]
+        if together >= COST_REPORTED_S:
+            costs = zip(query[dear].tolist(), cost[dear], strict=True)
+            costly = [[one, registry.registrations[one].revision, _ms(cost_s)] for one, cost_s in costs]
+            told.append([int(owner[rows[0]]), _ms(together), costly])
+    return told
 
 
 def _ms(seconds: float) -> int:

@@ -337,7 +337,8 @@ def region_task(
         times = _event_times(layout, batch, inputs)
         results = results.plus(_encounters(layout, number, attempt, inputs, border, times))
     if len(before.tracks) or len(after.tracks):
-        results = results.plus(tracks.told(inputs, border, store.space))
+        tracked = tracks.told(inputs, border, store.space)
+        results, began = results.plus(tracked), began - sum(tracked.seconds.values())  # home servers took it
     distributed = bool(len(before.distributed_ids) or len(after.distributed_ids))
     followed, measures = None, None
     heard = Heard(changed.known, [tables[name] for name in OF_OBJECTS])
@@ -352,8 +353,7 @@ def region_task(
         found = found if measures is None else replace(found, measures=measures)
         _watch(layout, number, attempt, found.lacks(border.left_out, after.watched), control, ruled)
     has_assembler = distributed or asked or ruled or times is not None
-    state = replace(state, left_out=border.left_out)
-    store.leave(f"region/{number}", batch, state)
+    store.leave(f"region/{number}", batch, replace(state, left_out=border.left_out))
     if saving:
         _save_region(store, number, attempt, after)
     counters = dict(results.counters)

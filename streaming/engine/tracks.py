@@ -16,7 +16,7 @@ from streaming.servers.control.border import Border
 from streaming.servers.control.step import ControlStep
 from streaming.servers.home import Home, Routed, routed
 from streaming.servers.runs_codec import first_number
-from streaming.servers.tracking import Tracking
+from streaming.servers.track_state import Tracking
 from streaming.spaces import Space
 
 # What home servers send: changes of answers, and snapshots.
@@ -43,6 +43,7 @@ def followed(
     tables = [routed(state, rows) for rows in (tracked.changes, tracked.snapshots)]
     head = {
         "errors": list(border.errors.items()),
+        "refused": sorted(border.refused),
         "lost": sorted(border.lost),
         "quarantined": [[query, why] for query, why in border.quarantined.items() if query in border.lost],
         "warnings": list(tracked.failures.errors.items()),
@@ -72,6 +73,7 @@ def told(inputs: Sequence[Any], border: Border, space: Space) -> Results:
     warnings: dict[int, str] = {}
     for known in (one.head["tracks"] for one in inputs if "tracks" in one.head):
         border.errors.update(dict(known["errors"]))
+        border.refused.update(known["refused"])
         border.lost.update(known["lost"])
         border.quarantined.update(dict(known["quarantined"]))
         warnings |= dict(known["warnings"])

@@ -11,9 +11,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-# A step may look at so many pairs, and at so many more for each element that it compares: what comes after an outage is
-# more, and is to be answered, too.
-MOST, EACH = 1_000_000, 200
+# A step may look at so many pairs; and at so many more for each element that has come, since what comes after an outage
+# is more, and is to be answered, too; or for each object that it knows, which are all compared when a query begins.
+MOST, EACH, KNOWN = 250_000, 200, 60
 # A pair that is found is told and kept. That costs as much as to look at so many.
 FOUND = 10
 # So many pairs are looked at at once, at most about: their columns take some tens of megabytes.
@@ -26,7 +26,9 @@ class PairAllowance:
     Parameters
     ----------
     elements : int, optional
-        How many elements the step compares; without it, there is no limit.
+        How many elements have come that the step compares; without it, there is no limit.
+    known : int, optional
+        How many objects it knows that it compares.
 
     Attributes
     ----------
@@ -40,8 +42,8 @@ class PairAllowance:
     (True, False)
     """
 
-    def __init__(self, elements: int | None = None) -> None:
-        self.most = self.left = np.inf if elements is None else MOST + EACH * elements
+    def __init__(self, elements: int | None = None, known: int = 0) -> None:
+        self.most = self.left = np.inf if elements is None else MOST + EACH * elements + KNOWN * known
         self._looked, self._found = 0.0, 0
 
     def take(self, pairs: float) -> bool:

@@ -12,7 +12,7 @@ line than half of the width without the accuracy. At the inside of a bend this a
 within.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -20,9 +20,11 @@ import numpy as np
 import shapely
 
 from streaming.kinds.areas import AreaFilter
+from streaming.operators.allowance import pieces
 from streaming.operators.areas import POLYGON, Areas
-from streaming.operators.edges import PIECE_DEG, Edges, least_m, nearest_shares
+from streaming.operators.edges import FAR_M, PIECE_DEG, Edges, least_m, nearest_shares
 from streaming.operators.geodesics import margins_deg
+from streaming.operators.lines import BOXES, FAR, Look, without_limit
 from streaming.operators.metres import ROUNDING_DEG
 from streaming.operators.runs import expand, first_of_runs, last_of_runs
 from streaming.spaces import FULL_TURN_DEG, Space
@@ -34,6 +36,8 @@ EXACT_M = 1e-4
 LEAST_RADIUS_M = 1e-3
 # The search for a root halves its interval at least each third time.
 ROUNDS = 150
+# Measured: it mostly takes about so many.
+ROUNDS_MOSTLY = 16
 # A way that is longer in one of its directions is none that an object went between two reports.
 MOST_WAY_DEG = PIECE_DEG
 
@@ -75,7 +79,9 @@ class AreaBorders:
         bounds = shapely.bounds(known.geometry).reshape(-1, 4)
         self._low, self._high = bounds[:, 0], bounds[:, 2]
 
-    def sides(self, places: np.ndarray, area: np.ndarray, radius_m: np.ndarray) -> np.ndarray:
+    def sides(
+        self, places: np.ndarray, area: np.ndarray, radius_m: np.ndarray, look: Look = without_limit
+    ) -> np.ndarray:
         """Tell on which side of the border circles are.
 
         Parameters
@@ -84,27 +90,36 @@ class AreaBorders:
             Their centres.
         area : ndarray of int64, shape (P,)
         radius_m : ndarray of float64, shape (P,)
+        look : callable, optional
+            Counts the edges that are looked at, before they are. A circle for which there is no room is between.
 
         Returns
         -------
         ndarray of int8, shape (P,)
             `WITHIN`, `OUTSIDE`, or `BETWEEN` if some of the circle is on either side.
         """
-        if not len(area):
-            return np.empty(0, dtype=np.int8)
-        places = self._turned(places, places, area)
-        pair, edge = self._near(places, places, area, self._away_m[area] + radius_m)
-        ways = np.zeros((len(pair), 2))
-        distance_m = least_m(_single(places[pair], ways), self._single_edges(edge)) if len(pair) else np.empty(0)
-        least = np.full(len(area), np.inf)
-        np.minimum.at(least, pair, distance_m)
+        sides = np.full(len(area), BETWEEN, dtype=np.int8)
+        places, limit_m = self._turned(places, places, area), self._away_m[area] + radius_m
+        for rows, pair, edge in self._looked_at(places, places, area, limit_m, look, 1):
+            least = np.full(len(rows), np.inf)
+            if len(pair):
+                points = _single(places[rows[pair]], np.zeros((len(pair), 2)))
+                distance_m = least_m(points, self._single_edges(edge), limit_m[rows[pair]])
+                np.minimum.at(least, pair, distance_m)
+            sides[rows] = self._sides(places[rows], area[rows], radius_m[rows], least)
+        return sides
+
+    def _sides(self, places: np.ndarray, area: np.ndarray, radius_m: np.ndarray, least: np.ndarray) -> np.ndarray:
+        """Return `sides`, given how far each circle's centre is from the nearest edge, if that is near."""
         away_m, polygon = self._away_m[area], self._is_polygon[area]
         inside = self._contain(places, area)
         within = np.where(polygon, inside & (least >= radius_m), least + radius_m <= away_m)
         outside = np.where(polygon, ~inside & (least >= radius_m), least - radius_m > away_m)
-        return np.where(within, WITHIN, np.where(outside, OUTSIDE, BETWEEN)).astype(np.int8)
+        return np.where(within, WITHIN, np.where(outside, OUTSIDE, BETWEEN))
 
-    def passages(self, start: np.ndarray, end: np.ndarray, area: np.ndarray, radius_m: np.ndarray) -> Passages:
+    def passages(
+        self, start: np.ndarray, end: np.ndarray, area: np.ndarray, radius_m: np.ndarray, look: Look = without_limit
+    ) -> Passages:
         """Return where circles come to be within areas, and outside of them, on their ways.
 
         Parameters
@@ -113,14 +128,29 @@ class AreaBorders:
             The ends of the ways, at most `MOST_WAY_DEG` apart in both directions.
         area : ndarray of int64, shape (P,)
         radius_m : ndarray of float64, shape (P,)
+        look : callable, optional
+            Counts the edges that are looked at, before they are. Where there is no room, there are no passages.
         """
-        if not len(area):
-            return Passages(np.empty(0, dtype=np.int64), np.empty(0), np.empty(0, dtype=bool))
         ahead = end - start
         ahead[:, 0] -= FULL_TURN_DEG * np.round(ahead[:, 0] / FULL_TURN_DEG)
-        start = self._turned(start, start + ahead, area)
-        radius_m, away_m = np.maximum(radius_m, LEAST_RADIUS_M), self._away_m[area]
-        pair, edge = self._near(start, start + ahead, area, away_m + radius_m)
+        start, radius_m = self._turned(start, start + ahead, area), np.maximum(radius_m, LEAST_RADIUS_M)
+        found = [Passages(np.empty(0, dtype=np.int64), np.empty(0), np.empty(0, dtype=bool))]
+        reach_m = self._away_m[area] + radius_m
+        for rows, pair, edge in self._looked_at(start, start + ahead, area, reach_m, look, ROUNDS_MOSTLY):
+            some = self._passages(start[rows], ahead[rows], area[rows], radius_m[rows], (pair, edge))
+            found.append(some._replace(pair=rows[some.pair]))
+        return Passages(*map(np.concatenate, zip(*found, strict=True)))
+
+    def _passages(
+        self,
+        start: np.ndarray,
+        ahead: np.ndarray,
+        area: np.ndarray,
+        radius_m: np.ndarray,
+        near: tuple[np.ndarray, np.ndarray],
+    ) -> Passages:
+        """Return `passages`, given the pairs of a way and an edge that may be near it."""
+        (pair, edge), away_m = near, self._away_m[area]
         facing = _Facing(start[pair], ahead[pair], self._single_edges(edge))
         zones = _joined(pair, *facing.nearer_than(away_m[pair] + radius_m[pair]))
         of, begin, stop = _gaps(zones, len(area))
@@ -148,6 +178,33 @@ class AreaBorders:
         polygon = np.flatnonzero(self._is_polygon[area])
         inside[polygon] = shapely.intersects_xy(self._geometry[area[polygon]], *places[polygon].T)
         return inside
+
+    def _looked_at(
+        self, start: np.ndarray, end: np.ndarray, area: np.ndarray, reach_m: np.ndarray, look: Look, times: int
+    ) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+        """Cut ways, and return the edges of their areas that may be within reach, as far as there is room.
+
+        So few of them are looked at at once. An edge that may be within reach is compared so many `times`.
+
+        Yields
+        ------
+        rows : ndarray of int64, shape (R,)
+            The ways of a piece, ascending.
+        pair, edge : ndarray of int64, shape (E,)
+            Positions in `rows`, ascending, and edges.
+        """
+        for piece in pieces(self._edges.count[area]):
+            rows = np.arange(piece.start, piece.stop)
+            if not look(rows, -(-self._edges.count[area[piece]] // BOXES)):
+                continue
+            pair, edge = self._near(start[piece], end[piece], area[piece], reach_m[piece])
+            count = np.bincount(pair, minlength=len(rows))
+            work = count * np.where(reach_m[piece] > FAR_M, FAR, 1) * times
+            stop = np.cumsum(count)
+            for some in pieces(work):
+                if look(rows[some], work[some]):
+                    chosen = slice(stop[some.start] - count[some.start], stop[some.stop - 1])
+                    yield rows[some], pair[chosen] - some.start, edge[chosen]
 
     def _near(
         self, start: np.ndarray, end: np.ndarray, area: np.ndarray, reach_m: np.ndarray

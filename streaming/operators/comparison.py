@@ -18,6 +18,7 @@ from streaming.operators.boxes import in_plane, points_of, transformed, turns
 from streaming.operators.elements import Elements
 from streaming.operators.features import IndexedBoxes
 from streaming.operators.gathered import GatheredFeatures
+from streaming.operators.lines import Look, without_limit
 from streaming.operators.metres import distance_m, perhaps_closer, points_apart_m, turned, within_reach
 from streaming.spaces import Space
 from streaming.udf.base import box_shapes, shapes_of
@@ -55,6 +56,10 @@ class Shaped(Protocol):
         """Return the least and the greatest first coordinate of the geometries at rows (K,), float64 of (K, 2)."""
 
 
+# Measured: to look at so many edges takes as long as to look at a pair. A pair with few edges counts as one anyway.
+EDGES = 4
+FEW_EDGES = 64
+
 F = TypeVar("F", bound=IndexedBoxes | GatheredFeatures, covariant=True)
 
 
@@ -74,9 +79,9 @@ class Comparison(Generic[F]):
         self.plan, self.space, self.features = plan, space, features
         self.predicate, self.limit = plan.partners.predicate, plan.partners.distance
 
-    def pairs(self, elements: Elements, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def pairs(self, elements: Elements, rows: np.ndarray, look: Look = without_limit) -> tuple[np.ndarray, np.ndarray]:
         """Return the pairs (position in `rows`, feature) for which the predicate holds, int64 each; each pair once."""
-        at, feature, _ = self.measured(elements, rows)
+        at, feature, _ = self.measured(elements, rows, look)
         return at, feature
 
     def reached(self, bounds: np.ndarray) -> np.ndarray:
@@ -92,10 +97,13 @@ class Comparison(Generic[F]):
         """
         return self._near(transformed(bounds, self.plan.transform, self.space))
 
-    def measured(self, elements: Elements, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def measured(
+        self, elements: Elements, rows: np.ndarray, look: Look = without_limit
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return the pairs as `pairs` does, and their distances, which are NaN unless the predicate is ``dwithin``.
 
-        Distances are in metres in a geographic space, elsewhere in the unit of the first dimension.
+        Distances are in metres in a geographic space, elsewhere in the unit of the first dimension. `look` counts the
+        edges that distances are measured from, besides the pairs; see `_close`.
         """
         if not len(self.features):
             return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64), np.empty(0)
@@ -103,7 +111,7 @@ class Comparison(Generic[F]):
             at, feature = self._disjoint(elements, rows)
             return at, feature, np.full(len(at), np.nan)
         boxes = transformed(elements.bounds[rows], self.plan.transform, self.space)
-        return self._judged(elements, rows, boxes, *self._near(boxes))
+        return self._judged(elements, rows, boxes, *self._near(boxes), look)
 
     def pieces(self, elements: Elements, rows: np.ndarray, most: int) -> Iterator[np.ndarray]:
         """Yield consecutive parts of `rows`, for each of which `measured` compares few pairs.
@@ -131,7 +139,12 @@ class Comparison(Generic[F]):
         return self.features.counts(boxes)
 
     def judged(
-        self, elements: Elements, rows: np.ndarray, at: np.ndarray, feature: np.ndarray
+        self,
+        elements: Elements,
+        rows: np.ndarray,
+        at: np.ndarray,
+        feature: np.ndarray,
+        look: Look = without_limit,
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return those of some pairs that `near` finds for which the predicate holds, as `measured` does.
 
@@ -141,17 +154,25 @@ class Comparison(Generic[F]):
         rows : ndarray of int64, shape (K,)
         at, feature : ndarray of int64, shape (P,)
             The pairs, as positions in `rows` and features; not for ``disjoint``.
+        look : callable, optional
+            See `measured`.
         """
         boxes = transformed(elements.bounds[rows], self.plan.transform, self.space)
-        return self._judged(elements, rows, boxes, at, feature)
+        return self._judged(elements, rows, boxes, at, feature, look)
 
     def _judged(
-        self, elements: Elements, rows: np.ndarray, boxes: np.ndarray, at: np.ndarray, feature: np.ndarray
+        self,
+        elements: Elements,
+        rows: np.ndarray,
+        boxes: np.ndarray,
+        at: np.ndarray,
+        feature: np.ndarray,
+        look: Look,
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return the pairs for which the predicate holds, and their distances, given the transformed boxes."""
         shapes = _Shapes(self, elements, rows, boxes)
         if self.predicate == "dwithin":
-            return self._close(shapes, at, feature)
+            return self._close(shapes, at, feature, look)
         if len(at) and self.predicate != "boxes":
             holds = self._holds(shapes, at, feature)
             at, feature = at[holds], feature[holds]
@@ -181,9 +202,12 @@ class Comparison(Generic[F]):
         return self.features.meeting(self._reach(boxes))
 
     def _close(
-        self, shapes: "_Shapes", at: np.ndarray, feature: np.ndarray
+        self, shapes: "_Shapes", at: np.ndarray, feature: np.ndarray, look: Look
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return the pairs within the distance, and their distances."""
+        """Return the pairs within the distance, and their distances; not those whose edges there is no room for.
+
+        `look` takes positions of pairs, and how many edges are to be looked at for each.
+        """
         features = cast(Shaped, self.features)
         places, others = shapes.points(at), features.points(feature)
         if self.space.geographic and places is not None and others is not None:
@@ -193,7 +217,7 @@ class Comparison(Generic[F]):
         mine, partners = shapes.of(at), features.shapes(feature)
         if self.space.geographic:  # both functions handle the antimeridian themselves
             near = np.flatnonzero(perhaps_closer(mine, partners, self.limit))
-            distance = distance_m(mine[near], partners[near], self.limit)
+            distance = _distance_m(mine[near], partners[near], self.limit, look)
             holds = distance <= self.limit
             return at[near][holds], feature[near][holds], distance[holds]
         moved = [turned(mine, turn) for turn in turns(self.space)]
@@ -224,6 +248,16 @@ class Comparison(Generic[F]):
                 shape = turned(shapes.of(at[wanted]), turn)
                 holds[wanted] |= CONVERSE[self.predicate](partners[wanted], shape)
         return holds
+
+
+def _distance_m(shapes: np.ndarray, others: np.ndarray, limit_m: float, look: Look) -> np.ndarray:
+    """Return the distances of pairs, float64 of shape (P,); infinite where there is no room for their edges."""
+    count = shapely.get_num_coordinates(shapes) * shapely.get_num_coordinates(others)
+    distance, work = np.full(len(shapes), np.inf), np.where(count > FEW_EDGES, count // EDGES, 0)
+    for part in pieces(np.maximum(1, count)):
+        if look(np.arange(part.start, part.stop), work[part]):
+            distance[part] = distance_m(shapes[part], others[part], limit_m)
+    return distance
 
 
 class _Shapes:

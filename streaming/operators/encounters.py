@@ -15,8 +15,9 @@ from streaming.kinds.range.plan import RangePlan
 from streaming.operators.elements import Elements
 from streaming.operators.failures import Failures
 from streaming.operators.layer import LayerVersion
+from streaming.operators.lines import Look
+from streaming.operators.meetings import Meetings
 from streaming.operators.range_query import RangeQueries
-from streaming.operators.stream_join import Meetings
 from streaming.operators.time_joins import MICROSECONDS, TimeJoin
 from streaming.spaces import Space
 
@@ -110,14 +111,19 @@ class Encounter(TimeJoin):
         ascending = key_hash[pairs.row] < key_hash[pairs.partner]
         return ascending | ~np.isin(pairs.row * size + pairs.partner, pairs.partner * size + pairs.row)
 
-    def away(self, elements: Elements, pairs: Meetings, features: Callable[[str], LayerVersion]) -> np.ndarray:
-        """Tell which pairs are of two objects that are away from the layer, bool of shape (P,)."""
+    def away(
+        self, elements: Elements, pairs: Meetings, features: Callable[[str], LayerVersion], look: Look
+    ) -> np.ndarray:
+        """Tell which pairs are of two objects that are away from the layer, bool of shape (P,).
+
+        `look` counts the edges that are looked at; see `comparison.Comparison.measured`.
+        """
         if self.layer is None or not len(pairs.row):
             return np.ones(len(pairs.row), dtype=bool)
         rows = np.unique(np.r_[pairs.row, pairs.partner])
         close = np.zeros(len(elements), dtype=bool)
         for comparison, some in features(self.layer).comparisons(self._close, elements.bounds[rows]):
-            close[rows[some[comparison.pairs(elements, rows[some])[0]]]] = True
+            close[rows[some[comparison.pairs(elements, rows[some], look)[0]]]] = True
         return ~(close[pairs.row] | close[pairs.partner])
 
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from streaming.kinds.base import Evaluation, Plan
 from streaming.kinds.registry import kind_of
-from streaming.operators.allowance import EACH, FOUND, MOST
+from streaming.operators.allowance import FOUND, KNOWN, MOST
 from streaming.operators.box_sample import BoxSample
 from streaming.operators.boxes import box_array, in_plane, intersects, points_of, transformed
 from streaming.operators.metres import within_reach
@@ -144,7 +144,7 @@ def estimate(plan: Plan, known: Known, space: Space) -> Estimate | None:
     matches = (_near(plan, met, objects.bounds, partners.bounds, space) * each)[inside].sum()
     count = objects.count if alike else sum(known.objects[stream].count for stream in streams)
     sure = layer is None or not (plan.where or plan.filters)
-    return Estimate(float(pairs), float(matches), known.regions * MOST + EACH * count, sure)
+    return Estimate(float(pairs), float(matches), known.regions * MOST + KNOWN * count, sure)
 
 
 def _inside(plan: Plan, bounds: np.ndarray, space: Space) -> np.ndarray:

@@ -1,5 +1,7 @@
 """The filters that failed, by query, what the evaluation of each query cost, and for which there was no room."""
 
+from collections.abc import Callable
+
 import numpy as np
 
 from streaming.operators.allowance import FOUND, PairAllowance
@@ -72,6 +74,10 @@ class Failures:
         """
         self.asked.append(asked)
         return self.allowance.take(float(asked.pairs.sum()))
+
+    def looking(self, queries: np.ndarray) -> Callable[[np.ndarray, np.ndarray], bool]:
+        """Return what counts pieces of the pairs of queries that are evaluated together; see `lines.Look`."""
+        return lambda pairs, count: self.ask(Asked.jointly(queries, float(count.sum())))
 
     def find(self, queries: np.ndarray, pairs: int) -> bool:
         """Count pairs that were found for queries which are evaluated together; return whether there was room."""

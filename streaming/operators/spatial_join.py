@@ -327,8 +327,9 @@ class SpatialJoins:
         """Yield the pairs with one page of features, given the elements and the ranges that they satisfy."""
         row, number = satisfied
         rows = row[last_of_runs(row)]
-        at, feature, distance = comparison.measured(elements, rows)
-        failures.find(self._asking(conditions, number), len(at))
+        joins = self._asking(conditions, number)
+        at, feature, distance = comparison.measured(elements, rows, failures.looking(joins))
+        failures.find(joins, len(at))
         order = np.lexsort((feature, at))
         at, feature, distance = rows[at[order]], feature[order], distance[order]
         start, stop = np.searchsorted(at, row, "left"), np.searchsorted(at, row, "right")

@@ -6,7 +6,6 @@ BBoxDB Streams (2022), section 4.4.2: the query ``q_cj(S, R, alpha, sigma(theta,
 """
 
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass, fields
 from time import perf_counter
 
 import numpy as np
@@ -25,73 +24,15 @@ from streaming.operators.comparison import Comparison
 from streaming.operators.elements import Elements
 from streaming.operators.failures import Failures
 from streaming.operators.features import IndexedBoxes
+from streaming.operators.lines import Look
+from streaming.operators.meetings import Meetings
 from streaming.operators.metres import within_reach
 from streaming.operators.range_query import RangeQueries
-from streaming.operators.region_map import RegionMap
 from streaming.operators.runs import expand, find
 from streaming.operators.stream_reach import reached
 from streaming.spaces import Space
 from streaming.udf import evaluate_pair
 from streaming.udf.base import shapes_of
-
-
-@dataclass(frozen=True)
-class Meetings:
-    """Pairs of elements that satisfy joins.
-
-    Parameters
-    ----------
-    row, query, partner : ndarray of int64, shape (P,)
-        The positions of the element, of the join, and of the partner; each triple once.
-    distance : ndarray of float64, shape (P,)
-        The distance of the two in a join by ``dwithin``; otherwise NaN.
-    reach : ndarray of float64, shape (P, 2n)
-        The transformed box of the element, enlarged by the distance of the join. It meets the box of the partner. In a
-        prediction, it is the box about the way of the element.
-    other : ndarray of float64, shape (P, 2n)
-        The box of the partner, or in a prediction the box about its way.
-    due_us : ndarray of float64, shape (P,)
-        When a predicted pair is past its closest point, by the engine's clock; NaN for others. See `closest.due_us`.
-    """
-
-    row: np.ndarray
-    query: np.ndarray
-    partner: np.ndarray
-    distance: np.ndarray
-    reach: np.ndarray
-    other: np.ndarray
-    due_us: np.ndarray
-
-    @classmethod
-    def none(cls, space: Space) -> "Meetings":
-        """Return no pairs."""
-        row, query, partner = np.empty((3, 0), dtype=np.int64)
-        none = np.empty((0, 2 * space.n))
-        return cls(row, query, partner, np.empty(0), none, none, np.empty(0))
-
-    @classmethod
-    def together(cls, parts: Sequence["Meetings"]) -> "Meetings":
-        """Return the pairs of all parts, one part after the other; needs at least one part."""
-        return cls(*(np.concatenate([getattr(part, field.name) for part in parts]) for field in fields(cls)))
-
-    def take(self, rows: np.ndarray) -> "Meetings":
-        """Return the pairs at positions, or where a mask is true."""
-        return Meetings(*(getattr(self, field.name)[rows] for field in fields(self)))
-
-    def tellers(self, region_map: RegionMap) -> np.ndarray:
-        """Return the region that reports each pair: the first region that both the reach and the partner's box meet.
-
-        Every region that knows both elements computes the same result, and the region that reports the pair knows both.
-
-        Parameters
-        ----------
-        region_map : RegionMap
-
-        Returns
-        -------
-        ndarray of int64, shape (P,)
-        """
-        return (region_map.regions_of(self.reach) & region_map.regions_of(self.other)).argmax(1)
 
 
 class StreamJoins:
@@ -205,14 +146,14 @@ class StreamJoins:
         found, began, left, joins = list[Meetings](), perf_counter(), pairs.most, np.arange(len(group.queries))
         for row, partner in pairs.pieces() if failed.allowance.has_room else ():
             left -= len(row)
-            if len(row) and failed.ask(Asked.jointly(joins, len(row))):
+            if len(row) and failed.ask(Asked.jointly(joins, group.work * len(row))):
                 found.append(group.judged(elements, key_hash, row, partner, failed, began))
                 failed.find(joins, len(found[-1].row))
             if not failed.allowance.has_room:
                 break
             began = perf_counter()
         if not failed.allowance.has_room:
-            failed.miss(joins, left)
+            failed.miss(joins, group.work * left)
         return found
 
     def meetings(self, row: np.ndarray, query: np.ndarray, partner: np.ndarray, elements: Elements) -> Meetings:
@@ -237,6 +178,9 @@ class StreamJoins:
 
 class _Group:
     """Joins with the same two streams that compare in the same way."""
+
+    # As how many pairs one counts.
+    work = 1
 
     def __init__(self, plans: Sequence[JoinPlan], queries: np.ndarray, space: Space) -> None:
         self.plan, self.plans, self.queries, self.space = plans[0], plans, queries, space
@@ -279,7 +223,8 @@ class _Group:
     ) -> Meetings:
         """Return those of some pairs that satisfy the joins, of two different objects; `began` is when it was asked."""
         apart = key_hash[row] != key_hash[partner]
-        row, partner, distance = self._compared(elements, row[apart], partner[apart])
+        look = failures.looking(np.arange(len(self.plans)))
+        row, partner, distance = self._compared(elements, row[apart], partner[apart], look)
         failures.share(np.arange(len(self.plans)), perf_counter() - began)
         if not len(row):
             return Meetings.none(self.space)
@@ -304,14 +249,14 @@ class _Group:
         return None, np.full(len(row), np.nan)
 
     def _compared(
-        self, elements: Elements, row: np.ndarray, partner: np.ndarray
+        self, elements: Elements, row: np.ndarray, partner: np.ndarray, look: Look
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return the pairs (row, row of the partner, distance) that satisfy the predicate, area and filters aside."""
         if not len(row) or self.plan.partners.predicate == "boxes":
             return row, partner, np.full(len(row), np.nan)
         (rows, at), (others, feature) = (np.unique(side, return_inverse=True) for side in (row, partner))
         comparison = Comparison(self.plan, self.space, _Partners(elements, others, self.space))
-        at, feature, distance = comparison.judged(elements, rows, at, feature)
+        at, feature, distance = comparison.judged(elements, rows, at, feature, look)
         return rows[at], others[feature], distance
 
     def reach(self, bounds: np.ndarray) -> np.ndarray:
@@ -379,6 +324,9 @@ class _Predicting(_Group):
 
     Whatever their limits are, a pair is compared once, with the largest ones, and then judged by those of each join.
     """
+
+    # Measured: to find where two ways are closest takes as long as to measure so many distances.
+    work = 8
 
     def __init__(self, plans: Sequence[JoinPlan], queries: np.ndarray, space: Space) -> None:
         super().__init__(plans, queries, space)

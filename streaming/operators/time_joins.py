@@ -20,9 +20,10 @@ from streaming.kinds.registry import kind_of
 from streaming.language import gettext
 from streaming.operators.elements import Elements
 from streaming.operators.failures import Failures
+from streaming.operators.meetings import Meetings
 from streaming.operators.region_map import RegionMap
 from streaming.operators.runs import expand
-from streaming.operators.stream_join import Meetings, StreamJoins
+from streaming.operators.stream_join import StreamJoins
 from streaming.operators.stream_reach import reached
 from streaming.spaces import Space
 

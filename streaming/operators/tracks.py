@@ -13,11 +13,13 @@ from streaming.kinds.area_documents import shape_of
 from streaming.kinds.areas import AreaFilter, PolygonArea
 from streaming.kinds.parts import Box
 from streaming.kinds.track.plan import MOST_ACCURACY_M, TrackPlan
+from streaming.operators.asked import Asked
 from streaming.operators.border_passages import BETWEEN, MOST_WAY_DEG, WITHIN, AreaBorders
 from streaming.operators.boxes import box_array
 from streaming.operators.conditions import Conditions
 from streaming.operators.elements import Elements
 from streaming.operators.failures import Failures
+from streaming.operators.lines import Look
 from streaming.operators.runs import find
 from streaming.property_columns import number_columns
 from streaming.spaces import FULL_TURN_DEG, Space
@@ -113,16 +115,23 @@ class TrackQueries:
 
     @functools.cached_property
     def _tree(self) -> shapely.STRtree:
-        """An index over the areas, each also a turn of longitude to the west and to the east."""
+        return self._tree_of(np.arange(len(self)))
+
+    def _tree_of(self, query: np.ndarray) -> shapely.STRtree:
+        """Return an index over the areas of queries, each also a turn of longitude to the west and to the east."""
         n = self.space.n
-        west, south, east, north = (self._boxes[:, axis] for axis in (0, 1, n, n + 1))
+        west, south, east, north = (self._boxes[query, axis] for axis in (0, 1, n, n + 1))
         turned = [shapely.box(west + turn, south, east + turn, north) for turn in (0, -FULL_TURN_DEG, FULL_TURN_DEG)]
         return shapely.STRtree(np.concatenate(turned))
 
-    def near(self, boxes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the pairs of boxes of the plane (B, 4) and positions of queries whose areas they meet; int64."""
-        box, query = self._tree.query(shapely.box(*boxes.T))
-        pairs = np.unique(np.stack([box, query % max(1, len(self))]), axis=1)
+    def near(self, boxes: np.ndarray, among: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
+        """Return the pairs of boxes of the plane (B, 4) and positions of queries whose areas they meet; int64.
+
+        If positions of queries are given, it is only `among` these, and the positions are those in `among`.
+        """
+        tree, count = (self._tree, len(self)) if among is None else (self._tree_of(among), len(among))
+        box, query = tree.query(shapely.box(*boxes.T))
+        pairs = np.unique(np.stack([box, query % max(1, count)]), axis=1)
         return pairs[0], pairs[1]
 
     def passing(self, elements: Elements, row: np.ndarray, query: np.ndarray, failures: Failures) -> np.ndarray:
@@ -156,6 +165,7 @@ class TrackQueries:
             places_of(elements.bounds[row[left]], self.space.n),
             query[left],
             self.accuracy_m(elements, row[left], query[left]),
+            _look(failures, query[left]),
         )
         passes[left] = sides == WITHIN
         return passes
@@ -170,7 +180,7 @@ class TrackQueries:
         places = places_of(legs.elements.bounds, self.space.n)
         radius_m, other_m = self.accuracy_m(legs.elements, row, query), np.zeros(len(leg))
         other_m[known] = self.accuracy_m(legs.elements, before[known], query[known])
-        side = self._borders.sides(places[row], query, radius_m)
+        side = self._borders.sides(places[row], query, radius_m, _look(failures, query))
         told = np.flatnonzero((side != BETWEEN) | ~passes)
         is_within = (side[told] == WITHIN) & passes[told]
         at_report = Turns(told, np.ones(len(told)), is_within, np.where(is_within, ~passed[told], ~passes[told]))
@@ -180,7 +190,7 @@ class TrackQueries:
         gone &= legs.time_us[row] - legs.time_us[before] <= self._gap_us[query]
         walked = np.flatnonzero(gone)
         start, end, larger_m = places[before[walked]], places[row[walked]], np.maximum(radius_m, other_m)[walked]
-        found = self._borders.passages(start, end, query[walked], larger_m)
+        found = self._borders.passages(start, end, query[walked], larger_m, _look(failures, query[walked]))
         pair, share = np.r_[walked[found.pair], told], np.r_[found.share, at_report.share]
         order = np.lexsort((share, pair))
         is_within = np.r_[found.is_within, at_report.is_within]
@@ -190,6 +200,15 @@ class TrackQueries:
     def positions(self, ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the positions of queries, given their numbers, and which of them are here."""
         return find(self.ids, ids)
+
+
+def _look(failures: Failures, query: np.ndarray) -> Look:
+    """Return what counts the edges that are looked at for pairs, given the query of each."""
+
+    def look(pairs: np.ndarray, count: np.ndarray) -> bool:
+        return failures.ask(Asked.apart(query[pairs], count))
+
+    return look
 
 
 class _Unplaced:

@@ -24,7 +24,7 @@ from streaming.servers.ordering import Late, Orderings
 from streaming.servers.region.reports import reports_schema
 from streaming.servers.region_bits import EVERYWHERE, bits_of, regions_of
 from streaming.servers.sorted_runs import Column, Run, SortedRuns
-from streaming.servers.tracking import Tracking
+from streaming.servers.track_state import Tracking
 
 # An expired object is forgotten, and its version with it, once it has been silent for this long as well. The server
 # looks for such objects each time a hundredth of this has passed.

@@ -11,7 +11,7 @@ from streaming.servers.home import Home, no_columns
 from streaming.servers.ordering import Ordered, Orderings, no_last
 from streaming.servers.report_queue import ReportQueue, waiting_schema
 from streaming.servers.runs_codec import first_number, heads_of, parts_of, table_of
-from streaming.servers.tracking import Tracking, no_members
+from streaming.servers.track_state import Tracking, no_members
 from streaming.spaces import Space
 from streaming.state.codec import HEAD, NOTHING, Codec, Parts, Tables, head_of, with_head
 

@@ -9,16 +9,16 @@ An answer changes at a report, or between two reports. An object that came and w
 `in_turn`. So there are two memberships, as it is, and as it was told.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
 from time import perf_counter
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
 
 from streaming.elements import bounds_array, partition_of
 from streaming.language import gettext_noop, thousands
+from streaming.operators.allowance import PairAllowance
 from streaming.operators.failures import Failures
 from streaming.operators.runs import distinct, expand, find, first_of_runs, last_of_runs
 from streaming.operators.tracks import TrackQueries, Turns, passed_at, places_of
@@ -39,7 +39,7 @@ from streaming.results import (
 )
 from streaming.servers.answers.in_turn import in_turn
 from streaming.servers.answers.names import names_of
-from streaming.servers.control.border import LeftOut
+from streaming.servers.control.border import refuse
 from streaming.servers.control.step import ControlStep
 from streaming.servers.fixes import (
     FixChanges,
@@ -53,7 +53,9 @@ from streaming.servers.fixes import (
 )
 from streaming.servers.sorted_runs import Column, SortedRuns
 from streaming.servers.track_events import SOURCE, Events, TrackPairs, event_rows, source_of
-from streaming.spaces import Space
+from streaming.servers.track_state import Tracked, Tracking
+
+T = TypeVar("T")
 
 _ONE_DOUBTED = gettext_noop(
     "%(count)s report was not believed: faster than %(fastest)g m/s since the last believed report"
@@ -64,63 +66,6 @@ _DOUBTED = gettext_noop(
 
 # Queries that begin, the objects in their answers, and the rows of the objects' reports.
 Begun = tuple[np.ndarray, np.ndarray, np.ndarray]
-
-
-@dataclass(frozen=True)
-class Tracking:
-    """State of a home server: what it knows for queries about tracks.
-
-    Parameters
-    ----------
-    fixes : SortedRuns
-        With the columns of `fixes.no_fixes`, by `names_of` group and object.
-    members : SortedRuns
-        With the columns of `no_members`, by `key_hash`: a row for each query in whose answer the object is, or in whose
-        answer it is as far as that was told. It has the tuple that was told last.
-    waiting : pyarrow.Table
-        Result tuples that could not be told with those before them.
-    left_out : mapping of int to LeftOut
-        The queries that the server leaves out.
-    """
-
-    fixes: SortedRuns
-    members: SortedRuns
-    waiting: pa.Table
-    left_out: Mapping[int, LeftOut] = field(default_factory=dict)
-
-    @classmethod
-    def empty(cls, space: Space, following: int = 0) -> "Tracking":
-        """Return the state without queries; the number of the first run of each table is `following`."""
-        fixes, members = (SortedRuns(like, following=following) for like in (no_fixes(space), no_members(space)))
-        return cls(fixes, members, result_schema(space).empty_table())
-
-
-@dataclass(frozen=True)
-class Tracked:
-    """What a home server tells of tracks in a micro-batch.
-
-    Parameters
-    ----------
-    changes, snapshots : pyarrow.Table
-        With `results.result_schema`.
-    failures : Failures
-        By query: what failed, which reports were not believed, and costs.
-    doubted, late : int
-        How many reports were not believed, and came too late, each once for each query.
-    """
-
-    changes: pa.Table
-    snapshots: pa.Table
-    failures: Failures = field(default_factory=Failures)
-    doubted: int = 0
-    late: int = 0
-
-
-def no_members(space: Space) -> dict[str, Column]:
-    """Return the columns of members, without rows."""
-    columns = {"query": np.empty(0, dtype=np.int64), "inside": np.empty(0, dtype=np.int8)}
-    columns["told"] = np.empty(0, dtype=np.int8)
-    return columns | columns_of(result_schema(space).empty_table().select([*SOURCE]))
 
 
 def concern_tracks(control: ControlStep) -> bool:
@@ -140,13 +85,13 @@ def step(was: Tracking, elements: pa.Table, control: ControlStep, now_us: int) -
     now_us : int
         The latest tick.
     """
-    return _TrackStep(was, control, now_us).run(elements)
+    return _TrackStep(was, control, now_us, elements.num_rows).run(elements)
 
 
 class _TrackStep:
     """One micro-batch."""
 
-    def __init__(self, was: Tracking, control: ControlStep, now_us: int) -> None:
+    def __init__(self, was: Tracking, control: ControlStep, now_us: int, elements: int) -> None:
         self._was, self._control, self._now_us = was, control, now_us
         self._queries: TrackQueries = control.after.tracks
         self._space = control.after.space
@@ -154,12 +99,12 @@ class _TrackStep:
         known = find(before, self._queries.ids)[1] & ~find(changed, self._queries.ids)[1]
         self._kept, self._begun = self._queries.ids[known], np.flatnonzero(~known)
         self._numbers = np.array([group_number(*group) for group in self._queries.groups], dtype=np.int64)
-        self._failures, self._events = Failures(), list[Events]()
+        allowance = PairAllowance(elements, len(was.fixes) if len(self._begun) else 0)
+        self._failures, self._events = Failures(allowance), list[Events]()
 
     def run(self, elements: pa.Table) -> tuple[Tracking, Tracked]:
         """Run it."""
-        began, control = perf_counter(), self._control
-        fixes = self._was.fixes
+        control, fixes = self._control, self._was.fixes
         if control.before.tracks is not self._queries:
             fixes, _ = without(fixes, lambda columns: ~np.isin(columns["group"], self._numbers))
         advance = advanced(fixes, elements, self._queries.groups, self._space)
@@ -172,13 +117,13 @@ class _TrackStep:
         self._end(members)
         self._begin(pairs, members, begun, reports)
         self._walk(pairs, advance)
+        began = perf_counter()
         self._leave(pairs, gone, names)
         self._stay(pairs, advance)
         told, waiting = self._told()
         table = self._put(touched, pairs, members, told, waiting)
         snapshots = self._snapshots(table)
-        ids = self._queries.ids
-        self._failures.share(told["query"].to_numpy(), perf_counter() - began, ids)
+        self._failures.share(told["query"].to_numpy(), perf_counter() - began, self._queries.ids)
         state = Tracking(fixes.settled(), table.settled(), waiting, self._was.left_out)
         return state, Tracked(told, snapshots, self._failures, *self._left_out(advance))
 
@@ -197,10 +142,13 @@ class _TrackStep:
         columns = fixes.take(part, row)
         table = reports_of(columns, self._space)
         elements = elements_of(table)
-        at, one = np.nonzero(columns["group"][:, None] == groups)
-        failed = Failures()
-        within = self._queries.within(elements, at, self._begun[one], failed)
-        self._failures.add(failed, self._queries.ids)
+        places = places_of(elements.bounds, self._space.n)
+        at, one = self._queries.near(np.hstack([places, places]), self._begun)
+        mine = columns["group"][at] == groups[one]
+        at, one = at[mine], one[mine]
+        within = self._judged(
+            self._begun[one], lambda failed: self._queries.within(elements, at, self._begun[one], failed)
+        )
         at, query = at[within], self._queries.ids[self._begun[one[within]]]
         return (query, columns["key_hash"][at], at), table
 
@@ -311,9 +259,9 @@ class _TrackStep:
         pair = rows[pair]
         if not len(pair):
             return
-        failed = Failures()
-        turns = self._queries.turns(advance.legs, leg, position[pair], failed)
-        self._failures.add(failed, self._queries.ids)
+        turns = self._judged(
+            position[pair], lambda failed: self._queries.turns(advance.legs, leg, position[pair], failed)
+        )
         at = pair[turns.pair]
         first = first_of_runs(at)
         was = np.r_[False, turns.is_within[:-1]][: len(at)]
@@ -322,6 +270,15 @@ class _TrackStep:
         last = last_of_runs(at)
         pairs.inside[at[last]] = turns.is_within[last]
         self._events.append(self._turned(pairs, advance, at[news], leg[turns.pair[news]], turns, news))
+
+    def _judged(self, queries: np.ndarray, judge: Callable[[Failures], T]) -> T:
+        """Return what comes of pairs, given the positions of their queries, which have the costs."""
+        began, failed = perf_counter(), self._failures.part()
+        found = judge(failed)
+        failed.share(queries, perf_counter() - began)
+        self._failures.add(failed, self._queries.ids)
+        refuse(self._failures.settled(self._control.after.columns.owners_of))
+        return found
 
     def _turned(
         self, pairs: TrackPairs, advance: FixChanges, pair: np.ndarray, leg: np.ndarray, turns: Turns, news: np.ndarray

@@ -77,12 +77,12 @@ def test_a_join_of_everything_is_asked_about_before_it_is_added(screen, site):
     screen.save("All")
     dialog = page.get_by_role("dialog", name="This query would compare about 1 million pairs of objects")
     smaller, anyway = (dialog.get_by_role("button", name=name) for name in ("Make it smaller", "Add anyway"))
-    expect(dialog).to_contain_text("A batch has room for about 1.2 million")
+    expect(dialog).to_contain_text("A batch has room for about 310 thousand")
     expect(smaller).to_be_focused()
     assert wrong(page, "#confirm") == []
     page.keyboard.press("Escape")
     expect(dialog).to_be_hidden()
-    expect(page.locator("#query-form")).to_contain_text("must be confirmed: a batch has room for 1,200,000 pairs")
+    expect(page.locator("#query-form")).to_contain_text("must be confirmed: a batch has room for 310,000 pairs")
     expect(page.locator("#query-form :focus")).to_have_count(1)
 
     page.set_viewport_size(PHONE)

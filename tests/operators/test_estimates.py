@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from streaming.elements import box_elements, key_hashes, stream_number
-from streaming.operators.allowance import EACH, FOUND, MOST, PairAllowance
+from streaming.operators.allowance import FOUND, KNOWN, MOST, PairAllowance
 from streaming.operators.box_sample import LEAST_EACH, BoxSample, packed, together, unpacked
 from streaming.operators.boxes import intersects
 from streaming.operators.elements import Elements
@@ -66,7 +66,7 @@ def test_the_estimate_of_a_join_with_a_stream_is_near_what_the_engine_counts(see
     true = counted(plan, bounds, streams)
     assert true > SEEN * (OBJECTS / 2) ** 2
     assert true / FACTOR <= found.work <= true * FACTOR
-    assert found.room == MOST + EACH * OBJECTS
+    assert found.room == MOST + KNOWN * OBJECTS
 
 
 @pytest.mark.seeds(6)

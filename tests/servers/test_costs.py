@@ -19,6 +19,11 @@ from tests.servers.harness import Engine
 HUGE, SMALL, BATCHES = 50, range(1, 40), 6
 SHIPS = [f"ship {number}" for number in range(2_000)]
 WHOLE, SPOT = {"lo": [0, 0], "hi": [10, 10]}, {"lo": [9, 9], "hi": [9.1, 9.1]}
+# Its border goes to and fro between the ships.
+SHORE = {
+    "type": "Polygon",
+    "coordinates": [[[0, 0], *([9 * n / 10, 9 * (n % 2)] for n in range(10)), [9, 0], [9, 9.5], [0, 9.5], [0, 0]]],
+}
 ZONES = {"layer": "zones", "predicate": "dwithin", "distance": 3_000}
 # The same query, once huge, and as it is for others that run beside it.
 KINDS = {
@@ -38,6 +43,8 @@ KINDS = {
         {"around": {"key": SHIPS[0], "radius": 900_000}, "aggregate": {"function": "avg", "property": "speed"}},
         {"around": {"key": SHIPS[1], "radius": 9_000}, "aggregate": {"function": "avg", "property": "speed"}},
     ),
+    # The places of the huge one are so uncertain that nothing is told of it.
+    "track": ({"kind": "track", "area": SHORE, "accuracy": 300_000}, {"kind": "track", "area": SPOT}),
     "fixed aggregate": (
         {"area": WHOLE, "aggregate": {"function": "sum", "property": "speed"}},
         {"area": SPOT, "aggregate": {"function": "sum", "property": "speed"}},
@@ -94,11 +101,14 @@ def owned_costs(*queries):
 
 def test_a_region_tells_what_the_queries_of_an_owner_cost_together_and_which_cost_most():
     told = owned_costs((1, 7, 0.03), (2, 7, 0.04), (3, -2, 0.04), (4, 0, 0.04), (5, 0, 0.03))
-    assert told == {"ms": 1000, "queries": [], "owners": [[7, 70, 2, 4, 40]]}
+    assert told == {"ms": 1000, "queries": [], "owners": [[7, 70, [[2, 4, 40], [1, 4, 30]]]]}
     assert owned_costs((1, 7, 0.02), (2, 7, 0.02)) == {}
     assert owned_costs((1, 0, 0.06))["owners"] == []
 
 
 def test_an_answer_that_several_queries_share_costs_its_owner_once():
     assert owned_costs((1, 7, 0.03), (1, 7, 0.03)) == {}
-    assert owned_costs((1, 7, 0.06), (1, 7, 0.06), (1, 8, 0.06))["owners"] == [[7, 60, 1, 4, 60], [8, 60, 3, 4, 60]]
+    assert owned_costs((1, 7, 0.06), (1, 7, 0.06), (1, 8, 0.06))["owners"] == [
+        [7, 60, [[1, 4, 60]]],
+        [8, 60, [[3, 4, 60]]],
+    ]

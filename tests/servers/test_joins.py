@@ -368,10 +368,10 @@ def test_an_edit_evaluates_the_objects_near_features_that_differ_and_no_others(e
     evaluated = defaultdict(int)
     measured = Comparison.measured
 
-    def watched(comparison, elements, rows):
+    def watched(comparison, elements, rows, look):
         for longitude in elements.bounds[rows, 0]:
             evaluated[str(round(longitude))] += 1
-        return measured(comparison, elements, rows)
+        return measured(comparison, elements, rows, look)
 
     monkeypatch.setattr(Comparison, "measured", watched)
     # Moved by a little, its box before and after near the same objects.

@@ -1,5 +1,6 @@
 """No plan makes a step look at more pairs than it has room for: it is left out, and the others go on."""
 
+import math
 import random
 import re
 import tracemalloc
@@ -13,9 +14,10 @@ from hypothesis import strategies as st
 
 from streaming.elements import point_elements
 from streaming.layers.features import feature_table
-from streaming.operators import allowance, lines
+from streaming.operators import allowance, border_passages, lines
 from streaming.operators.allowance import PIECE, PairAllowance
 from streaming.operators.edges import least_m
+from streaming.operators.lines import FAR
 from streaming.results.netting import net
 from streaming.spaces import EARTH
 from tests.servers.harness import Client, Engine
@@ -28,6 +30,14 @@ REFUSED = re.compile(
     r"it would compare or tell about [\d,]+ pairs in a batch; "
     "there is room for 1,100,000, of which its user or team may have "
 )
+
+
+@pytest.fixture(autouse=True)
+def room(monkeypatch):
+    """The room of a step, whatever it is set to elsewhere."""
+    monkeypatch.setattr(allowance, "MOST", 1_000_000)
+    monkeypatch.setattr(allowance, "EACH", 200)
+    monkeypatch.setattr(allowance, "KNOWN", 200)
 
 
 def everything(distance=EVERYWHERE_M, **more):
@@ -68,8 +78,8 @@ def observe(patch):
             over.append(-self.left if had_room else 0)
             return room
 
-    for name in ("server", "stream_join", "time_join", "encounters"):
-        patch.setattr(f"streaming.servers.region.{name}.PairAllowance", Observed)
+    for name in ("region.server", "region.stream_join", "region.time_join", "region.encounters", "tracking"):
+        patch.setattr(f"streaming.servers.{name}.PairAllowance", Observed)
     return over
 
 
@@ -180,6 +190,16 @@ def test_corridors_that_are_too_many_together_are_refused_with_the_figures_and_o
     assert 0 < sum(compared) <= 3 * 120_000
 
 
+def shore(rng, vertices=990):
+    """The border of an area that goes to and fro over half of the world."""
+    ring = [[-85 + 170 * n / vertices, rng.uniform(-60, 60)] for n in range(vertices)]
+    return {"type": "Polygon", "coordinates": [[*ring, [85, -80], [-85, -80], ring[0]]]}
+
+
+def track(seed, accuracy):
+    return {"stream": "ships", "kind": "track", "area": shore(random.Random(seed)), "accuracy": accuracy}
+
+
 PREDICTED = {"stream": "ships", "kind": "closest_approach", "within_m": 100_000}
 TIMED = {"stream": "ships", "join": {"stream": "ships", "predicate": "dwithin", "distance": EVERYWHERE_M}}
 HOSTILE = st.one_of(
@@ -198,6 +218,7 @@ HOSTILE = st.one_of(
         st.integers(0, 9),
         st.sampled_from([20, 2e5, 2e7]),
     ),
+    st.builds(track, st.integers(0, 9), st.sampled_from([0, 1_000, 1_000_000])),
 )
 
 
@@ -263,6 +284,52 @@ def test_a_join_of_everything_with_a_whole_layer_is_refused_and_the_others_are_a
     assert {query for f in fragments for one in f.failures for query, _ in one["queries"]} == {2}
     assert client.answers[1].keys() == in_area(1)
     assert client.answers[3] and not client.answers[2]
+
+
+def test_tracks_whose_places_are_uncertain_by_much_are_refused_and_others_are_answered(tmp_path, monkeypatch):
+    monkeypatch.setattr(allowance, "MOST", 20_000)
+    compared = []
+
+    def compare(points, edges, limit_m):
+        compared.append(len(edges.way))
+        return least_m(points, edges, limit_m)
+
+    monkeypatch.setattr(border_passages, "least_m", compare)
+    engine, client = Engine(tmp_path, 1, 1, rescaled=0.0), Client()
+    engine.may_fail = True
+    plans = [track(seed, 1_000_000) for seed in range(5)]
+    modest = {"stream": "ships", "kind": "track", "area": AREA}
+    control = [{"op": "tick", "now_us": 0}, *(registered(1 + n, plan, owner=1) for n, plan in enumerate(plans))]
+    fragments = engine.run(fleet(0), [*control, registered(99, modest, owner=2)])
+    client.receive(fragments)
+    client.receive(engine.run(fleet(1), []))
+    told = refusals(fragments)
+    assert told.keys() == {1, 2, 3, 4, 5} and all("there is room for 120,000, of" in error for error in told.values())
+    marks = {one.get("left_out") for f in fragments for one in f.failures}
+    assert marks == {"room"}
+    assert client.answers[99].keys() == in_area(1)
+    assert FAR * sum(compared) <= 5 * 120_000
+
+
+def test_a_join_by_distance_from_features_with_many_edges_is_refused_and_the_others_are_answered(tmp_path):
+    engine, client = Engine(tmp_path, 1, 1, rescaled=0.0), Client()
+    engine.may_fail = True
+    angle = [2 * math.pi * number / 20_000 for number in range(20_000)]
+    rough = [((1 + 0.01 * (n % 2)) * math.cos(turn), math.sin(turn)) for n, turn in enumerate(angle)]
+    coasts = [
+        shapely.Polygon([(x + 0.4 * across, y + 0.4 * up) for across, up in rough])
+        for x, y in zip(range(-90, 0, 5), range(-45, 45, 5), strict=True)
+    ]
+    version = engine.layers.write("coasts", feature_table("coasts", [str(n) for n in range(18)], coasts, [{}] * 18))
+    control = [{"op": "layer", "layer": "coasts", "version": version}, registered(1, {"stream": "ships", "area": AREA})]
+    client.receive(engine.run(fleet(0), control))
+    near = {"stream": "ships", "kind": "join", "join": {"layer": "coasts", "predicate": "dwithin"}}
+    plans = {2: 5_000_000, 3: 10}
+    control = [registered(query, near | {"join": near["join"] | {"distance": m}}) for query, m in plans.items()]
+    fragments = engine.run(fleet(1), control)
+    client.receive(fragments)
+    assert refusals(fragments).keys() == {2}
+    assert client.answers[1].keys() == in_area(1)
 
 
 def test_a_failed_part_a_query_left_out_and_one_without_room_are_told_apart(acme, tmp_path):

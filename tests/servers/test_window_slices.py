@@ -123,6 +123,7 @@ def test_where_many_meet_a_batch_looks_at_fewer_reports(tmp_path):
 def test_a_window_in_which_everything_meets_is_refused_and_the_others_are_told(tmp_path, monkeypatch):
     monkeypatch.setattr(allowance, "MOST", 500)
     monkeypatch.setattr(allowance, "EACH", 0)
+    monkeypatch.setattr(allowance, "KNOWN", 0)
     far = {**PLAN, "join": {**JOIN, "distance": 20_000_000}}
     sea = Sea(tmp_path, [PLAN, far], owners=[1, 2])
     fragments = sea.ended_fragments()

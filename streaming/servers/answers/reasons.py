@@ -15,8 +15,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from streaming.operators.meetings import Meetings
 from streaming.operators.runs import distinct, find
-from streaming.operators.stream_join import Meetings, StreamJoins
+from streaming.operators.stream_join import StreamJoins
 from streaming.results import (
     CANCELLED,
     EDITED,

@@ -22,8 +22,8 @@ from streaming.operators.boxes import in_plane, with_turns
 from streaming.operators.elements import Elements
 from streaming.operators.encounters import OPEN_US, Encounter, Ordering
 from streaming.operators.failures import Failures
+from streaming.operators.meetings import Meetings
 from streaming.operators.runs import distinct, find, first_of_runs, last_of_runs
-from streaming.operators.stream_join import Meetings
 from streaming.operators.time_joins import too_late
 from streaming.results import EXPIRED, FILTERED, MOVED, PARTNER_FILTERED, PARTNER_MOVED, result_schema
 from streaming.servers.answers.tuples import Results
@@ -423,7 +423,8 @@ class _Piece:
     def _told(self, pairs: Meetings, both: Objects) -> np.ndarray:
         """Return the positions of the pairs that this region tells."""
         encounter, registry, place = self.evaluation.encounter, self.evaluation.registry, self.evaluation.place
-        rows = np.flatnonzero(encounter.away(elements_of(both, self._cold), pairs, registry.features))
+        look = self.evaluation.failures.looking(np.array([self.evaluation.query]))
+        rows = np.flatnonzero(encounter.away(elements_of(both, self._cold), pairs, registry.features, look))
         pairs = pairs.take(rows)
         mine = encounter.told_once(pairs, both.key_hash)
         mine &= pairs.tellers(place.region_map) == place.number

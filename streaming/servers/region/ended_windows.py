@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from streaming.operators.meetings import Meetings
 from streaming.operators.region_map import RegionMap
-from streaming.operators.stream_join import Meetings
 from streaming.operators.time_joins import TimeJoin
 from streaming.servers.region.report_order import report_order
 from streaming.servers.region.reports import Picked

@@ -10,7 +10,7 @@ import pyarrow as pa
 from streaming.elements import bounds_array
 from streaming.operators.asked import Asked
 from streaming.operators.failures import Failures
-from streaming.operators.stream_join import Meetings
+from streaming.operators.meetings import Meetings
 from streaming.results import ENTERED, MOVED, result_schema
 from streaming.servers.region.place import RegionPlace
 from streaming.servers.region.reports import Picked
@@ -54,6 +54,10 @@ class Pairing:
     def has_room(self, looked: int) -> bool:
         """Count pairs before they are looked at; return whether the step has room for them."""
         return self.failures.ask(Asked.jointly(np.array([self.query]), looked))
+
+    def miss(self, pairs: int) -> None:
+        """Count pairs that would be looked at if there was room."""
+        self.failures.miss(np.array([self.query]), pairs)
 
     def own(self, picked: Picked, pairs: Meetings) -> Meetings:
         """Return the pairs that this region tells."""

@@ -22,8 +22,9 @@ from streaming.operators.allowance import PairAllowance
 from streaming.operators.closest import Closest
 from streaming.operators.elements import Elements
 from streaming.operators.failures import Failures
+from streaming.operators.meetings import Meetings
 from streaming.operators.runs import distinct, find, last_of_runs
-from streaming.operators.stream_join import Meetings, StreamJoins
+from streaming.operators.stream_join import StreamJoins
 from streaming.results import (
     DROPPED,
     EXPIRED,
@@ -90,7 +91,7 @@ def step(state: Region, joined: JoinInput, control: ControlStep, place: RegionPl
     fate = fates(known, gone, control.after, control.applied, control.now_us)
     touched = fate != MOVED
     touched[find(known.key_hash, joined.present["key_hash"].to_numpy())[0]] = True
-    failures = Failures(PairAllowance(len(known)))
+    failures = Failures(PairAllowance(0, len(known)))
     evaluation = _JoinEvaluation(state, known, cold, fate, touched, control, place, failures)
     members = pairs.whole()
     dues = evaluation.dues(members)

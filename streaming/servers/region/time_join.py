@@ -20,8 +20,9 @@ import pyarrow as pa
 from streaming.elements import bounds_of
 from streaming.operators.allowance import PairAllowance, pieces
 from streaming.operators.failures import Failures
+from streaming.operators.features import IndexedBoxes
+from streaming.operators.meetings import Meetings
 from streaming.operators.region_map import RegionMap
-from streaming.operators.stream_join import Meetings
 from streaming.operators.time_joins import IntervalJoin, ReportTimes, TimeJoin, WindowJoin, too_late
 from streaming.operators.watermarks import NEVER_US, Progress, complete_until
 from streaming.results import result_schema
@@ -35,6 +36,9 @@ from streaming.servers.region.place import RegionPlace
 from streaming.servers.region.reports import Picked, ReportRun, ReportTable
 from streaming.servers.region.windows import WindowSlices, behind, budget, sliced
 from streaming.spaces import Space
+
+# For so many reports that wait there is room, at most; `windows.budget` bounds what is looked at in most batches.
+MOST_WAITING = 5_000
 
 
 @dataclass(frozen=True)
@@ -109,7 +113,7 @@ def step(
     """
     joins, turn = control.after.time_joins, was.turn + 1
     waiting = {query: _waiting(was, query, turn, control) for query in joins}
-    failures, space = Failures(PairAllowance(reports.num_rows)), control.after.space
+    failures, space = Failures(PairAllowance(reports.num_rows, _waiting_in_windows(was, joins))), control.after.space
     accepted, late = _on_time(reports, joins, waiting, place, failures)
     arrived = was.reports.arrived(accepted, _bins(joins.values()), turn)
     whole = was.reports.followed(arrived)
@@ -162,6 +166,11 @@ def _waiting(was: TimeJoins, query: int, turn: int, control: ControlStep) -> Wai
     if query in was.queries and query not in control.applied.changed:
         return was.queries[query]
     return Waiting(turn, control.now_us)
+
+
+def _waiting_in_windows(was: TimeJoins, joins: Mapping[int, TimeJoin]) -> int:
+    """Return for how many reports that wait there is room: windows join them when they end, and no report may come."""
+    return min(len(was.reports), MOST_WAITING) * any(isinstance(join, WindowJoin) for join in joins.values())
 
 
 def _bins(joins: Iterable[TimeJoin]) -> dict[int, int]:
@@ -275,18 +284,27 @@ class _Intervals:
         lower_us, upper_us = (join.lower_us, join.upper_us) if partner else (-join.upper_us, -join.lower_us)
         for run in waited.of(join.partner_stream if partner else join.stream):
             close = np.flatnonzero((time_us + lower_us <= run.last_us) & (time_us + upper_us >= run.first_us))
-            index, rows = run.index(join, partner), np.zeros(len(run), dtype=bool)
-            for piece in pieces(index.counts(reach[close])):
-                at, row = index.meeting(reach[close[piece]])
-                if not self.pairing.has_room(len(row)):
-                    return found
-                apart_us = run["time_us"][row] - time_us[close[piece][at]]
-                keep = (apart_us >= lower_us) & (apart_us <= upper_us) & (run["turn"][row] >= self.since)
-                keep &= join.on_time(ReportTimes(run["time_us"][row], run["seen_us"][row]), NEVER_US)
-                rows[row[keep]] = True
-            if rows.any():
-                found.append((run, np.flatnonzero(rows)))
+            rows = self._near_in(run, run.index(join, partner), reach[close], time_us[close], (lower_us, upper_us))
+            if len(rows):
+                found.append((run, rows))
         return found
+
+    def _near_in(
+        self, run: ReportRun, index: IndexedBoxes, reach: np.ndarray, time_us: np.ndarray, span_us: tuple[int, int]
+    ) -> np.ndarray:
+        """Return which reports of a run may match others, given what these reach, their times and the join's span."""
+        counts, rows = index.counts(reach), np.zeros(len(run), dtype=bool)
+        for piece in pieces(counts):
+            if not self.pairing.failures.allowance.has_room:
+                self.pairing.miss(int(counts[piece.start :].sum()))
+                break
+            at, row = index.meeting(reach[piece])
+            if self.pairing.has_room(len(row)):
+                apart_us = run["time_us"][row] - time_us[piece][at]
+                keep = (apart_us >= span_us[0]) & (apart_us <= span_us[1]) & (run["turn"][row] >= self.since)
+                keep &= self._join.on_time(ReportTimes(run["time_us"][row], run["seen_us"][row]), NEVER_US)
+                rows[row[keep]] = True
+        return np.flatnonzero(rows)
 
 
 def _by_run(picked: Picked) -> list[tuple[ReportRun, np.ndarray]]:

@@ -25,8 +25,8 @@ import pyarrow as pa
 from streaming.language import gettext_noop, thousands
 from streaming.operators.boxes import in_plane, turns
 from streaming.operators.features import IndexedBoxes
+from streaming.operators.meetings import Meetings
 from streaming.operators.neighbours import may_meet
-from streaming.operators.stream_join import Meetings
 from streaming.operators.time_joins import ReportTimes, WindowJoin
 from streaming.servers.region.ended_windows import END, FIRST, EndedWindow
 from streaming.servers.region.pairing import Pairing

@@ -1,6 +1,6 @@
 """What queries ask to look at in a step, and which of them are refused if that is more than there is room for."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,6 +12,10 @@ from streaming.operators.runs import first_of_runs
 TOO_MANY = gettext_noop(
     "it would compare or tell about %(asked)s pairs in a batch; there is room for %(most)s, of which its user or "
     "team may have %(share)s now; make its distance or its area smaller, or its filters narrower"
+)
+UNSEEN = gettext_noop(
+    "there was no room in a batch to look at it, since its user or team has queries that compare or tell too many "
+    "pairs; make their distances or their areas smaller, or their filters narrower"
 )
 # The owner of all queries that were registered without one.
 NOBODY = 0
@@ -83,6 +87,26 @@ class Asked:
         asked = {place: thousands(int(pairs[place])) for place in np.flatnonzero(out).tolist()}
         why = {place: TOO_MANY % {"asked": count, **figures} for place, count in asked.items()}
         return {query: why[of] for query, of in zip(queries.tolist(), item.tolist(), strict=True) if of in why}
+
+
+def refused_unseen(cut: Collection[int], refused: Collection[int], owners: Owners) -> dict[int, str]:
+    """Return why queries are refused whose owners all ask for too much already, by query.
+
+    What they would look at themselves is not known. To find out would take a step for each of them.
+
+    Parameters
+    ----------
+    cut : collection of int
+        The queries.
+    refused : collection of int
+        The queries that are refused since they ask for too much.
+    owners : callable
+    """
+    greedy = owners(np.array(sorted(refused), dtype=np.int64))[1]
+    queries = np.array(sorted(cut), dtype=np.int64)
+    of, owner = owners(queries)
+    modest = np.unique(of[~np.isin(owner, greedy)])
+    return dict.fromkeys(np.delete(queries, modest).tolist(), UNSEEN)
 
 
 def _payers(pairs: np.ndarray, item: np.ndarray, owned: tuple[np.ndarray, np.ndarray]) -> np.ndarray:

@@ -1,12 +1,15 @@
 """The filters that failed, by query, what the evaluation of each query cost, and for which there was no room."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from typing import TypeVar
 
 import numpy as np
 
 from streaming.operators.allowance import FOUND, PairAllowance
-from streaming.operators.asked import Asked, Owners
+from streaming.operators.asked import Asked, Owners, refused_unseen
 from streaming.operators.runs import find
+
+V = TypeVar("V")
 
 
 class Failures:
@@ -26,6 +29,8 @@ class Failures:
         What failed first and why, by query.
     asked : list of Asked
         What queries asked to look at.
+    cut : set of int
+        The queries whose evaluation ended early, as there was no more room, so that what they ask for is not known.
     refused : dict of int to str
         Why queries were not evaluated for which the step had no room.
 
@@ -46,6 +51,7 @@ class Failures:
         self.errors: dict[int, str] = {}
         self.refused: dict[int, str] = {}
         self.asked: list[Asked] = []
+        self.cut: set[int] = set()
         self._spent: list[tuple[np.ndarray, np.ndarray]] = []
 
     def part(self) -> "Failures":
@@ -88,10 +94,19 @@ class Failures:
         """Count pairs that queries which are evaluated together would look at if there was room."""
         self.asked.append(Asked.jointly(queries, self.allowance.expected(pairs)))
 
+    def while_there_is_room(self, queries: Iterable[tuple[int, V]]) -> Iterator[tuple[int, V]]:
+        """Yield queries, each with what belongs to it, as long as the step has room; those that are left are cut."""
+        for query, its in queries:
+            if self.allowance.has_room:
+                yield query, its
+            else:
+                self.cut.add(query)
+
     def settled(self, owners: Owners) -> dict[int, str]:
         """Refuse queries if there was no room for what all asked for; return why queries are refused, by query."""
         if not self.allowance.has_room:
             self.refused |= Asked.all_of(self.asked).refused(self.allowance.most, owners)
+            self.refused |= refused_unseen(self.cut - self.refused.keys(), self.refused.keys(), owners)
         return self.refused
 
     def keep(self, queries: np.ndarray, owners: Owners) -> None:
@@ -138,6 +153,7 @@ class Failures:
         for position, error in others.errors.items():
             self.errors.setdefault(int(numbers[position]), error)
         self.asked += [asked.numbered(numbers) for asked in others.asked]
+        self.cut.update(int(numbers[position]) for position in others.cut)
         for queries, seconds in others._spent:
             self.charge(numbers[queries], seconds)
 

@@ -206,7 +206,10 @@ def _look(failures: Failures, query: np.ndarray) -> Look:
     """Return what counts the edges that are looked at for pairs, given the query of each."""
 
     def look(pairs: np.ndarray, count: np.ndarray) -> bool:
-        return failures.ask(Asked.apart(query[pairs], count))
+        has_room = failures.ask(Asked.apart(query[pairs], count))
+        if not has_room:
+            failures.cut.update(np.unique(query[pairs]).tolist())
+        return has_room
 
     return look
 

@@ -19,6 +19,7 @@ from streaming.operators.allowance import PIECE, PairAllowance
 from streaming.operators.edges import least_m
 from streaming.operators.lines import FAR
 from streaming.results.netting import net
+from streaming.servers.region import time_join
 from streaming.spaces import EARTH
 from tests.servers.harness import Client, Engine
 
@@ -330,6 +331,29 @@ def test_a_join_by_distance_from_features_with_many_edges_is_refused_and_the_oth
     client.receive(fragments)
     assert refusals(fragments).keys() == {2}
     assert client.answers[1].keys() == in_area(1)
+
+
+def test_however_many_queries_have_no_room_a_batch_runs_them_a_few_times_only(tmp_path, monkeypatch):
+    monkeypatch.setattr(allowance, "MOST", 20_000)
+    engine, client, steps = Engine(tmp_path, 1, 1, rescaled=0.0), Client(), []
+    engine.may_fail = True
+    run = time_join.step
+
+    def counted(*arguments):
+        steps.append(len(arguments[3].after.time_joins))
+        return run(*arguments)
+
+    monkeypatch.setattr(time_join, "step", counted)
+    far = TIMED | {"kind": "interval_join", "lower_s": -10, "upper_s": 10}
+    near = far | {"join": {**far["join"], "distance": 500_000}}
+    engine.run(fleet(0), [])
+    greedy = [registered(number, far | {"where": f"speed_mps < {100 + number}"}, owner=1) for number in range(1, 25)]
+    fragments = engine.run(fleet(1), [*greedy, registered(99, near, owner=2)])
+    client.receive(fragments)
+    told = refusals(fragments)
+    assert told.keys() == set(range(1, 25)) and any("no room in a batch to look at it" in one for one in told.values())
+    assert 0 < len(steps) <= 4
+    assert any(row["query"] == 99 for row in client.told)
 
 
 def test_a_failed_part_a_query_left_out_and_one_without_room_are_told_apart(acme, tmp_path):

@@ -152,7 +152,7 @@ def step(
     begun, ended = [span_schema(space).empty_table()], []
     places = {ordering: place for place, ordering in enumerate(control.after.orderings)}
     of = reports["ordering"].to_numpy()
-    for query, advance in times.advances(control).items():
+    for query, advance in failures.while_there_is_room(times.advances(control).items()):
         began, encounter = perf_counter(), control.after.encounters[query]
         known = was.queries.get(query)
         if known is None or advance.is_new:

@@ -119,7 +119,7 @@ def step(
     whole = was.reports.followed(arrived)
     tables, slices = [result_schema(space).empty_table()], dict[int, WindowSlices]()
     ended: dict[int, list[EndedWindow]] = {}
-    for query, join in joins.items():
+    for query, join in failures.while_there_is_room(joins.items()):
         began, known = perf_counter(), waiting[query]
         until_us = _complete(join, known, homes, control.now_us)
         pairing = Pairing(query, join, space, place, failures)

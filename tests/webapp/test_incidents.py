@@ -291,7 +291,8 @@ def test_a_query_that_is_too_expensive_closes_its_incidents(log, redis_client, u
     query = watching(user)
     publish(log, 0, [(query.pk, "a", *IN)])
     record(redis_client)
-    strain._pause(strain.Dear(query.pk, query.revision, 5_000, 6_000))
+    cost = strain.Cost(query.pk, query.revision, 5_000)
+    strain._pause(cost, strain.Dear((cost,), 5_000, 6_000))
     assert told()[-1][1:] == ("closed", None, "the query was paused, because it took too much of the engine's time")
 
 

@@ -123,11 +123,11 @@ class Strain:
 
 
 def _dear(told: dict[str, Any]) -> dict[str, Dear]:
-    """Return what was too expensive in a region, given the costs that it told."""
+    """Return what was too expensive in a region, given the costs that it told; an earlier release told no owners."""
     found: dict[str, Dear] = {}
     for query, revision, cost_ms in told["queries"]:
         found[f"{query} {revision}"] = Dear((Cost(query, revision, cost_ms),), cost_ms, told["ms"])
-    for owner, together_ms, costs in told["owners"]:
+    for owner, together_ms, costs in told.get("owners", ()):
         found[str(owner)] = Dear(tuple(Cost(*one) for one in costs), together_ms, told["ms"], owner)
     return {name: dear for name, dear in found.items() if dear.is_dear}
 

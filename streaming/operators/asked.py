@@ -77,10 +77,7 @@ class Asked:
         np.minimum.at(least, place, self.together)
         number, item = np.unique(least, return_inverse=True)
         pairs = np.bincount(item[place], weights=self.pairs, minlength=len(number))
-        of, owner = owners(queries)
-        unknown = np.setdiff1d(np.arange(len(queries)), of)
-        owned = np.r_[of, unknown], np.r_[owner, np.full(len(unknown), NOBODY)]
-        owner = _payers(pairs, item, owned)
+        owner = _payers(pairs, item, _owned(queries, owners))
         out = beyond_share(pairs, owner, number, min(room, pairs.sum() - 1))
         share = fair_share(np.bincount(np.unique(owner, return_inverse=True)[1], weights=pairs), room)
         figures = {"most": thousands(int(room)), "share": thousands(int(min(share, room)))}
@@ -102,11 +99,18 @@ def refused_unseen(cut: Collection[int], refused: Collection[int], owners: Owner
         The queries that are refused since they ask for too much.
     owners : callable
     """
-    greedy = owners(np.array(sorted(refused), dtype=np.int64))[1]
+    greedy = _owned(np.array(sorted(refused), dtype=np.int64), owners)[1]
     queries = np.array(sorted(cut), dtype=np.int64)
-    of, owner = owners(queries)
+    of, owner = _owned(queries, owners)
     modest = np.unique(of[~np.isin(owner, greedy)])
     return dict.fromkeys(np.delete(queries, modest).tolist(), UNSEEN)
+
+
+def _owned(queries: np.ndarray, owners: Owners) -> tuple[np.ndarray, np.ndarray]:
+    """Return positions of queries and their owners; see `Owners`. A query without an owner counts for `NOBODY`."""
+    of, owner = owners(queries)
+    unknown = np.setdiff1d(np.arange(len(queries)), of)
+    return np.r_[of, unknown], np.r_[owner, np.full(len(unknown), NOBODY)]
 
 
 def _payers(pairs: np.ndarray, item: np.ndarray, owned: tuple[np.ndarray, np.ndarray]) -> np.ndarray:

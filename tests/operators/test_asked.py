@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from streaming.operators.asked import Asked
+from streaming.operators.asked import Asked, refused_unseen
 
 
 def owners(by_query):
@@ -50,3 +50,15 @@ def test_somebody_is_refused_whatever_the_room():
 def test_what_positions_ask_for_is_told_by_their_numbers():
     asked = Asked.jointly(np.array([0, 1]), 8).numbered(np.array([20, 30]))
     assert set(asked.refused(5, owners({}))) == {20, 30}
+
+
+def test_queries_that_were_not_looked_at_are_refused_only_if_all_their_owners_ask_for_too_much():
+    owned = {1: [7], 2: [7], 3: [7, 8], 4: [8]}
+
+    def owners(queries):
+        both = [(place, owner) for place, query in enumerate(queries.tolist()) for owner in owned.get(query, ())]
+        return tuple(np.array(both, dtype=np.int64).reshape(-1, 2).T)
+
+    # Query 5 counts for nobody.
+    assert refused_unseen({2, 3, 4, 5}, {1}, owners).keys() == {2}
+    assert refused_unseen({5}, {6}, owners).keys() == {5}

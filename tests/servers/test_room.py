@@ -312,7 +312,8 @@ def test_tracks_whose_places_are_uncertain_by_much_are_refused_and_others_are_an
     assert FAR * sum(compared) <= 5 * 120_000
 
 
-def test_a_join_by_distance_from_features_with_many_edges_is_refused_and_the_others_are_answered(tmp_path):
+def test_a_join_by_distance_from_features_with_many_edges_is_refused_and_the_others_are_answered(tmp_path, monkeypatch):
+    monkeypatch.setattr(allowance, "MOST", 20_000)
     engine, client = Engine(tmp_path, 1, 1, rescaled=0.0), Client()
     engine.may_fail = True
     angle = [2 * math.pi * number / 20_000 for number in range(20_000)]

@@ -100,6 +100,15 @@ def test_queries_that_are_too_dear_together_go_on_while_nobody_else_has_one(told
     assert cancelled == mine[::-1]  # one that takes 900 ms still holds the others up
 
 
+def test_the_costs_that_an_earlier_release_told_pause_a_query(told, user, monkeypatch):
+    publish, cancelled = told
+    dear, now = saved(user), costs_told
+    monkeypatch.setitem(globals(), "costs_told", lambda *costs: {k: v for k, v in now(*costs).items() if k != "owners"})
+    for _ in range(5):
+        publish([dear, 3, 3_900])
+    assert cancelled == [dear]
+
+
 def test_the_queries_of_a_team_count_together_whoever_owns_them(told, user, other):
     publish, cancelled = told
     team = Team.objects.create(name="port")

@@ -249,9 +249,9 @@ def home_step(
         From how many blocks they were read.
     """
     store = layout.store
-    before = store.registry(batch)
-    after, applied = store.applied(batch, entries)
-    control, was = ControlStep(before, after, applied, applied.now_us), store.home(partition, batch)
+    before, (after, applied) = store.registry(batch), store.applied(batch, entries)
+    was = store.home(partition, batch)
+    control = ControlStep(before, after, applied, max(was.now_us, applied.now_us))
     if rescaling := layout.rescaling(batch, after):
         was = rescaling.home(was, partition, layout.partitions)
     state, outbox = home.step(was, elements, control)

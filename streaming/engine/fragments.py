@@ -38,7 +38,7 @@ def failures_of(warnings: Mapping[int, str], border: Border, registry: Registry)
 
 def _left_out(query: int, border: Border) -> dict[str, Any]:
     """Return the failure of a query that a border leaves out."""
-    known = border.left_out.get(query)  # a query that ended meanwhile is not left out
+    known = border.left_out.get(query, border.elsewhere.get(query))  # a query that ended meanwhile is not left out
     told = {"error": border.errors[query], "left_out": ROOM if query in border.refused else FAILURE}
     return told | {"until_us": known.until_us if known else 0} | _lost(query, border)
 

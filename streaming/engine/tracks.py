@@ -12,7 +12,7 @@ from streaming.engine.quarantine import home_place
 from streaming.results import result_schema
 from streaming.servers import tracking
 from streaming.servers.answers.tuples import Results
-from streaming.servers.control.border import Border
+from streaming.servers.control.border import Border, left_out_of_rows, left_out_rows
 from streaming.servers.control.step import ControlStep
 from streaming.servers.home import Home, Routed, routed
 from streaming.servers.runs_codec import first_number
@@ -44,6 +44,7 @@ def followed(
     head = {
         "errors": list(border.errors.items()),
         "refused": sorted(border.refused),
+        "left_out": left_out_rows({query: out for query, out in border.left_out.items() if query in border.errors}),
         "lost": sorted(border.lost),
         "quarantined": [[query, why] for query, why in border.quarantined.items() if query in border.lost],
         "warnings": list(tracked.failures.errors.items()),
@@ -74,6 +75,7 @@ def told(inputs: Sequence[Any], border: Border, space: Space) -> Results:
     for known in (one.head["tracks"] for one in inputs if "tracks" in one.head):
         border.errors.update(dict(known["errors"]))
         border.refused.update(known["refused"])
+        border.elsewhere.update(left_out_of_rows(known["left_out"]))
         border.lost.update(known["lost"])
         border.quarantined.update(dict(known["quarantined"]))
         warnings |= dict(known["warnings"])

@@ -127,6 +127,22 @@ def test_a_query_for_which_there_was_no_room_is_tried_again_after_a_minute(tmp_p
     assert tried == [61, 182]
 
 
+def test_a_track_for_which_there_was_no_room_is_tried_again_after_a_minute(tmp_path, monkeypatch):
+    monkeypatch.setattr(allowance, "MOST", 20_000)
+    engine = Engine(tmp_path, 1, 1, rescaled=0.0)
+    engine.may_fail = True
+    engine.run([], [{"op": "tick", "now_us": 10 * SECOND_US}])
+    # The clock is not set in the batch in which it begins.
+    fragments, tried = engine.run(fleet(0), [registered(1, track(0, 1_000_000))]), []
+    (told,) = [one for fragment in fragments for one in fragment.failures]
+    assert (told["left_out"], told["until_us"]) == ("room", 70 * SECOND_US)
+    for second in (11, 12, 69, 70, 71):
+        fragments = engine.run(fleet(second), [{"op": "tick", "now_us": second * SECOND_US}])
+        fragments += engine.run(fleet(second), [])
+        tried += [second for fragment in fragments if fragment.failures]
+    assert tried == [70]
+
+
 @pytest.mark.long
 def test_of_joins_that_have_no_room_together_the_larger_ones_are_left_out(tmp_path):
     engine = Engine(tmp_path, 1, 1, rescaled=0.0)

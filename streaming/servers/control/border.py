@@ -101,6 +101,8 @@ class Border:
         The failed queries whose end could not be reported either: whoever holds their answers needs a snapshot.
     refused : set of int
         The queries among `errors` for which a step had no room.
+    elsewhere : dict of int to LeftOut
+        The queries among `errors` that failed in another server, and are left out there.
     """
 
     control: ControlStep
@@ -111,6 +113,7 @@ class Border:
     errors: dict[int, str] = field(default_factory=dict)
     lost: set[int] = field(default_factory=set)
     refused: set[int] = field(default_factory=set)
+    elsewhere: dict[int, LeftOut] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         revision, now_us = self.control.after.revision, self.control.now_us

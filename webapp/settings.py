@@ -294,10 +294,12 @@ INCIDENT_DAYS = env.int("LOOKOUT_INCIDENT_DAYS", 365)
 MAX_REQUEST_BYTES = 64 << 20
 # A query is paused if its evaluation takes more than QUERY_SHARE of a batch, and at least QUERY_COST_MS, in
 # QUERY_DEAR_BATCHES consecutive batches with elements. While others have queries, the same holds for all queries of a
-# user or a team together, of which the costliest ones are paused, with QUERIES_COST_MS and QUERIES_DEAR_BATCHES.
+# user or a team together, of which the costliest ones are paused, with QUERIES_COST_MS and QUERIES_DEAR_BATCHES. Each
+# element that comes with a batch may cost ELEMENT_COST_MS more: half of what a step has room for, see `PairAllowance`.
 QUERY_SHARE = env.float("LOOKOUT_QUERY_SHARE", 0.5)
 QUERY_COST_MS = env.int("LOOKOUT_QUERY_COST_MS", 1_000)
 QUERIES_COST_MS = env.int("LOOKOUT_QUERIES_COST_MS", 300)
+ELEMENT_COST_MS = 0.1
 QUERY_DEAR_BATCHES = 5
 QUERIES_DEAR_BATCHES = 2
 # Limits of layers; see `streaming.layers.ImportLimits`.

@@ -50,14 +50,17 @@ class Dear:
         The query, or the costliest ones of the owner, those that cost most first.
     took_ms, whole_ms : int
         What it took, and what the batch took.
-    owner : int
+    owner : int, optional
         0 if it is one query.
+    elements : int, optional
+        How many elements came with the batch: after an outage, or when a recording is played fast, there is more to do.
     """
 
     costs: tuple[Cost, ...]
     took_ms: int
     whole_ms: int
     owner: int = 0
+    elements: int = 0
 
     @property
     def is_dear(self) -> bool:
@@ -87,7 +90,8 @@ class Dear:
 
     def _is_dear(self, took_ms: int, whole_ms: int) -> bool:
         least_ms = settings.QUERIES_COST_MS if self.owner else settings.QUERY_COST_MS
-        return took_ms >= least_ms and took_ms > settings.QUERY_SHARE * whole_ms
+        most_ms = max(least_ms + settings.ELEMENT_COST_MS * self.elements, settings.QUERY_SHARE * whole_ms)
+        return took_ms > most_ms
 
 
 @dataclass
@@ -115,20 +119,20 @@ class Strain:
         self.batches += 1
         self.dear = {}
         for told in (fragment.costs for fragment in batch.fragments if fragment.costs):
-            for name, dear in _dear(told).items():
+            for name, dear in _dear(told, batch.elements).items():
                 known = self.dear.get(name, dear)
                 self.dear[name] = max(known, dear, key=lambda one: one.took_ms)
         # A batch in which something is not too expensive resets its count.
         self.running = {name: self.running.get(name, 0) + 1 for name in self.dear}
 
 
-def _dear(told: dict[str, Any]) -> dict[str, Dear]:
+def _dear(told: dict[str, Any], elements: int) -> dict[str, Dear]:
     """Return what was too expensive in a region, given the costs that it told; an earlier release told no owners."""
     found: dict[str, Dear] = {}
     for query, revision, cost_ms in told["queries"]:
-        found[f"{query} {revision}"] = Dear((Cost(query, revision, cost_ms),), cost_ms, told["ms"])
+        found[f"{query} {revision}"] = Dear((Cost(query, revision, cost_ms),), cost_ms, told["ms"], elements=elements)
     for owner, together_ms, costs in told.get("owners", ()):
-        found[str(owner)] = Dear(tuple(Cost(*one) for one in costs), together_ms, told["ms"], owner)
+        found[str(owner)] = Dear(tuple(Cost(*one) for one in costs), together_ms, told["ms"], owner, elements)
     return {name: dear for name, dear in found.items() if dear.is_dear}
 
 

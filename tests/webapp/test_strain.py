@@ -100,6 +100,17 @@ def test_queries_that_are_too_dear_together_go_on_while_nobody_else_has_one(told
     assert cancelled == mine[::-1]  # one that takes 900 ms still holds the others up
 
 
+def test_the_queries_of_an_owner_may_take_more_when_many_elements_come_at_once(told, user, other):
+    publish, cancelled = told
+    mine, _ = saved(user), saved(other)
+    for _ in range(4):
+        publish([mine, 3, 1_400], owners=[together({mine: 800})], ms=850, elements=5_500)
+    assert not cancelled
+    for _ in range(2):
+        publish(owners=[together({mine: 800})], ms=850, elements=4_500)
+    assert cancelled == [mine]
+
+
 def test_the_costs_that_an_earlier_release_told_pause_a_query(told, user, monkeypatch):
     publish, cancelled = told
     dear, now = saved(user), costs_told
@@ -131,7 +142,7 @@ def test_what_was_measured_of_an_older_revision_or_a_share_below_the_bound_pause
 
 def test_one_huge_query_that_moves_is_paused_among_small_ones(engine, streams, user, project, monkeypatch):
     monkeypatch.setattr(fragments, "COST_REPORTED_S", 0.0)
-    project.QUERY_SHARE, project.QUERY_COST_MS = 0.02, 3
+    project.QUERY_SHARE, project.QUERY_COST_MS, project.ELEMENT_COST_MS = 0.02, 3, 0
     ships = [f"ship {number}" for number in range(3_000)]
 
     def around(number, radius):

@@ -5,6 +5,7 @@ References
 PLACE* (2007), section 4.2: participating servers aggregate before they send, the assembler merges what they sent.
 """
 
+import functools
 from collections.abc import Mapping
 
 import numpy as np
@@ -12,6 +13,7 @@ import polars as pl
 
 from streaming.kinds.aggregate.plan import Aggregate
 from streaming.operators.elements import Elements
+from streaming.operators.numbered import Numbered
 from streaming.operators.spatial_join import Pairs
 from streaming.property_columns import property_texts
 from streaming.spaces import Space
@@ -64,41 +66,49 @@ def measured(
         With the columns `MEMBERS`, a row for each pair. The value is null if the element has no such number.
     """
     frames = [pl.DataFrame(schema=MEMBERS)]
-    for query in np.unique(pairs.query).tolist():
-        rows, aggregate = pairs.row[pairs.query == query], aggregates[query]
-        columns = {"query": np.full(len(rows), query), "key": keys[rows]}
-        frame = pl.DataFrame(columns).with_columns(value=_values(rows, elements, aggregate, space))
-        frames.append(frame.with_columns(group=_groups(rows, elements, aggregate)).cast(MEMBERS))
+    queries, place = np.unique(pairs.query, return_inverse=True)
+    asked = [aggregates[query] for query in queries.tolist()]
+    measures = Numbered.of([(one.property, one.dimension, one.group_by) for one in asked])
+    texts = _Texts(elements)
+    for number, (name, dimension, group_by) in enumerate(measures.values):
+        chosen = measures.number[place] == number
+        rows = pairs.row[chosen]
+        frame = pl.DataFrame({"query": pairs.query[chosen], "key": keys[rows]})
+        value: pl.Series | pl.Expr = pl.lit(None, dtype=pl.Float64)
+        if name:
+            value = texts.of(rows, name).cast(pl.Float64, strict=False).fill_nan(None)
+        elif dimension:
+            value = _along(elements.bounds[rows], dimension, space)
+        group = texts.of(rows, group_by).fill_null(NO_GROUP) if group_by else pl.lit("")
+        frames.append(frame.with_columns(value=value, group=group).cast(MEMBERS))
     return pl.concat(frames)
 
 
-def _values(rows: np.ndarray, elements: Elements, aggregate: Aggregate, space: Space) -> pl.Series | pl.Expr:
-    if aggregate.property:
-        return _texts(rows, elements, aggregate.property).cast(pl.Float64, strict=False).fill_nan(None)
-    if aggregate.dimension:
-        return pl.Series(_along(elements.bounds[rows], aggregate.dimension, space)).fill_nan(None)
-    return pl.lit(None, dtype=pl.Float64)
+class _Texts:
+    """The properties of elements as texts, each read once, whoever asks for it."""
+
+    def __init__(self, elements: Elements) -> None:
+        self._elements = elements
+        self._read: dict[str, pl.Series] = {}
+
+    @functools.cached_property
+    def _properties(self) -> pl.Series:
+        column = self._elements.cold(np.arange(len(self._elements)))["properties"]
+        return pl.DataFrame({"properties": pl.from_arrow(column)}, schema={"properties": pl.String})["properties"]
+
+    def of(self, rows: np.ndarray, name: str) -> pl.Series:
+        """Return a property of the elements at rows."""
+        if name not in self._read:
+            self._read[name] = property_texts(self._properties, name)
+        return self._read[name][rows]
 
 
-def _along(bounds: np.ndarray, name: str, space: Space) -> np.ndarray:
-    """Return the middles of boxes (K, 2n) in a dimension; NaN if a box has no bound there."""
+def _along(bounds: np.ndarray, name: str, space: Space) -> pl.Series:
+    """Return the middles of boxes (K, 2n) in a dimension; null if a box has no bound there."""
     axis = [dimension.name for dimension in space.dimensions].index(name)
     with np.errstate(invalid="ignore"):
         middle = (bounds[:, axis] + bounds[:, space.n + axis]) / 2
-    return np.where(np.isfinite(middle), middle, np.nan)
-
-
-def _groups(rows: np.ndarray, elements: Elements, aggregate: Aggregate) -> pl.Series | pl.Expr:
-    if not aggregate.group_by:
-        return pl.lit("")
-    return _texts(rows, elements, aggregate.group_by).fill_null(NO_GROUP)
-
-
-def _texts(rows: np.ndarray, elements: Elements, name: str) -> pl.Series:
-    """Return a property of the elements at rows as text."""
-    column = elements.cold(rows)["properties"]
-    frame = pl.DataFrame({"properties": pl.from_arrow(column)}, schema={"properties": pl.String})
-    return property_texts(frame["properties"], name)
+    return pl.Series(np.where(np.isfinite(middle), middle, np.nan)).fill_nan(None)
 
 
 def parts(members: pl.DataFrame) -> pl.DataFrame:

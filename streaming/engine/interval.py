@@ -45,6 +45,8 @@ RATES_S = 2.0
 TOLD_PLACES = 256
 # How often it reports a sample of the objects of its regions.
 TELL_OBJECTS_S = 5.0
+# A batch may read so many times as many blocks of a partition while they have fewer than so many elements together.
+MOST_TIMES, SMALL_ELEMENTS = 16, 8_192
 # While there is a file of this name in the state folder, intervals end, and none begins.
 STOPPING = "stopping"
 _CHECK_S = 0.2
@@ -60,7 +62,7 @@ class BatchPace:
     batch_s : float
         The least time from the beginning of a batch to that of the next one, in seconds.
     max_blocks : int
-        How many blocks a batch reads from each partition at most.
+        How many blocks a batch reads from each partition at most, if they are not small.
     interval_s : float
         How long an interval lasts, in seconds. It has a batch at least.
     """
@@ -68,6 +70,20 @@ class BatchPace:
     batch_s: float
     max_blocks: int
     interval_s: float = INTERVAL_S
+
+    def blocks(self, read: int, elements: int) -> int:
+        """Return how many blocks the next batch may read from each partition, given what the last one has read.
+
+        A batch takes time of its own, however little it reads. While blocks are small, more are read. Otherwise,
+        many streams with few elements each, or slow batches, would leave the engine further and further behind.
+
+        Examples
+        --------
+        >>> [BatchPace(0.1, 64).blocks(64, elements) for elements in (64_000, 3_200, 64, 0)]
+        [64, 163, 1024, 1024]
+        """
+        small = SMALL_ELEMENTS * read // max(1, elements)
+        return min(max(self.max_blocks, small), MOST_TIMES * self.max_blocks)
 
 
 class RegionLoads:
@@ -148,7 +164,7 @@ class Interval:
         self._figures, self._traces = TaskFigures(log.task_report(place.task)), EngineTraces(traces)
         self._written_before = layout.store.written_bytes
         self._known_control = ("", ""), ControlEntries([], layout.store.space)
-        self._most_control = MOST_ENTRIES
+        self._most_control, self._most_blocks = MOST_ENTRIES, pace.max_blocks
 
     def _begin(self, point: Point) -> Point:
         store = self._layout.store
@@ -180,17 +196,21 @@ class Interval:
         figures = self._figures
         self._prepare(cut, control)
         saving = self._saving(cut.positions) if cut.saved else None
+        read = elements = 0
         for partition in place.homes:
             blocks = self._blocks(partition, cut)
             with figures.stage("home") as began_ns:
                 inputs = home_task(layout, partition, batch, blocks, control, saving)
             self._traces.home(batch, partition, inputs, began_ns)
             figures.read(inputs, min((block.heard_us for block in blocks), default=0))
+            read, elements = read + len(blocks), elements + inputs[0].head["elements"]
             with figures.stage("exchange") as began_ns:
                 self._exchange.send(batch, partition, inputs, self._region_map(batch))
             self._traces.send(batch, inputs, began_ns)
             self._read[partition] += len(blocks)
             self._unsaved[partition] += len(blocks)
+        if read:
+            self._most_blocks = self._ahead.most = self._pace.blocks(read, elements)
         with figures.stage("exchange"):
             received = self._exchange.receive(batch, self._region_map(batch))
         with figures.stage("region"):
@@ -334,7 +354,7 @@ class Interval:
         """Return the next decision: wait for entries, and for the pace."""
         time.sleep(max(0.0, self._heard_s + self._pace.batch_s - time.monotonic()))
         after = {self._names[name]: self._positions[name] for name in self._names}
-        most = dict.fromkeys(after, self._pace.max_blocks) | {self._names[CONTROL]: self._most_control}
+        most = dict.fromkeys(after, self._most_blocks) | {self._names[CONTROL]: self._most_control}
         only_saved = Cut(self._batch + 1, self._positions)
         while True:
             over = self._is_over()

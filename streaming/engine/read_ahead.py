@@ -31,6 +31,11 @@ class ReadAhead:
         How many entries of each log to read ahead at most.
     report : callable
         Takes the position up to which each log is read, by the names of `logs`, whenever some were read.
+
+    Attributes
+    ----------
+    most : int
+        May be changed; it counts from when entries are taken.
     """
 
     def __init__(
@@ -41,7 +46,7 @@ class ReadAhead:
         most: int,
         report: Callable[[Mapping[str, str]], None],
     ) -> None:
-        self._event_log, self._logs, self._most, self._report = event_log, dict(logs), most, report
+        self._event_log, self._logs, self.most, self._report = event_log, dict(logs), most, report
         self._read: dict[str, deque[Entry]] = {name: deque() for name in logs}
         self._upto = {name: positions[name] for name in logs}
         self._changed, self._closed = threading.Condition(), False
@@ -72,7 +77,7 @@ class ReadAhead:
     def _run(self) -> None:
         try:
             while after := self._wanted():
-                limit = min(self._most - len(self._read[name]) for name in after)
+                limit = min(self.most - len(self._read[name]) for name in after)
                 found = self._event_log.poll({self._logs[name]: end for name, end in after.items()}, limit, _WAIT_S)
                 self._keep({name: (end, found.get(self._logs[name], [])) for name, end in after.items()})
         except Exception as error:  # whatever it is: blocks are also read when they are taken
@@ -82,7 +87,7 @@ class ReadAhead:
         """Return behind which position to read each log that there is room for; wait for room; empty if closed."""
         with self._changed:
             while not self._closed:
-                some = {name: end for name, end in self._upto.items() if len(self._read[name]) < self._most}
+                some = {name: end for name, end in self._upto.items() if len(self._read[name]) < self.most}
                 if some:
                     return some
                 self._changed.wait()

@@ -5,6 +5,7 @@ import threading
 import time
 import uuid
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -39,6 +40,8 @@ from tests.full_redis import full
 from tests.servers.harness import another
 
 PARTITIONS, REGIONS, SHIPS, STEPS = 2, 4, 60, 110
+# So many blocks of a partition are read by a batch at most.
+BLOCKS = 3
 FILLED = 10
 
 
@@ -93,7 +96,7 @@ class Machine:
 
     def __init__(self, root, url, seed, partitions=PARTITIONS, log_url="", traces=OFF):
         self.root, self.url, self.log_url, self.rng = root, url, log_url, random.Random(seed)
-        self.partitions, self.traces = partitions, traces
+        self.partitions, self.traces, self.pace = partitions, traces, BatchPace(0.002, BLOCKS, 0.15)
         self.settings = EngineSettings(
             home=root,
             redis_url=url,
@@ -149,7 +152,7 @@ class Machine:
             place = TaskPlace(task, self.partitions, self.partitions)
             layout = self.layout(task, anew=attempt > 0 and rng.random() < 0.5)
             try:
-                return Interval(layout, log, place, self.point, BatchPace(0.002, 3, 0.15), self.traces).run()
+                return Interval(layout, log, place, self.point, self.pace, self.traces).run()
             except Crash:
                 self.crashes += 1
                 if rng.random() < 0.4:
@@ -234,6 +237,7 @@ def one_by_one(root, url, epoch, log_url=""):
 def often(monkeypatch):
     """Have states saved and control entries read in small steps."""
     monkeypatch.setattr("streaming.engine.interval.SAVE_EVERY_S", 0.03)
+    monkeypatch.setattr("streaming.engine.interval.MOST_TIMES", 1)
     monkeypatch.setattr("streaming.engine.interval.MOST_ENTRIES", 3)
     monkeypatch.setattr("streaming.engine.interval.most_next", lambda count: 3)
 
@@ -283,6 +287,19 @@ def test_intervals_of_tasks_that_crash_give_the_answers_of_one_process_with_logs
     assert told == one_by_one(tmp_path / "truth", redis_server, machine.layout(0).store.epoch(), url)
     assert len(told) == machine.point.batch + 1 > 40 and any(told)
     assert machine.crashes > 3 and machine.restarts > 0
+
+
+def test_while_blocks_are_small_a_batch_reads_more_of_them(tmp_path, redis_server, redis_client):
+    machine, rng = Machine(tmp_path / "engine", redis_server, seed=6), np.random.default_rng(6)
+    machine.pace = replace(machine.pace, interval_s=1.0)
+    log, places, blocks = machine.log, rng.uniform(-10, 10, (SHIPS, 2)), 200
+    log.send("register", query=0, revision=1, plan=PLANS[0])
+    for step in range(blocks):
+        log.ingest(sail(rng, places, step), "ships", step * 1_000_000)
+    run_all(machine, trouble=False)
+    told = answers(log)
+    assert told == one_by_one(tmp_path / "truth", redis_server, machine.layout(0).store.epoch())
+    assert len(told) == machine.point.batch + 1 < blocks / BLOCKS / 4 and any(told)
 
 
 class Waits:

@@ -16,6 +16,8 @@ import numpy as np
 MOST, EACH, KNOWN = 250_000, 200, 60
 # A pair that is found is told and kept. That costs as much as to look at so many.
 FOUND = 10
+# Whatever is found, to look into an index once costs as much as so many.
+A_LOOK = 300
 # So many pairs are looked at at once, at most about: their columns take some tens of megabytes.
 PIECE = 1 << 17
 

@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 
 from streaming.elements import bounds_of
-from streaming.operators.allowance import PairAllowance, pieces
+from streaming.operators.allowance import A_LOOK, PairAllowance, pieces
 from streaming.operators.failures import Failures
 from streaming.operators.features import IndexedBoxes
 from streaming.operators.meetings import Meetings
@@ -294,6 +294,7 @@ class _Intervals:
     ) -> np.ndarray:
         """Return which reports of a run may match others, given what these reach, their times and the join's span."""
         counts, rows = index.counts(reach), np.zeros(len(run), dtype=bool)
+        self.pairing.has_room(A_LOOK)
         for piece in pieces(counts):
             if not self.pairing.failures.allowance.has_room:
                 self.pairing.miss(int(counts[piece.start :].sum()))

@@ -20,7 +20,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
-from streaming.confined import WAITED_FOR, confine
+from streaming.confined import WAITED_FOR, command, confine
 from streaming.errors import LookoutError
 from streaming.language import thousands
 
@@ -42,14 +42,14 @@ class Child:
 
     Parameters
     ----------
+    module : str
     *arguments : str
-        Of Python, such as ``-m`` and a module.
     """
 
-    def __init__(self, *arguments: str) -> None:
+    def __init__(self, module: str, *arguments: str) -> None:
         # It has a session of its own, so that Ctrl-C reaches only the parent, which then ends the child.
         self._process = subprocess.Popen(
-            [sys.executable, *arguments],
+            command(WAITED_FOR, module, *arguments),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             cwd=Path(__file__).parents[1],
@@ -188,7 +188,7 @@ class Children:
                 if allowed == memory_bytes and not child.ended:
                     del self._idle[place]
                     return child
-        return Child("-m", "streaming.children", str(memory_bytes))
+        return Child("streaming.children", str(memory_bytes))
 
     def _keep(self, child: Child, memory_bytes: int) -> None:
         with self._lock:
@@ -253,7 +253,7 @@ def _answer(function: Callable[..., Any], arguments: tuple[Any, ...]) -> tuple[t
 
 def main() -> None:
     """Carry out functions until standard input ends."""
-    confine(int(sys.argv[1]), WAITED_FOR)
+    confine(int(sys.argv[1]))
     told = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # what a library prints is no answer
     while head := sys.stdin.buffer.read(LENGTH_BYTES):

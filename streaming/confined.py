@@ -1,7 +1,13 @@
-"""What a process may take that works for one user: so much memory, and the processor time that answers leave."""
+"""What a process may take that works for one user: so much memory, and the processor time that answers leave.
+
+``python -m streaming.confined <niceness> <module> ...`` runs a module that gives way from its first moment on: to load
+its libraries takes a second or more of processor time.
+"""
 
 import os
 import resource
+import runpy
+import sys
 import time
 from pathlib import Path
 
@@ -12,13 +18,17 @@ GROUP = Path("/proc/self/autogroup")
 _TRIES, _PAUSE_S = 20, 0.15
 
 
-def confine(memory_bytes: int, niceness: int) -> None:
-    """Let this process have only so much memory, and let it give way to others.
+def command(niceness: int, module: str, *arguments: str) -> list[str]:
+    """Return the command that runs a module which gives way; it needs the folder of the project."""
+    return [sys.executable, "-m", "streaming.confined", str(niceness), module, *arguments]
+
+
+def confine(memory_bytes: int) -> None:
+    """Let this process have only so much memory.
 
     Memory that files back does not count. A limit on addresses does not serve: Arrow and GDAL reserve more than they
     use.
     """
-    give_way(niceness)
     resource.setrlimit(resource.RLIMIT_DATA, (memory_bytes, memory_bytes))
 
 
@@ -40,3 +50,15 @@ def give_way(niceness: int) -> None:
             return
         else:
             return
+
+
+def main() -> None:
+    """Give way, and run the module that the arguments name, with those that follow."""
+    niceness, module = int(sys.argv[1]), sys.argv[2]
+    give_way(niceness)
+    sys.argv = sys.argv[2:]
+    runpy.run_module(module, run_name="__main__", alter_sys=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import sys
 import time
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
@@ -14,6 +13,7 @@ from django.conf import settings
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
+from streaming.confined import IN_BACKGROUND, command
 from streaming.errors import LookoutError
 from streaming.kinds.base import Evaluation
 from streaming.kinds.registry import kind_of
@@ -132,7 +132,7 @@ async def lines(user: Asker, asked: dict[str, Any]) -> AsyncGenerator[dict[str, 
 async def _started(asked: dict[str, Any]) -> asyncio.subprocess.Process:
     """Start the process of a back-test, which reads its question."""
     child = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "streaming.backtest", str(settings.WORK_MEMORY_BYTES)),
+        *command(IN_BACKGROUND, "streaming.backtest", str(settings.WORK_MEMORY_BYTES)),
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         cwd=Path(__file__).parents[1],

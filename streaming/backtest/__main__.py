@@ -18,7 +18,7 @@ from streaming.backtest.play import Playing
 from streaming.backtest.reading import StoredElements
 from streaming.backtest.summary import QuerySummary
 from streaming.children import too_large
-from streaming.confined import IN_BACKGROUND, confine
+from streaming.confined import confine
 from streaming.errors import LookoutError
 from streaming.history import History
 from streaming.spaces import parse_space
@@ -70,7 +70,7 @@ def _state(playing: Playing, elements: StoredElements, found: int) -> dict[str, 
 def main() -> None:
     """Read the question, and write the lines."""
     memory_bytes = int(sys.argv[1])
-    confine(memory_bytes, IN_BACKGROUND)
+    confine(memory_bytes)
     try:
         for line in lines(orjson.loads(sys.stdin.buffer.read())):
             _write(line)

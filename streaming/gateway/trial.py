@@ -16,7 +16,7 @@ from typing import Any
 import orjson
 import pyarrow as pa
 
-from streaming.confined import WAITED_FOR, confine
+from streaming.confined import confine
 from streaming.elements import bounds_of
 from streaming.errors import InvalidOptions, LookoutError
 from streaming.gateway.access import FeedAccess
@@ -114,7 +114,7 @@ def main() -> None:
     """Read a job from standard input, and print its result as JSON."""
     logging.disable(logging.CRITICAL)
     job = orjson.loads(sys.stdin.buffer.read())
-    confine(_MEMORY_BYTES, WAITED_FOR)
+    confine(_MEMORY_BYTES)
     print(orjson.dumps(answer(job)).decode())
 
 

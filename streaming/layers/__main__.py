@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from streaming.confined import IN_BACKGROUND, confine
+from streaming.confined import confine
 from streaming.layers.offline import OPTIONS, go_offline
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def main() -> None:
     go_offline()
     words = orjson.loads(sys.stdin.buffer.read())
     memory_bytes = words["limits"]["memory_bytes"]
-    confine(memory_bytes, IN_BACKGROUND)
+    confine(memory_bytes)
     file_bytes = max(words["limits"]["unpacked_bytes"], LEAST_FILE_BYTES)
     resource.setrlimit(resource.RLIMIT_FSIZE, (file_bytes, file_bytes))
 

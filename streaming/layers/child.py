@@ -4,7 +4,6 @@ import os
 import selectors
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Generator, Iterator
 from dataclasses import asdict
@@ -13,6 +12,7 @@ from typing import IO, Any
 
 import orjson
 
+from streaming.confined import IN_BACKGROUND, command
 from streaming.language import gettext
 from streaming.layers.features import InvalidLayer
 from streaming.layers.job import Imported, Job
@@ -47,7 +47,7 @@ def import_in_child(job: Job) -> Generator[float | Imported, None, None]:
     with (job.folder / STDERR).open("wb") as stderr:
         # The child has a session of its own, so that Ctrl-C reaches only the parent, which then ends the child.
         child = subprocess.Popen(
-            [sys.executable, "-m", "streaming.layers"],
+            command(IN_BACKGROUND, "streaming.layers"),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=stderr,

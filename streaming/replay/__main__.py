@@ -13,7 +13,7 @@ import orjson
 
 from streaming.backtest import BacktestLimits, BacktestRequest, Playing, StoredElements
 from streaming.children import too_large
-from streaming.confined import WAITED_FOR, confine
+from streaming.confined import confine
 from streaming.errors import LookoutError
 from streaming.history import History
 from streaming.replay.answers import AnswerPages
@@ -27,7 +27,7 @@ ENDLESS = BacktestLimits(elements=sys.maxsize, seconds=float("inf"))
 def main() -> None:
     """Answer until standard input ends."""
     memory_bytes = int(sys.argv[1])
-    confine(memory_bytes, WAITED_FOR)
+    confine(memory_bytes)
     lines = iter(sys.stdin.buffer.readline, b"")
     pages = None
     question = orjson.loads(next(lines, b"{}"))

@@ -76,7 +76,7 @@ class Session:
     def __init__(self, played: ReplayPlan, memory_bytes: int) -> None:
         self.played, self.until_us, self.used_s = played, played.from_us, time.monotonic()
         self.lock = threading.RLock()
-        self._child = Child("-m", "streaming.replay", str(memory_bytes))
+        self._child = Child("streaming.replay", str(memory_bytes))
         self._write(asdict(played))
 
     def page(self, to_us: int, rows: int, seconds: float, patience_s: float) -> bytes:

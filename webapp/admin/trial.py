@@ -2,7 +2,6 @@
 
 import json
 import subprocess
-import sys
 import threading
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,6 +13,7 @@ from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed, JsonResponse
 from django.utils.translation import gettext
 
+from streaming.confined import WAITED_FOR, command
 from streaming.spaces import space_document
 from webapp.models import Space, Stream
 from webapp.models.spaces import EARTH
@@ -60,9 +60,9 @@ def run_trial(transport: Mapping[str, Any], decoder: Mapping[str, Any], space: S
         "folders": list(map(str, access.folders)),
         "hosts": access.hosts,
     }
-    command = [sys.executable, "-m", "streaming.gateway.trial"]
+    words = command(WAITED_FOR, "streaming.gateway.trial")
     try:
-        done = subprocess.run(command, input=json.dumps(job), cwd=_ROOT, capture_output=True, text=True, timeout=END_S)
+        done = subprocess.run(words, input=json.dumps(job), cwd=_ROOT, capture_output=True, text=True, timeout=END_S)
     except subprocess.TimeoutExpired:
         return {
             "error": gettext("a test must end within %(end_s)g s; this one did not") % {"end_s": END_S},

@@ -21,7 +21,7 @@ key                                    kind      what
 ``lookout:{space}:gateway``            hash      the gateway's report on itself: heartbeat, how full Redis is
 ``lookout:{space}:stale``              hash      count of stale elements since the gateway's start, by stream number
 ``lookout:{space}:counted``            hash      the newest batch of each region whose stale elements are counted
-``lookout:{space}:strain``             hash      batches running in which a query, or an owner's, cost too much
+``lookout:{space}:strain``             hash      how far costs are read, and what the newest batches had too much of
 ``lookout:{space}:region-changes``     list      the newest changes of the region map, JSON (`streaming.region_reports`)
 ``lookout:partitioners``               hash      what cuts the regions of a space, by name, if no setting does
 ``lookout:{space}:sent``               hash      how many frames and bytes all hubs of the space have sent
@@ -183,7 +183,7 @@ class LogNames:
 
     @property
     def strain(self) -> str:
-        """In how many batches running a query was too expensive."""
+        """Up to which event costs were read, and in how many batches running a query was too expensive."""
         return f"lookout:{self.space}:strain"
 
     @property

@@ -24,7 +24,6 @@ from webapp.hub.assembly import Assembly, Batch
 from webapp.models import Event, EventCursor, Query
 from webapp.query_warnings import ANY_REVISION, LeftOutQuery, leave_out, refuse, warn
 from webapp.redis import event_log
-from webapp.strain import Strain, pause_dear
 
 logger = logging.getLogger(__name__)
 
@@ -73,8 +72,6 @@ class _RecordedPart:
         Why the engine ended a query, by query and revision.
     omissions : dict of (int, int) to LeftOutQuery
         Why the engine left a query out the last time, by query and revision.
-    strain : Strain
-        Costs of queries.
     ends : bool
         Whether the log ends with this part.
     """
@@ -88,7 +85,6 @@ class _RecordedPart:
     failures: dict[tuple[int, int], str] = field(default_factory=dict)
     refusals: dict[tuple[int, int], str] = field(default_factory=dict)
     omissions: dict[tuple[int, int], LeftOutQuery] = field(default_factory=dict)
-    strain: Strain = field(default_factory=Strain)
     ends: bool = True
 
     def note(self, failure: dict[str, Any]) -> None:
@@ -131,7 +127,6 @@ def record_events(client: redis.Redis, space: Space) -> int:
         if not _store(step, events, crossings, cursor):
             break  # another worker has recorded these
         logs.trim({log: cursor.last_id})
-        pause_dear(client, space, step.strain)
         if step.left_out:
             logger.warning("events: the newest %d are stored; %d were left out", len(events), step.left_out)
         for loss in step.losses:
@@ -171,7 +166,6 @@ def _take(step: _RecordedPart, batch: Batch, cursor: EventCursor, told_ms: int) 
     cursor.epoch, cursor.batch = batch.epoch, batch.number
     for failure in (failure for fragment in batch.fragments for failure in fragment.failures):
         step.note(failure)
-    step.strain.observe(batch)
     aggregates = frozenset(query for fragment in batch.fragments for query in fragment.aggregates)
     rows, left_out = _apart(step, batch.number, lambda: _queries(batch), lambda some: _rows(batch, some))
     step.left_out += left_out

@@ -183,6 +183,7 @@ CELERY_BEAT_SCHEDULE_FILENAME = str(HOME / "celerybeat-schedule")
 CELERY_BEAT_SCHEDULE = {
     "reconcile": {"task": "webapp.tasks.reconcile", "schedule": 30.0, "options": {"expires": 30}},
     "record-events": {"task": "webapp.tasks.record_events", "schedule": 2.0, "options": {"expires": 2}},
+    "pause-dear": {"task": "webapp.tasks.pause_dear", "schedule": 1.0, "options": {"expires": 1}},
     "retire-imports": {"task": "webapp.tasks.retire_imports", "schedule": 30.0, "options": {"expires": 30}},
     "keep-history": {"task": "webapp.tasks.keep_history", "schedule": 60.0, "options": {"expires": 60}},
     "take-snapshots": {"task": "webapp.tasks.take_snapshots", "schedule": 60.0, "options": {"expires": 60}},
@@ -298,7 +299,7 @@ MAX_REQUEST_BYTES = 64 << 20
 # element that comes with a batch may cost ELEMENT_COST_MS more: half of what a step has room for, see `PairAllowance`.
 QUERY_SHARE = env.float("LOOKOUT_QUERY_SHARE", 0.5)
 QUERY_COST_MS = env.int("LOOKOUT_QUERY_COST_MS", 1_000)
-QUERIES_COST_MS = env.int("LOOKOUT_QUERIES_COST_MS", 300)
+QUERIES_COST_MS = env.int("LOOKOUT_QUERIES_COST_MS", 200)
 ELEMENT_COST_MS = 0.1
 QUERY_DEAR_BATCHES = 5
 QUERIES_DEAR_BATCHES = 2

@@ -1,5 +1,6 @@
 """Pause queries that take too much of the engine's time, so that no query and no owner can delay the others."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -9,14 +10,16 @@ from django.db import transaction
 from django.db.models import Q
 from django.utils.translation import gettext_noop
 
+from streaming.eventlog import FIRST, EventLog
 from streaming.language import thousands
-from streaming.logs import LogNames
+from streaming.logs import LogNames, read_fragment
 from streaming.redis_client import read_hash
 from streaming.spaces import Space
-from webapp.hub.assembly import Batch
+from webapp.hub.assembly import Assembly, Batch
 from webapp.incidents import close_of
 from webapp.models import Query
 from webapp.notify import announce
+from webapp.redis import event_log
 from webapp.sending import send_query
 from webapp.telling import tell_task
 
@@ -29,6 +32,10 @@ REASON_TOGETHER = gettext_noop(
     "%(share)s while others have queries; this one is among those that took most, %(cost_ms)s ms; make its range, its "
     "filter or its join smaller, then go on"
 )
+
+# The fields of a fragment without its rows; so many fragments are read at once.
+HEAD, MOST_READ = ("epoch", "batch", "region", "regions", "head"), 512
+POSITION = b"position"
 
 
 @dataclass(frozen=True)
@@ -65,7 +72,7 @@ class Dear:
     @property
     def is_dear(self) -> bool:
         """Whether this is more than a query, or an owner, may take."""
-        return self._is_dear(self.took_ms, self.whole_ms)
+        return self.took_ms > max(self._always_ms, settings.QUERY_SHARE * self.whole_ms)
 
     @property
     def most_batches(self) -> int:
@@ -74,10 +81,14 @@ class Dear:
 
     @property
     def paused(self) -> tuple[Cost, ...]:
-        """Those that are to be paused: as few as possible, so that the rest is not too dear."""
+        """Those that are to be paused: as few as possible, so that the rest takes half of what it may always take.
+
+        If it took all of that, the next query would be one too many. Less than its share is enough as well.
+        """
         paused_ms = 0
         for number, one in enumerate(self.costs):
-            if not self._is_dear(self.took_ms - paused_ms, self.whole_ms - paused_ms):
+            left_ms, whole_ms = self.took_ms - paused_ms, self.whole_ms - paused_ms
+            if left_ms <= max(self._always_ms / 2, settings.QUERY_SHARE * whole_ms):
                 return self.costs[:number]
             paused_ms += one.cost_ms
         return self.costs
@@ -88,10 +99,11 @@ class Dear:
         told = {name: thousands(figure) for name, figure in figures.items()}
         return (REASON_TOGETHER if self.owner else REASON) % {**told, "share": f"{settings.QUERY_SHARE:.0%}"}
 
-    def _is_dear(self, took_ms: int, whole_ms: int) -> bool:
+    @property
+    def _always_ms(self) -> float:
+        """What it may always take, whatever part of the batch that is."""
         least_ms = settings.QUERIES_COST_MS if self.owner else settings.QUERY_COST_MS
-        most_ms = max(least_ms + settings.ELEMENT_COST_MS * self.elements, settings.QUERY_SHARE * whole_ms)
-        return took_ms > most_ms
+        return float(least_ms + settings.ELEMENT_COST_MS * self.elements)
 
 
 @dataclass
@@ -125,35 +137,56 @@ class Strain:
         # A batch in which something is not too expensive resets its count.
         self.running = {name: self.running.get(name, 0) + 1 for name in self.dear}
 
+    def since(self, before: Mapping[str, int]) -> tuple[dict[str, int], list[Dear]]:
+        """Return the counts after those before, and what is to be paused, which is counted no more."""
+        if not self.batches:
+            return dict(before), []
+        counts = {name: n + (before.get(name, 0) if n == self.batches else 0) for name, n in self.running.items()}
+        dear = [name for name, count in counts.items() if count >= self.dear[name].most_batches]
+        return {name: count for name, count in counts.items() if name not in dear}, [self.dear[name] for name in dear]
+
 
 def _dear(told: dict[str, Any], elements: int) -> dict[str, Dear]:
     """Return what was too expensive in a region, given the costs that it told; an earlier release told no owners."""
     found: dict[str, Dear] = {}
     for query, revision, cost_ms in told["queries"]:
         found[f"{query} {revision}"] = Dear((Cost(query, revision, cost_ms),), cost_ms, told["ms"], elements=elements)
+    whole_ms = told.get("processor_ms", told["ms"])
     for owner, together_ms, costs in told.get("owners", ()):
-        found[str(owner)] = Dear(tuple(Cost(*one) for one in costs), together_ms, told["ms"], owner, elements)
+        found[str(owner)] = Dear(tuple(Cost(*one) for one in costs), together_ms, whole_ms, owner, elements)
     return {name: dear for name, dear in found.items() if dear.is_dear}
 
 
-def pause_dear(client: redis.Redis, space: Space, strain: Strain) -> None:
-    """Add observed batches to the counts in Redis; pause queries that were too expensive for too many batches."""
-    if not strain.batches:
-        return
-    key = LogNames(space.name).strain
-    running: dict[Any, int] = {}
-    before = {name.decode(): int(count) for name, count in read_hash(client, key).items()}
-    for name, count in strain.running.items():
-        running[name] = count + (before.get(name, 0) if count == strain.batches else 0)
-        if running[name] >= strain.dear[name].most_batches:
-            del running[name]
-            for one in strain.dear[name].paused:
-                _pause(one, strain.dear[name])
+def watch(client: redis.Redis, space: Space) -> None:
+    """Count what queries cost in the batches of a space since the last call; pause those that were too expensive.
+
+    Of the log of events, only the heads are read. So this is soon done, however much there is to record.
+    """
+    key, logs = LogNames(space.name).strain, event_log(client)
+    before = read_hash(client, key)
+    position, strain = _observed(logs, space, before.pop(POSITION, b"").decode() or FIRST)
+    running, dear = strain.since({name.decode(): int(count) for name, count in before.items()})
+    counts: dict[Any, Any] = {POSITION: position, **running}
     with client.pipeline() as pipeline:
+        # Together: what two workers count at the same time is counted once, whoever comes last.
         pipeline.delete(key)
-        if running:
-            pipeline.hset(key, mapping=running)
+        pipeline.hset(key, mapping=counts)
         pipeline.execute()
+    for one in dear:
+        for cost in one.paused:
+            _pause(cost, one)
+
+
+def _observed(logs: EventLog, space: Space, position: str) -> tuple[str, Strain]:
+    """Return the end of the whole batches behind a position of a space's log of events, and what was too expensive."""
+    log, assembly, strain, behind = LogNames(space.name).events, Assembly(), Strain(), position
+    for entry in logs.read(log, position, limit=MOST_READ, only=HEAD):
+        batch = assembly.add(read_fragment({b"changes": b"", b"snapshots": b"", **entry.fields}, space))
+        if batch is not None:
+            strain.observe(batch)
+        if not assembly.waiting:
+            behind = entry.position
+    return behind, strain
 
 
 def _pause(one: Cost, dear: Dear) -> None:

@@ -13,7 +13,7 @@ from django.conf import settings
 from django.db.models import QuerySet
 
 from streaming.logs import LogNames
-from webapp import history, incident_check, incidents, layers, liveness, recording
+from webapp import history, incident_check, incidents, layers, liveness, recording, strain
 from webapp.audit.joining import tell_joined
 from webapp.control import engine_epoch, tell_engine
 from webapp.definitions import republish
@@ -73,6 +73,14 @@ def record_events() -> int:
     for space in spaces:
         incident_check.check(client, space)
     return recorded
+
+
+@shared_task
+def pause_dear() -> None:
+    """Pause queries that were too expensive."""
+    client = waiting_client()
+    for space in spaces_by_name().values():
+        strain.watch(client, space)
 
 
 @shared_task

@@ -3,9 +3,8 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from time import perf_counter
 
-from streaming.engine.fragments import costs_of, failures_of
+from streaming.engine.fragments import Spent, costs_of, failures_of
 from streaming.engine.layout import Layout
 from streaming.operators.region_map import MOST_REGIONS
 from streaming.results import Fragment
@@ -54,7 +53,7 @@ def assembled(
     attempt: Attempt,
     control: ControlStep,
     told: AssemblerInput,
-    began: float,
+    began: Spent,
     seconds: Mapping[int, float],
 ) -> Fragment:
     """Run the assembler on what all regions have told; return its fragment.
@@ -66,8 +65,8 @@ def assembled(
         Saves the assembler's states.
     control : ControlStep
     told : AssemblerInput
-    began : float
-        When the region that ended last began its step, by `perf_counter`. The fragment reports the time since then.
+    began : Spent
+        When the region that ended last began its step. The fragment reports what was spent since then.
     seconds : mapping of int to float
         What each query has cost in that region.
     """
@@ -154,12 +153,12 @@ def _all_regions(layout: Layout, batch: int) -> AllRegions:
 
 
 def _fragment(
-    layout: Layout, batch: int, control: ControlStep, parts: Sequence[Part], began: float, seconds: Mapping[int, float]
+    layout: Layout, batch: int, control: ControlStep, parts: Sequence[Part], began: Spent, seconds: Mapping[int, float]
 ) -> Fragment:
     """Return the fragment of the assembler, given what its parts returned.
 
-    The fragment reports the time since `began`, when the region that ended last began its step, and for each query the
-    time that the assembler took plus that of the region, in `seconds`.
+    The fragment reports what was spent since `began`, when the region that ended last began its step, and for each
+    query the time that the assembler took plus that of the region, in `seconds`.
     """
     results = parts[0][0]
     for more, _, _ in parts[1:]:
@@ -179,6 +178,6 @@ def _fragment(
         failures=tuple(failure for some in failures for failure in some),
         sent={query: counts for _, _, sent in parts for query, counts in sent.items()},
         aggregates=results.aggregates,
-        costs=costs_of(seconds, control.after, perf_counter() - began),
+        costs=costs_of(seconds, control.after, began.since()),
         clocks=results.clocks,
     )

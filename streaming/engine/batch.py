@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
-from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -19,7 +18,7 @@ from streaming.elements import bounds_of, from_ipc, stream_number
 from streaming.engine import tracks
 from streaming.engine.admission import Sample
 from streaming.engine.assembling import AssemblerInput, assembled
-from streaming.engine.fragments import costs_of, failures_of, refusals_of
+from streaming.engine.fragments import Spent, costs_of, failures_of, refusals_of
 from streaming.engine.layout import Layout
 from streaming.engine.store import Store
 from streaming.history.writer import Turn
@@ -304,7 +303,7 @@ def region_task(
     saving : Saving, optional
         How the batch is saved; by default, its state is kept in memory alone.
     """
-    store, began = layout.store, perf_counter()
+    store, began, before_s = layout.store, Spent.now(), 0.0
     attempt = store.attempt(batch, f"region-{number}", saving.since if saving else None)
     before = store.registry(batch)
     after, applied = store.applied(batch, entries)
@@ -338,7 +337,7 @@ def region_task(
         results = results.plus(_encounters(layout, number, attempt, inputs, border, times))
     if len(before.tracks) or len(after.tracks):
         tracked = tracks.told(inputs, border, store.space)
-        results, began = results.plus(tracked), began - sum(tracked.seconds.values())  # home servers took it
+        results, before_s = results.plus(tracked), sum(tracked.seconds.values())  # home servers took it
     distributed = bool(len(before.distributed_ids) or len(after.distributed_ids))
     followed, measures = None, None
     heard = Heard(changed.known, [tables[name] for name in OF_OBJECTS])
@@ -377,7 +376,7 @@ def region_task(
         failures_of(results.failures, border, after) + (refusals_of(after) if number == 0 else ()),
         results.shared,
         stale=dict(stale),
-        costs=costs_of(results.seconds, after, perf_counter() - began),
+        costs=costs_of(results.seconds, after, began.since(before_s)),
     )
     fragments = [fragment]
     if saving and store.ended(batch, layout.shape):

@@ -1,7 +1,8 @@
 """What a fragment says of queries: which failed, are left out or were refused, and which cost much."""
 
 from collections.abc import Mapping
-from typing import Any
+from time import perf_counter, process_time
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,6 +16,25 @@ from streaming.servers.control.registry import Registry
 COST_REPORTED_S = 0.05
 # Of an owner, it names so many, the costliest ones.
 COSTLIEST = 200
+# The processor time of a step is shared by owners in proportion to what was measured, up to so many times that.
+MOST_SHARED = 16.0
+
+
+class Spent(NamedTuple):
+    """What a step has taken, in seconds: by the clock, and of the processor, which may be busy with something else."""
+
+    clock_s: float
+    processor_s: float
+
+    @classmethod
+    def now(cls) -> "Spent":
+        """Return the present times."""
+        return cls(perf_counter(), process_time())
+
+    def since(self, before_s: float = 0.0) -> "Spent":
+        """Return what was taken since these times, and before."""
+        now = self.now()
+        return Spent(now.clock_s - self.clock_s + before_s, now.processor_s - self.processor_s + before_s)
 
 
 def failures_of(warnings: Mapping[int, str], border: Border, registry: Registry) -> tuple[dict[str, Any], ...]:
@@ -60,34 +80,47 @@ def _alike(failures: Mapping[int, dict[str, Any]], registry: Registry) -> tuple[
     return tuple(dict(failure) | {"queries": alike} for failure, alike in queries.items())
 
 
-def costs_of(seconds: Mapping[int, float], registry: Registry, whole_s: float) -> dict[str, Any]:
-    """Return the costs for a fragment, in ms: of each costly query and owner, and of the whole step; empty without."""
+def costs_of(seconds: Mapping[int, float], registry: Registry, spent: Spent) -> dict[str, Any]:
+    """Return the costs for a fragment, in ms: of each costly query and owner, and of the whole step; empty without.
+
+    Those of owners are shares of the processor time of the step, which includes what was measured for no query.
+
+    Parameters
+    ----------
+    seconds : mapping of int to float
+        What was measured for each query.
+    registry : Registry
+    spent : Spent
+        What the step took.
+    """
     dear = {query: cost for query, cost in seconds.items() if cost >= COST_REPORTED_S}
     queries = [[query, registry.registrations[query].revision, _ms(cost)] for query, cost in dear.items()]
-    owners = _costs_of_owners(seconds, registry)
-    return {"ms": _ms(whole_s), "queries": queries, "owners": owners} if queries or owners else {}
+    owners = _costs_of_owners(seconds, registry, spent.processor_s)
+    told = {"ms": _ms(spent.clock_s), "processor_ms": _ms(spent.processor_s), "queries": queries, "owners": owners}
+    return told if queries or owners else {}
 
 
-def _costs_of_owners(seconds: Mapping[int, float], registry: Registry) -> list[list[Any]]:
+def _costs_of_owners(seconds: Mapping[int, float], registry: Registry, processor_s: float) -> list[list[Any]]:
     """Return [owner, ms, [[query, revision, ms]]] of each owner whose queries cost much together: the costliest."""
     query, cost = np.array(list(seconds), dtype=np.int64), np.array(list(seconds.values()), dtype=np.float64)
     place, known = find(registry.columns.query, query)
-    owned = known.copy()
-    owned[known] = registry.columns.owner[place[known]] != NOBODY
-    place, query, cost = place[owned], query[owned], cost[owned]
+    place, query, cost = place[known], query[known], cost[known]
     owner, answer = registry.columns.owner[place], registry.columns.answer[place]
     # An answer that several queries of an owner share is evaluated once.
     order = np.lexsort((query, answer, owner))
     order = order[first_of_runs(answer[order]) | first_of_runs(owner[order])]
+    measured_s = cost[order[np.unique(answer[order], return_index=True)[1]]].sum()
+    times = min(MOST_SHARED, processor_s / max(measured_s, 1e-9))
+    order = order[owner[order] != NOBODY]
     order = order[np.lexsort((-cost[order], owner[order]))]
     first = np.flatnonzero(first_of_runs(owner[order]))
     told = []
     for rows in np.split(order, first[1:]) if len(first) else ():
         together, dear = cost[rows].sum(), rows[:COSTLIEST]
         if together >= COST_REPORTED_S:
-            costs = zip(query[dear].tolist(), cost[dear], strict=True)
+            costs = zip(query[dear].tolist(), times * cost[dear], strict=True)
             costly = [[one, registry.registrations[one].revision, _ms(cost_s)] for one, cost_s in costs]
-            told.append([int(owner[rows[0]]), _ms(together), costly])
+            told.append([int(owner[rows[0]]), _ms(times * together), costly])
     return told
 
 

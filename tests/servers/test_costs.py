@@ -9,7 +9,7 @@ import shapely
 
 from streaming.elements import point_elements
 from streaming.engine import fragments
-from streaming.engine.fragments import costs_of
+from streaming.engine.fragments import Spent, costs_of
 from streaming.layers.features import feature_table
 from streaming.operators.failures import Failures
 from streaming.servers.control.registry import Registry
@@ -88,7 +88,7 @@ def test_time_is_shared_by_numbers_as_by_positions():
     assert failures.seconds == {10: 0.25, 2**41: 0.5}
 
 
-def owned_costs(*queries):
+def owned_costs(*queries, processor_s=None):
     """Return the costs that a fragment tells of queries, given the area's width, the owner and the seconds of each."""
     entries = [
         {"op": "register", "query": 1 + number, "revision": 4, "owner": owner}
@@ -96,14 +96,25 @@ def owned_costs(*queries):
         for number, (width, owner, _) in enumerate(queries)
     ]
     registry = Registry(EARTH).apply(entries)[0]
-    return costs_of({1 + number: cost for number, (_, _, cost) in enumerate(queries)}, registry, 1.0)
+    seconds = {1 + number: cost for number, (_, _, cost) in enumerate(queries)}
+    if processor_s is None:
+        processor_s = sum({width: cost for width, _, cost in queries}.values())
+    return costs_of(seconds, registry, Spent(1.0, processor_s))
 
 
 def test_a_region_tells_what_the_queries_of_an_owner_cost_together_and_which_cost_most():
     told = owned_costs((1, 7, 0.03), (2, 7, 0.04), (3, -2, 0.04), (4, 0, 0.04), (5, 0, 0.03))
-    assert told == {"ms": 1000, "queries": [], "owners": [[7, 70, [[2, 4, 40], [1, 4, 30]]]]}
+    assert (told["ms"], told["queries"], told["owners"]) == (1000, [], [[7, 70, [[2, 4, 40], [1, 4, 30]]]])
     assert owned_costs((1, 7, 0.02), (2, 7, 0.02)) == {}
     assert owned_costs((1, 0, 0.06))["owners"] == []
+
+
+def test_what_was_measured_of_no_query_is_shared_by_owners_in_proportion_up_to_a_bound():
+    costs = (1, 7, 0.09), (2, 8, 0.06), (2, 8, 0.06), (3, 0, 0.05)
+    told = owned_costs(*costs, processor_s=0.4)
+    assert told["owners"] == [[7, 180, [[1, 4, 180]]], [8, 120, [[2, 4, 120]]]]
+    assert told["queries"] == [[1, 4, 90], [2, 4, 60], [3, 4, 60], [4, 4, 50]]
+    assert [ms for _, ms, _ in owned_costs(*costs, processor_s=60.0)["owners"]] == [1_440, 960]
 
 
 def test_an_answer_that_several_queries_share_costs_its_owner_once():

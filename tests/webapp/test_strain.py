@@ -10,7 +10,7 @@ from streaming.engine import fragments
 from streaming.spaces import EARTH
 from tests.webapp.conftest import PLAN
 from tests.webapp.test_hub import fragment
-from webapp import queries, recording, sending
+from webapp import queries, sending, strain
 from webapp.models import Query, Team
 from webapp.redis import log as log_of
 
@@ -19,16 +19,16 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.fixture
 def told(redis_client, monkeypatch):
-    """Return a function that publishes a batch with costs, and records it; and the queries that were cancelled."""
+    """Return a function that publishes a batch with costs, and has it observed; and the queries that were cancelled."""
     cancelled, log, batches = [], log_of(EARTH.name), iter(range(1_000))
     monkeypatch.setattr(sending.send_query, "apply_async", lambda arguments, **_: cancelled.extend(arguments))
 
-    def publish(*costs, ms=4_000, elements=10, record=True, owners=()):
+    def publish(*costs, ms=4_000, elements=10, observed=True, owners=()):
         number = next(batches)
         first = replace(fragment(number, 0), costs=costs_told(ms, costs, owners))
         log.publish([replace(first, counters={"elements": elements}), fragment(number, 1)])
-        if record:
-            recording.record_events(redis_client, EARTH)
+        if observed:
+            strain.watch(redis_client, EARTH)
 
     return publish, cancelled
 
@@ -56,7 +56,7 @@ def test_a_query_that_is_too_dear_in_five_batches_running_is_paused_with_the_fig
     for number in range(5):
         assert not cancelled
         costs = [[dear, 3, 3900], [cheap, 3, 900]]
-        publish(*costs, *([[seldom, 3, 3000]] if number != 2 else []), record=number != 1)
+        publish(*costs, *([[seldom, 3, 3000]] if number != 2 else []), observed=number != 1)
     publish(elements=0)
     paused = Query.objects.get(pk=dear)
     assert (paused.status, paused.paused, paused.revision) == (Query.PAUSED, True, 4)
@@ -87,6 +87,15 @@ def test_of_queries_that_are_too_dear_together_the_costliest_are_paused_while_ot
     assert "this one is among those that took most, 703 ms" in paused.warning
 
 
+def test_so_many_are_paused_that_the_rest_takes_half_of_what_it_may(told, user, other):
+    publish, cancelled = told
+    mine = [saved(user) for _ in range(10)]
+    saved(other)
+    for _ in range(2):  # 200 ms and 0.1 ms for each of 1,000 elements may always be taken
+        publish(owners=[together(dict.fromkeys(mine, 40))], ms=400, elements=1_000)
+    assert len(cancelled) == 7
+
+
 def test_queries_that_are_too_dear_together_go_on_while_nobody_else_has_one(told, user, other):
     publish, cancelled = told
     mine, paused = [saved(user) for _ in range(4)], saved(other, paused=True)
@@ -100,11 +109,29 @@ def test_queries_that_are_too_dear_together_go_on_while_nobody_else_has_one(told
     assert cancelled == mine[::-1]  # one that takes 900 ms still holds the others up
 
 
+def test_two_workers_count_a_batch_once(told, user, monkeypatch, redis_client):
+    publish, cancelled = told
+    dear, observed = saved(user), strain._observed
+
+    def late(*arguments):
+        found = observed(*arguments)
+        monkeypatch.setattr(strain, "_observed", observed)
+        publish([dear, 3, 3_900])
+        return found
+
+    for _ in range(2):
+        monkeypatch.setattr(strain, "_observed", late)
+        publish([dear, 3, 3_900])
+    assert not cancelled
+    publish([dear, 3, 3_900])
+    assert cancelled == [dear]
+
+
 def test_the_queries_of_an_owner_may_take_more_when_many_elements_come_at_once(told, user, other):
     publish, cancelled = told
     mine, _ = saved(user), saved(other)
     for _ in range(4):
-        publish([mine, 3, 1_400], owners=[together({mine: 800})], ms=850, elements=5_500)
+        publish([mine, 3, 1_400], owners=[together({mine: 800})], ms=850, elements=6_500)
     assert not cancelled
     for _ in range(2):
         publish(owners=[together({mine: 800})], ms=850, elements=4_500)
@@ -155,7 +182,7 @@ def test_one_huge_query_that_moves_is_paused_among_small_ones(engine, streams, u
         engine.move(places, properties={"speed": 9})
         while not engine.caught_up():
             time.sleep(0.01)
-    recording.record_events(engine.log.client, EARTH)
+    strain.watch(engine.log.client, EARTH)
     paused = Query.objects.get(pk=huge)
     assert paused.status == Query.PAUSED
     assert "make its range, its filter or its join smaller" in paused.warning

@@ -191,26 +191,12 @@ class Interval:
         return self._batch - self._interval.batch
 
     def _run_batch(self, cut: Cut) -> None:
-        place, layout, batch = self._place, self._layout, cut.batch
-        control = self._control(cut)
-        figures = self._figures
+        layout, batch, figures, control = self._layout, cut.batch, self._figures, self._control(cut)
         self._prepare(cut, control)
         saving = self._saving(cut.positions) if cut.saved else None
-        read = elements = 0
-        for partition in place.homes:
-            blocks = self._blocks(partition, cut)
-            with figures.stage("home") as began_ns:
-                inputs = home_task(layout, partition, batch, blocks, control, saving)
-            self._traces.home(batch, partition, inputs, began_ns)
-            figures.read(inputs, min((block.heard_us for block in blocks), default=0))
-            read, elements = read + len(blocks), elements + inputs[0].head["elements"]
-            with figures.stage("exchange") as began_ns:
-                self._exchange.send(batch, partition, inputs, self._region_map(batch))
-            self._traces.send(batch, inputs, began_ns)
-            self._read[partition] += len(blocks)
-            self._unsaved[partition] += len(blocks)
-        if read:
-            self._most_blocks = self._ahead.most = self._pace.blocks(read, elements)
+        read = [self._run_home(partition, cut, control, saving) for partition in self._place.homes]
+        if blocks := sum(count for count, _ in read):
+            self._most_blocks = self._ahead.most = self._pace.blocks(blocks, sum(elements for _, elements in read))
         with figures.stage("exchange"):
             received = self._exchange.receive(batch, self._region_map(batch))
         with figures.stage("region"):
@@ -232,6 +218,20 @@ class Interval:
         self._batch, self._positions = batch, cut.positions
         if cut.saved:
             self._end_saved()
+
+    def _run_home(self, partition: int, cut: Cut, control: ControlEntries, saving: Saving | None) -> tuple[int, int]:
+        """Run a home server, and send what it told; return how many blocks it has read, and how many elements."""
+        figures, batch, blocks = self._figures, cut.batch, self._blocks(partition, cut)
+        with figures.stage("home") as began_ns:
+            inputs = home_task(self._layout, partition, batch, blocks, control, saving)
+        self._traces.home(batch, partition, inputs, began_ns)
+        figures.read(inputs, min((block.heard_us for block in blocks), default=0))
+        with figures.stage("exchange") as began_ns:
+            self._exchange.send(batch, partition, inputs, self._region_map(batch))
+        self._traces.send(batch, inputs, began_ns)
+        self._read[partition] += len(blocks)
+        self._unsaved[partition] += len(blocks)
+        return len(blocks), inputs[0].head["elements"]
 
     def _prepare(self, cut: Cut, control: ControlEntries) -> None:
         """Wait for what must have happened before a batch."""

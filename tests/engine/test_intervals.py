@@ -5,7 +5,6 @@ import threading
 import time
 import uuid
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -287,19 +286,6 @@ def test_intervals_of_tasks_that_crash_give_the_answers_of_one_process_with_logs
     assert told == one_by_one(tmp_path / "truth", redis_server, machine.layout(0).store.epoch(), url)
     assert len(told) == machine.point.batch + 1 > 40 and any(told)
     assert machine.crashes > 3 and machine.restarts > 0
-
-
-def test_while_blocks_are_small_a_batch_reads_more_of_them(tmp_path, redis_server, redis_client):
-    machine, rng = Machine(tmp_path / "engine", redis_server, seed=6), np.random.default_rng(6)
-    machine.pace = replace(machine.pace, interval_s=1.0)
-    log, places, blocks = machine.log, rng.uniform(-10, 10, (SHIPS, 2)), 200
-    log.send("register", query=0, revision=1, plan=PLANS[0])
-    for step in range(blocks):
-        log.ingest(sail(rng, places, step), "ships", step * 1_000_000)
-    run_all(machine, trouble=False)
-    told = answers(log)
-    assert told == one_by_one(tmp_path / "truth", redis_server, machine.layout(0).store.epoch())
-    assert len(told) == machine.point.batch + 1 < blocks / BLOCKS / 4 and any(told)
 
 
 class Waits:

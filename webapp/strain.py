@@ -59,15 +59,15 @@ class Dear:
         What it took, and what the batch took.
     owner : int, optional
         0 if it is one query.
-    elements : int, optional
-        How many elements came with the batch: after an outage, or when a recording is played fast, there is more to do.
+    more_ms : float, optional
+        What it may always take beyond the settings, see `_more_ms`.
     """
 
     costs: tuple[Cost, ...]
     took_ms: int
     whole_ms: int
     owner: int = 0
-    elements: int = 0
+    more_ms: float = 0.0
 
     @property
     def is_dear(self) -> bool:
@@ -103,7 +103,7 @@ class Dear:
     def _always_ms(self) -> float:
         """What it may always take, whatever part of the batch that is."""
         least_ms = settings.QUERIES_COST_MS if self.owner else settings.QUERY_COST_MS
-        return float(least_ms + settings.ELEMENT_COST_MS * self.elements)
+        return least_ms + self.more_ms
 
 
 @dataclass
@@ -131,7 +131,7 @@ class Strain:
         self.batches += 1
         self.dear = {}
         for told in (fragment.costs for fragment in batch.fragments if fragment.costs):
-            for name, dear in _dear(told, batch.elements).items():
+            for name, dear in _dear(told, _more_ms(told, batch.elements)).items():
                 known = self.dear.get(name, dear)
                 self.dear[name] = max(known, dear, key=lambda one: one.took_ms)
         # A batch in which something is not too expensive resets its count.
@@ -146,14 +146,23 @@ class Strain:
         return {name: count for name, count in counts.items() if name not in dear}, [self.dear[name] for name in dear]
 
 
-def _dear(told: dict[str, Any], elements: int) -> dict[str, Dear]:
+def _more_ms(told: dict[str, Any], elements: int) -> float:
+    """Return what more may be taken of a batch, since more was to be done.
+
+    After an outage, or when a recording is played fast, many elements come. Of first answers and snapshots, a batch has
+    as many as `streaming.engine.admission` lets it: whoever opens much at once is not to be paused for it.
+    """
+    return float(settings.ELEMENT_COST_MS * elements + settings.ADMITTED_COST_MS * bool(told.get("admitted")))
+
+
+def _dear(told: dict[str, Any], more_ms: float) -> dict[str, Dear]:
     """Return what was too expensive in a region, given the costs that it told; an earlier release told no owners."""
     found: dict[str, Dear] = {}
     for query, revision, cost_ms in told["queries"]:
-        found[f"{query} {revision}"] = Dear((Cost(query, revision, cost_ms),), cost_ms, told["ms"], elements=elements)
+        found[f"{query} {revision}"] = Dear((Cost(query, revision, cost_ms),), cost_ms, told["ms"], more_ms=more_ms)
     whole_ms = told.get("processor_ms", told["ms"])
     for owner, together_ms, costs in told.get("owners", ()):
-        found[str(owner)] = Dear(tuple(Cost(*one) for one in costs), together_ms, whole_ms, owner, elements)
+        found[str(owner)] = Dear(tuple(Cost(*one) for one in costs), together_ms, whole_ms, owner, more_ms)
     return {name: dear for name, dear in found.items() if dear.is_dear}
 
 

@@ -11,6 +11,7 @@ from streaming.operators.runs import find, first_of_runs
 from streaming.results import FAILURE, ROOM
 from streaming.servers.control.border import Border
 from streaming.servers.control.registry import Registry
+from streaming.servers.control.step import ControlStep
 
 # A fragment names the queries that took at least this much of the region's time in the batch.
 COST_REPORTED_S = 0.05
@@ -80,7 +81,7 @@ def _alike(failures: Mapping[int, dict[str, Any]], registry: Registry) -> tuple[
     return tuple(dict(failure) | {"queries": alike} for failure, alike in queries.items())
 
 
-def costs_of(seconds: Mapping[int, float], registry: Registry, spent: Spent) -> dict[str, Any]:
+def costs_of(seconds: Mapping[int, float], control: ControlStep, spent: Spent) -> dict[str, Any]:
     """Return the costs for a fragment, in ms: of each costly query and owner, and of the whole step; empty without.
 
     Those of owners are shares of the processor time of the step, which includes what was measured for no query.
@@ -89,14 +90,17 @@ def costs_of(seconds: Mapping[int, float], registry: Registry, spent: Spent) -> 
     ----------
     seconds : mapping of int to float
         What was measured for each query.
-    registry : Registry
+    control : ControlStep
     spent : Spent
         What the step took.
     """
+    registry, applied = control.after, control.applied
     dear = {query: cost for query, cost in seconds.items() if cost >= COST_REPORTED_S}
     queries = [[query, registry.registrations[query].revision, _ms(cost)] for query, cost in dear.items()]
     owners = _costs_of_owners(seconds, registry, spent.processor_s)
     told = {"ms": _ms(spent.clock_s), "processor_ms": _ms(spent.processor_s), "queries": queries, "owners": owners}
+    if len(applied.acks) or len(applied.snapshots):
+        told["admitted"] = True  # with first answers or snapshots, as many as a batch is let
     return told if queries or owners else {}
 
 

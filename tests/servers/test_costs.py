@@ -13,6 +13,7 @@ from streaming.engine.fragments import Spent, costs_of
 from streaming.layers.features import feature_table
 from streaming.operators.failures import Failures
 from streaming.servers.control.registry import Registry
+from streaming.servers.control.step import ControlStep
 from streaming.spaces import EARTH
 from tests.servers.harness import Engine
 
@@ -95,17 +96,17 @@ def owned_costs(*queries, processor_s=None):
         | {"plan": {"stream": "ships", "area": {"lo": [0, 0], "hi": [width, 1]}}}
         for number, (width, owner, _) in enumerate(queries)
     ]
-    registry = Registry(EARTH).apply(entries)[0]
+    registry, applied = Registry(EARTH).apply(entries)
     seconds = {1 + number: cost for number, (_, _, cost) in enumerate(queries)}
     if processor_s is None:
         processor_s = sum({width: cost for width, _, cost in queries}.values())
-    return costs_of(seconds, registry, Spent(1.0, processor_s))
+    return costs_of(seconds, ControlStep(registry, registry, applied, 0), Spent(1.0, processor_s))
 
 
 def test_a_region_tells_what_the_queries_of_an_owner_cost_together_and_which_cost_most():
     told = owned_costs((1, 7, 0.03), (2, 7, 0.04), (3, -2, 0.04), (4, 0, 0.04), (5, 0, 0.03))
     assert (told["ms"], told["queries"], told["owners"]) == (1000, [], [[7, 70, [[2, 4, 40], [1, 4, 30]]]])
-    assert owned_costs((1, 7, 0.02), (2, 7, 0.02)) == {}
+    assert told["admitted"] and owned_costs((1, 7, 0.02), (2, 7, 0.02)) == {}
     assert owned_costs((1, 0, 0.06))["owners"] == []
 
 

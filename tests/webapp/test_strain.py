@@ -23,9 +23,9 @@ def told(redis_client, monkeypatch):
     cancelled, log, batches = [], log_of(EARTH.name), iter(range(1_000))
     monkeypatch.setattr(sending.send_query, "apply_async", lambda arguments, **_: cancelled.extend(arguments))
 
-    def publish(*costs, ms=4_000, elements=10, observed=True, owners=()):
+    def publish(*costs, ms=4_000, elements=10, observed=True, owners=(), **more):
         number = next(batches)
-        first = replace(fragment(number, 0), costs=costs_told(ms, costs, owners))
+        first = replace(fragment(number, 0), costs=costs_told(ms, costs, owners) | more)
         log.publish([replace(first, counters={"elements": elements}), fragment(number, 1)])
         if observed:
             strain.watch(redis_client, EARTH)
@@ -85,6 +85,15 @@ def test_of_queries_that_are_too_dear_together_the_costliest_are_paused_while_ot
     paused = Query.objects.get(pk=mine[3])
     assert "took 2,806 ms of a batch of 4,000 ms, and may take 50% while others have queries" in paused.warning
     assert "this one is among those that took most, 703 ms" in paused.warning
+
+
+def test_who_opens_many_queries_at_once_may_take_as_much_as_a_batch_has_of_first_answers(told, user, other):
+    publish, cancelled = told
+    mine, _ = saved(user), saved(other)
+    for admitted in [True] * 4 + [False] * 2:
+        assert not cancelled
+        publish(owners=[together({mine: 400})], ms=450, admitted=admitted)
+    assert cancelled == [mine]
 
 
 def test_so_many_are_paused_that_the_rest_takes_half_of_what_it_may(told, user, other):

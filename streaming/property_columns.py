@@ -128,9 +128,13 @@ class PropertyColumns:
     def _frame(self, expression: pl.Expr) -> pl.DataFrame:
         return pl.DataFrame([column for name in property_names(expression) for column in self._columns(name)])
 
-    def texts(self, name: str) -> list[str | None]:
-        """Return a property of all elements as text; None where it is missing."""
-        return self._columns(name)[0].to_list()
+    def text(self, name: str) -> pl.Series:
+        """Return a property of all elements as text; null where it is missing."""
+        return self._columns(name)[0]
+
+    def number(self, name: str) -> pl.Series:
+        """Return a property of all elements as numbers; null where it is none."""
+        return self._columns(name)[1]
 
     def _columns(self, name: str) -> tuple[pl.Series, pl.Series]:
         """Return a property as text and as number; drop the least recently used columns beyond `MAX_CELLS`."""

@@ -166,7 +166,7 @@ def aggregate_term(plan: AggregatePlan, member: Term, subject: Subject, known: E
     aggregate = plan.aggregate
     group = ""
     if aggregate.group_by:
-        group = PropertyColumns(subject.table["properties"]).texts(aggregate.group_by)[0] or NO_GROUP
+        group = PropertyColumns(subject.table["properties"]).text(aggregate.group_by)[0] or NO_GROUP
     if not aggregate.thresholds:
         return counted
     value = None if known.groups is None else known.groups.get(group)

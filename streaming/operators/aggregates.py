@@ -5,7 +5,6 @@ References
 PLACE* (2007), section 4.2: participating servers aggregate before they send, the assembler merges what they sent.
 """
 
-import functools
 from collections.abc import Mapping
 
 import numpy as np
@@ -15,7 +14,7 @@ from streaming.kinds.aggregate.plan import Aggregate
 from streaming.operators.elements import Elements
 from streaming.operators.numbered import Numbered
 from streaming.operators.spatial_join import Pairs
-from streaming.property_columns import property_texts
+from streaming.property_columns import PropertyColumns
 from streaming.spaces import Space
 
 # The group of the elements without the property of `group_by`.
@@ -69,38 +68,19 @@ def measured(
     queries, place = np.unique(pairs.query, return_inverse=True)
     asked = [aggregates[query] for query in queries.tolist()]
     measures = Numbered.of([(one.property, one.dimension, one.group_by) for one in asked])
-    texts = _Texts(elements)
+    columns = PropertyColumns(elements.cold(np.arange(len(elements)))["properties"])
     for number, (name, dimension, group_by) in enumerate(measures.values):
         chosen = measures.number[place] == number
         rows = pairs.row[chosen]
         frame = pl.DataFrame({"query": pairs.query[chosen], "key": keys[rows]})
         value: pl.Series | pl.Expr = pl.lit(None, dtype=pl.Float64)
         if name:
-            value = texts.of(rows, name).cast(pl.Float64, strict=False).fill_nan(None)
+            value = columns.number(name)[rows].fill_nan(None)
         elif dimension:
             value = _along(elements.bounds[rows], dimension, space)
-        group = texts.of(rows, group_by).fill_null(NO_GROUP) if group_by else pl.lit("")
+        group = columns.text(group_by)[rows].fill_null(NO_GROUP) if group_by else pl.lit("")
         frames.append(frame.with_columns(value=value, group=group).cast(MEMBERS))
     return pl.concat(frames)
-
-
-class _Texts:
-    """The properties of elements as texts, each read once, whoever asks for it."""
-
-    def __init__(self, elements: Elements) -> None:
-        self._elements = elements
-        self._read: dict[str, pl.Series] = {}
-
-    @functools.cached_property
-    def _properties(self) -> pl.Series:
-        column = self._elements.cold(np.arange(len(self._elements)))["properties"]
-        return pl.DataFrame({"properties": pl.from_arrow(column)}, schema={"properties": pl.String})["properties"]
-
-    def of(self, rows: np.ndarray, name: str) -> pl.Series:
-        """Return a property of the elements at rows."""
-        if name not in self._read:
-            self._read[name] = property_texts(self._properties, name)
-        return self._read[name][rows]
 
 
 def _along(bounds: np.ndarray, name: str, space: Space) -> pl.Series:

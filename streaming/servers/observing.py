@@ -91,7 +91,7 @@ def _table(elements: pa.Table, rows: np.ndarray, stream: int, told: StreamSketch
 
 def _hashed(texts: pa.ChunkedArray, name: str) -> tuple[np.ndarray, np.ndarray]:
     """Return the hashes of the values of a feature, given keys or properties, and which elements have it."""
-    values = texts.to_pylist() if name == KEY else PropertyColumns(texts).texts(name)
+    values = texts.to_pylist() if name == KEY else PropertyColumns(texts).text(name).to_list()
     return hashes_of_values(values), np.array([value is not None for value in values], dtype=bool)
 
 

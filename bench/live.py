@@ -88,6 +88,11 @@ class Live:
 
     def start(self) -> None:
         """Start everything, and return once pages answer and the engine has evaluated a batch."""
+        # The guardian ends it if this process dies without doing so.
+        self._guardian = subprocess.Popen(
+            [sys.executable, "-P", sessions.__file__], stdin=subprocess.PIPE, start_new_session=True
+        )
+        assert self._guardian.stdin is not None  # it is a pipe
         with self.output.open("ab") as words:
             command = [sys.executable, "manage.py", "live"]
             self._live = subprocess.Popen(
@@ -98,13 +103,8 @@ class Live:
                 stdout=words,
                 stderr=words,
                 start_new_session=True,
+                preexec_fn=sessions.guarded(self._guardian.stdin.fileno()),
             )
-        # The guardian ends it if this process dies without doing so.
-        self._guardian = subprocess.Popen(
-            [sys.executable, "-P", sessions.__file__], stdin=subprocess.PIPE, start_new_session=True
-        )
-        self._guardian.stdin.write(b"%d\n" % self._live.pid)
-        self._guardian.stdin.flush()
         wait_for(lambda: self.said("everything is up") or self._live.poll() is not None, self.words)
         if self._live.poll() is not None:
             raise StackFailed(self.words())

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from bench.live import PATIENCE_S, wait_for
-from bench.processes import alive
+from bench.processes import alive, processes
 from webapp.live import sessions
 from webapp.live.rotation import rotate
 from webapp.live.supervisor import Program, StepFailed, Supervisor, next_pause_s
@@ -121,28 +121,40 @@ def test_the_pause_between_starts_grows_to_a_limit_and_never_ends():
     assert next_pause_s(30.0, lived_s=3600) == 0.1
 
 
-def test_programs_end_when_the_supervisor_itself_is_killed(tmp_path):
+KILLED_AS_IT_STARTS_ONE = """
+        start = asyncio.create_subprocess_exec
+
+        async def start_and_die(*command, **options):
+            await start(*command, **options)
+            os.kill(os.getpid(), signal.SIGKILL)
+
+        asyncio.create_subprocess_exec = start_and_die
+"""
+
+
+@pytest.mark.parametrize("killed, programs", [("", ("one", "two")), (KILLED_AS_IT_STARTS_ONE, ("one",))])
+def test_programs_end_when_the_supervisor_itself_is_killed(killed, programs, tmp_path):
     starts = tmp_path / "starts"
     starts.mkdir()
     code = f"""
-        import asyncio, os, pathlib, sys
+        import asyncio, os, pathlib, signal, sys
         from webapp.live.supervisor import Program, Supervisor
-
+        {killed}
         async def main():
             home = pathlib.Path({str(tmp_path)!r})
-            supervisor = Supervisor(logs=home, environment=dict(os.environ), say=print, folder=home)
+            environment = os.environ | {{"LOOKOUT_HOME": str(home)}}
+            supervisor = Supervisor(logs=home, environment=environment, say=print, folder=home)
             async with supervisor:
-                for name in ("one", "two"):
+                for name in {programs!r}:
                     supervisor.keep(Program(name, (sys.executable, "-c", {note_start(starts)!r})))
                 await asyncio.sleep(60)
 
         asyncio.run(main())
     """
     with subprocess.Popen([sys.executable, "-c", textwrap.dedent(code)], cwd=ROOT) as owner:
-        wait_for(lambda: len(list(starts.iterdir())) == 2, "the starts of both")
+        wait_for(lambda: len(list(starts.iterdir())) == len(programs) or owner.poll() is not None, "the starts")
         owner.kill()
-    pids = [int(start.name) for start in starts.iterdir()]
-    wait_for(lambda: not any(alive(pid) for pid in pids), "the end of both")
+    wait_for(lambda: not any(processes(tmp_path)), "the end of all")
 
 
 def test_the_guardian_spares_a_session_whose_program_had_ended():

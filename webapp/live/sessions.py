@@ -1,8 +1,9 @@
 """Process sessions: each program leads its own session, so all processes that it started can be found and ended.
 
 Run as a script, this module is the guardian: it ends the sessions of a supervisor that died without ending them
-(``kill -9``). It reads numbers from standard input, one per line: the session of each program that starts, and the same
-number negated once the program has ended. The input ends when the supervisor is gone, for whatever reason.
+(``kill -9``). It reads numbers from standard input, one per line: the session of each program that starts, written by
+the program itself (see `guarded`), and the same number negated once the program has ended. The input ends when the
+supervisor is gone, for whatever reason.
 """
 
 import contextlib
@@ -10,7 +11,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 import psutil
 
@@ -39,6 +40,32 @@ def tell(pid: int, what: signal.Signals) -> None:
     """Send a signal to a process; ignore a process that is gone."""
     with contextlib.suppress(ProcessLookupError):
         os.kill(pid, what)
+
+
+def guarded(pipe: int) -> Callable[[], None]:
+    """Return what a process does before it becomes a program: tell the guardian its session, which it leads.
+
+    The supervisor could be killed before it tells this itself. The new process holds the pipe open until it is a
+    program, so the guardian hears of it before its input ends.
+
+    Parameters
+    ----------
+    pipe : int
+        The file descriptor of the guardian's standard input.
+
+    Returns
+    -------
+    callable
+        For ``preexec_fn`` of `subprocess.Popen`, beside ``start_new_session=True``.
+    """
+
+    def tell_guardian() -> None:
+        signal.signal(signal.SIGPIPE, signal.SIG_IGN)  # A program must start also where the guardian is dead.
+        with contextlib.suppress(BrokenPipeError):
+            os.write(pipe, b"%d\n" % os.getpid())
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+
+    return tell_guardian
 
 
 def guard(lines: Iterable[str], grace_s: float = GRACE_S) -> None:

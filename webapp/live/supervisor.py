@@ -174,7 +174,7 @@ class Supervisor:
 
     async def _start(self, program: Program) -> Process:
         with self._log(program).open("ab") as log:
-            process = await asyncio.create_subprocess_exec(
+            return await asyncio.create_subprocess_exec(
                 *map(str, program.command),
                 stdin=subprocess.DEVNULL,
                 stdout=log,
@@ -182,9 +182,8 @@ class Supervisor:
                 cwd=self.folder,
                 env={**self.environment, **dict(program.variables)},
                 start_new_session=True,
+                preexec_fn=sessions.guarded(self._pipe),
             )
-        self._tell_guardian(process.pid)
-        return process
 
     async def _end(self, process: Process, stop_s: float) -> None:
         """End a program and all processes that it started; kill them at once if cancelled while waiting."""
@@ -196,12 +195,13 @@ class Supervisor:
                     await asyncio.wait_for(process.wait(), stop_s)
         finally:
             await asyncio.to_thread(sessions.kill, process.pid)
-            self._tell_guardian(-process.pid)
+            with contextlib.suppress(BrokenPipeError):
+                os.write(self._pipe, b"%d\n" % -process.pid)
 
-    def _tell_guardian(self, session: int) -> None:
+    @property
+    def _pipe(self) -> int:
         assert self._guardian.stdin is not None  # it is a pipe
-        with contextlib.suppress(BrokenPipeError):
-            os.write(self._guardian.stdin.fileno(), b"%d\n" % session)
+        return self._guardian.stdin.fileno()
 
     def _log(self, program: Program) -> Path:
         return self.logs / f"{program.name}.log"

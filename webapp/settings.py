@@ -300,8 +300,8 @@ MAX_REQUEST_BYTES = 64 << 20
 # First answers and snapshots may cost ADMITTED_COST_MS more: as much as a batch has of them, see `engine.admission`.
 QUERY_SHARE = env.float("LOOKOUT_QUERY_SHARE", 0.5)
 QUERY_COST_MS = env.int("LOOKOUT_QUERY_COST_MS", 1_000)
-QUERIES_COST_MS = env.int("LOOKOUT_QUERIES_COST_MS", 200)
-ELEMENT_COST_MS, ADMITTED_COST_MS = 0.1, 250
+QUERIES_COST_MS = env.int("LOOKOUT_QUERIES_COST_MS", 100)
+ELEMENT_COST_MS, ADMITTED_COST_MS = 0.1, 100
 QUERY_DEAR_BATCHES = 5
 QUERIES_DEAR_BATCHES = 2
 # Limits of layers; see `streaming.layers.ImportLimits`.

@@ -36,6 +36,8 @@ REASON_TOGETHER = gettext_noop(
 # The fields of a fragment without its rows; so many fragments are read at once.
 HEAD, MOST_READ = ("epoch", "batch", "region", "regions", "head"), 512
 POSITION = b"position"
+# A batch in which so many times as much was taken as may be counts twice.
+VERY = 4
 
 
 @dataclass(frozen=True)
@@ -73,6 +75,11 @@ class Dear:
     def is_dear(self) -> bool:
         """Whether this is more than a query, or an owner, may take."""
         return self.took_ms > max(self._always_ms, settings.QUERY_SHARE * self.whole_ms)
+
+    @property
+    def is_very_dear(self) -> bool:
+        """Whether it took `VERY` times as much as a query, or an owner, may always take."""
+        return self.took_ms > VERY * self._always_ms
 
     @property
     def most_batches(self) -> int:
@@ -134,8 +141,12 @@ class Strain:
             for name, dear in _dear(told, _more_ms(told, batch.elements)).items():
                 known = self.dear.get(name, dear)
                 self.dear[name] = max(known, dear, key=lambda one: one.took_ms)
-        # A batch in which something is not too expensive resets its count.
-        self.running = {name: self.running.get(name, 0) + 1 for name in self.dear}
+        # A batch in which something is not too expensive resets its count. What hurts much is waited for less; but what
+        # has just begun is expensive once.
+        self.running = {
+            name: self.running.get(name, 0) + 1 + (dear.is_very_dear and dear.costs[0].query not in batch.acknowledged)
+            for name, dear in self.dear.items()
+        }
 
     def since(self, before: Mapping[str, int]) -> tuple[dict[str, int], list[Dear]]:
         """Return the counts after those before, and what is to be paused, which is counted no more."""

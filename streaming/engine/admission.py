@@ -1,4 +1,4 @@
-"""How many control entries a batch reads: so many that they take it about a quarter of a second at most.
+"""How many control entries a batch reads: so many that they take it about a tenth of a second at most.
 
 All answers wait for the batch. So the coordinator estimates what each entry will cost, and leaves to the next batches
 what is too much for this one. Entries keep their order, and the decision is a part of the cut. So it never changes what
@@ -32,7 +32,7 @@ from streaming.spaces import Space
 
 # What the control entries of a batch may take, in seconds of processor time; what one takes, and what each member of a
 # first answer or a snapshot adds: measured by `bench.bulk`, with all servers in one process.
-BUDGET_S = 0.25
+BUDGET_S = 0.1
 ENTRY_S, REGISTER_S, MEMBER_S = 5e-6, 80e-6, 6e-6
 # What each vertex of a corridor adds to that: once, and for each member.
 VERTEX_S, MEMBER_VERTEX_S = 1e-6, 1.5e-8

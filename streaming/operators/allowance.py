@@ -20,6 +20,9 @@ FOUND = 10
 A_LOOK = 300
 # So many pairs are looked at at once, at most about: their columns take some tens of megabytes.
 PIECE = 1 << 17
+# So many of the pairs that may be looked at tell about how many all are. Where these are so many times as many as there
+# is room for, no more are looked at: that they are too many costs little then.
+SAMPLE, SURE = 1 << 14, 2
 
 
 class PairAllowance:
@@ -60,6 +63,21 @@ class PairAllowance:
         self._found += pairs
         return self.has_room
 
+    def goes_on(self, room: float, looked_at: int, rest: int) -> bool:
+        """Return whether there was room so far, and may be for the rest of what is looked at.
+
+        Parameters
+        ----------
+        room : float
+            What was left when this began.
+        looked_at, rest : int
+            How many pairs have been looked at since, and how many are left. If these take as much each, and that is much
+            more than there is room for, there is no room any more.
+        """
+        if (room - self.left) * rest > SURE * self.most * looked_at:
+            self.left = -np.inf
+        return self.has_room
+
     def expected(self, pairs: int) -> int:
         """Return what pairs would count, looked at and found, if as many of them were found as of those so far."""
         return int(pairs * (1 + FOUND * min(1.0, self._found / max(1.0, self._looked))))
@@ -75,7 +93,7 @@ class PairAllowance:
         return self.most / FOUND
 
 
-def pieces(counts: np.ndarray, most: int = PIECE) -> Iterator[slice]:
+def pieces(counts: np.ndarray, most: int = PIECE, first: int | None = None) -> Iterator[slice]:
     """Cut rows into pieces with at most so many pairs together; a row that has more is a piece of its own.
 
     Parameters
@@ -83,6 +101,8 @@ def pieces(counts: np.ndarray, most: int = PIECE) -> Iterator[slice]:
     counts : ndarray of int64, shape (N,)
         How many pairs each row has, at most.
     most : int
+    first : int, optional
+        How many pairs the first piece has at most; by default `most`.
 
     Examples
     --------
@@ -91,7 +111,7 @@ def pieces(counts: np.ndarray, most: int = PIECE) -> Iterator[slice]:
     """
     reached, start = np.cumsum(counts), 0
     while start < len(counts):
-        before = reached[start - 1] if start else 0
-        stop = max(start + 1, int(np.searchsorted(reached, before + most, "right")))
+        before, many = (reached[start - 1], most) if start else (0, first or most)
+        stop = max(start + 1, int(np.searchsorted(reached, before + many, "right")))
         yield slice(start, stop)
         start = stop

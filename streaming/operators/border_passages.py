@@ -182,7 +182,7 @@ class AreaBorders:
     def _looked_at(
         self, start: np.ndarray, end: np.ndarray, area: np.ndarray, reach_m: np.ndarray, look: Look, times: int
     ) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-        """Cut ways, and return the edges of their areas that may be within reach, as far as there is room.
+        """Cut ways, and return the edges of their areas that may be within reach, if there is room for all.
 
         So few of them are looked at at once. An edge that may be within reach is compared so many `times`.
 
@@ -193,18 +193,26 @@ class AreaBorders:
         pair, edge : ndarray of int64, shape (E,)
             Positions in `rows`, ascending, and edges.
         """
-        for piece in pieces(self._edges.count[area]):
-            rows = np.arange(piece.start, piece.stop)
-            if not look(rows, -(-self._edges.count[area[piece]] // BOXES)):
-                continue
-            pair, edge = self._near(start[piece], end[piece], area[piece], reach_m[piece])
-            count = np.bincount(pair, minlength=len(rows))
-            work = count * np.where(reach_m[piece] > FAR_M, FAR, 1) * times
-            stop = np.cumsum(count)
-            for some in pieces(work):
-                if look(rows[some], work[some]):
-                    chosen = slice(stop[some.start] - count[some.start], stop[some.stop - 1])
-                    yield rows[some], pair[chosen] - some.start, edge[chosen]
+        ways = start, end, area, reach_m
+        each, number = np.where(reach_m > FAR_M, FAR, 1) * times, np.arange(len(area))
+        count = np.zeros(len(area), dtype=np.int64)
+        has_room = True
+        for piece in self._pieces(area):
+            if has_room := look(number[piece], -(-self._edges.count[area[piece]] // BOXES)):
+                pair, _ = self._near(*(column[piece] for column in ways))
+                count[piece] = np.bincount(pair, minlength=piece.stop - piece.start)
+                has_room = look(number[piece], (count * each)[piece])
+        # To find the edges takes little of the time. So they are counted first, and looked at if there is room for all.
+        for piece in self._pieces(area) if has_room else ():
+            pair, edge = self._near(*(column[piece] for column in ways))
+            stop = np.cumsum(count[piece])
+            for some in pieces((count * each)[piece]):
+                chosen = slice(stop[some.start] - count[piece][some.start], stop[some.stop - 1])
+                yield number[piece][some], pair[chosen] - some.start, edge[chosen]
+
+    def _pieces(self, area: np.ndarray) -> Iterator[slice]:
+        """Cut ways so that not too many edges of their areas are compared at once."""
+        return pieces(self._edges.count[area])
 
     def _near(
         self, start: np.ndarray, end: np.ndarray, area: np.ndarray, reach_m: np.ndarray

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from streaming.operators.allowance import pieces
+from streaming.operators.allowance import SAMPLE, pieces
 from streaming.operators.boxes import in_plane, turns
 from streaming.operators.features import IndexedBoxes
 from streaming.operators.neighbours import may_meet
@@ -39,11 +39,14 @@ class JoinCandidates:
         """How many pairs there are, at most."""
         return int(self._counts.sum())
 
-    def pieces(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Yield the positions of elements and of partners, (P,) each, and each pair once."""
-        for piece in pieces(self._counts):
+    def pieces(self) -> Iterator[tuple[np.ndarray, np.ndarray, int]]:
+        """Yield the positions of elements and of partners, (P,) each, and each pair once; and how many `most` counts.
+
+        The first piece is a sample.
+        """
+        for piece in pieces(self._counts, first=SAMPLE):
             at, other = self._index.meeting(self._reach[piece])
-            yield self._rows[piece][at], self._partners[other]
+            yield self._rows[piece][at], self._partners[other], int(self._counts[piece].sum())
 
 
 @dataclass(frozen=True)
@@ -63,9 +66,9 @@ class KnownPairs:
         """How many pairs there are."""
         return len(self.row)
 
-    def pieces(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Yield the pairs."""
-        yield self.row, self.partner
+    def pieces(self) -> Iterator[tuple[np.ndarray, np.ndarray, int]]:
+        """Yield the pairs, and how many there are."""
+        yield self.row, self.partner, len(self.row)
 
 
 def that_may_meet(boxes: np.ndarray, others: np.ndarray, space: Space) -> tuple[np.ndarray, np.ndarray]:

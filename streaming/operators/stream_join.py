@@ -144,12 +144,13 @@ class StreamJoins:
     ) -> list[Meetings]:
         """Return those of some pairs that satisfy the joins of a group, as far as there is room for them."""
         found, began, left, joins = list[Meetings](), perf_counter(), pairs.most, np.arange(len(group.queries))
-        for row, partner in pairs.pieces() if failed.allowance.has_room else ():
-            left -= len(row)
+        room = failed.allowance.left
+        for row, partner, looked_at in pairs.pieces() if failed.allowance.has_room else ():
+            left -= looked_at
             if len(row) and failed.ask(Asked.jointly(joins, group.work * len(row))):
                 found.append(group.judged(elements, key_hash, row, partner, failed, began))
                 failed.find(joins, len(found[-1].row))
-            if not failed.allowance.has_room:
+            if not failed.allowance.goes_on(room, pairs.most - left, left):
                 break
             began = perf_counter()
         if not failed.allowance.has_room:

@@ -15,7 +15,7 @@ from webapp.hub import AnswerSubscription, Hub, ResumePoint
 from webapp.hub import hub as hub_module
 from webapp.hub.assembly import Assembly
 from webapp.hub.recent import RecentBatches
-from webapp.hub.snapshot_requests import ROWS_UNDER_WAY, UNDER_WAY_S, USUAL_ROWS, SnapshotRequests
+from webapp.hub.snapshot_requests import LATE_S, ROWS_UNDER_WAY, UNDER_WAY_S, USUAL_ROWS, SnapshotRequests
 
 CLIENTS, HELD, LAST = 60, 3, 99
 
@@ -185,6 +185,24 @@ def test_the_first_answers_of_a_user_come_in_parts_and_nobody_else_waits_for_the
         done |= waiting
         requests.settle(dict.fromkeys(waiting, size))
     assert [len(part) for part in parts[1:]] == [4] * 24 and sum(map(len, parts)) == 100
+
+
+def test_while_batches_come_late_less_is_asked_for_at_once():
+    link, done = Asked(), set()
+    requests = SnapshotRequests(link, lambda _: "ann")
+    requests.ask(range(200))
+
+    def under_way(lag_s):
+        """Return how many requests are under way after those so far were answered by a batch that was so late."""
+        waiting = set(link.queries) - done
+        done.update(waiting)
+        requests.pace(lag_s)
+        requests.settle(dict.fromkeys(waiting, USUAL_ROWS))
+        return len(set(link.queries) - done)
+
+    late_s = 2 * LATE_S
+    assert [under_way(lag_s) for lag_s in (LATE_S, late_s, late_s, late_s)] == [4, 2, 1, 1]
+    assert [under_way(0.0) for _ in range(16)][-1] == 4
 
 
 def test_each_user_has_a_first_answer_under_way_however_large_they_are(monkeypatch):

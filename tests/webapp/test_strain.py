@@ -5,6 +5,7 @@ import time
 from dataclasses import replace
 
 import pytest
+from django.conf import settings
 
 from streaming.engine import fragments
 from streaming.spaces import EARTH
@@ -23,9 +24,9 @@ def told(redis_client, monkeypatch):
     cancelled, log, batches = [], log_of(EARTH.name), iter(range(1_000))
     monkeypatch.setattr(sending.send_query, "apply_async", lambda arguments, **_: cancelled.extend(arguments))
 
-    def publish(*costs, ms=4_000, elements=10, observed=True, owners=(), **more):
+    def publish(*costs, ms=4_000, elements=10, observed=True, owners=(), acks=(), **more):
         number = next(batches)
-        first = replace(fragment(number, 0), costs=costs_told(ms, costs, owners) | more)
+        first = replace(fragment(number, 0), costs=costs_told(ms, costs, owners) | more, acks=acks)
         log.publish([replace(first, counters={"elements": elements}), fragment(number, 1)])
         if observed:
             strain.watch(redis_client, EARTH)
@@ -66,8 +67,11 @@ def test_a_query_that_is_too_dear_in_five_batches_running_is_paused_with_the_fig
     assert list(others.values_list("paused", "revision")) == [(False, 3)] * 2
 
 
-def test_of_queries_that_are_too_dear_together_the_costliest_are_paused_while_others_have_queries(told, user, other):
+def test_of_queries_that_are_too_dear_together_the_costliest_are_paused_while_others_have_queries(
+    told, user, other, settings
+):
     publish, cancelled = told
+    settings.QUERIES_COST_MS = 750
     mine, theirs = [saved(user) for _ in range(4)], saved(other)
     costs = {query: 700 + place for place, query in enumerate(mine)}
 
@@ -92,7 +96,18 @@ def test_who_opens_many_queries_at_once_may_take_as_much_as_a_batch_has_of_first
     mine, _ = saved(user), saved(other)
     for admitted in [True] * 4 + [False] * 2:
         assert not cancelled
-        publish(owners=[together({mine: 400})], ms=450, admitted=admitted)
+        publish(owners=[together({mine: 180})], ms=200, admitted=admitted)
+    assert cancelled == [mine]
+
+
+def test_what_hurts_much_is_paused_after_one_batch_unless_it_has_just_begun(told, user, other):
+    publish, cancelled = told
+    mine, _ = saved(user), saved(other)
+    most_ms = settings.QUERIES_COST_MS + settings.ADMITTED_COST_MS
+    for acks in ({"query": mine},), ():
+        assert not cancelled
+        publish(owners=[together({mine: (strain.VERY + 1) * most_ms})], ms=2_000, acks=acks, admitted=True)
+        publish()
     assert cancelled == [mine]
 
 
@@ -100,8 +115,8 @@ def test_so_many_are_paused_that_the_rest_takes_half_of_what_it_may(told, user, 
     publish, cancelled = told
     mine = [saved(user) for _ in range(10)]
     saved(other)
-    for _ in range(2):  # 200 ms and 0.1 ms for each of 1,000 elements may always be taken
-        publish(owners=[together(dict.fromkeys(mine, 40))], ms=400, elements=1_000)
+    for _ in range(2):  # 100 ms and 0.1 ms for each of 2,000 elements may always be taken
+        publish(owners=[together(dict.fromkeys(mine, 40))], ms=400, elements=2_000)
     assert len(cancelled) == 7
 
 
@@ -140,10 +155,10 @@ def test_the_queries_of_an_owner_may_take_more_when_many_elements_come_at_once(t
     publish, cancelled = told
     mine, _ = saved(user), saved(other)
     for _ in range(4):
-        publish([mine, 3, 1_400], owners=[together({mine: 800})], ms=850, elements=6_500)
+        publish([mine, 3, 1_400], owners=[together({mine: 800})], ms=850, elements=7_500)
     assert not cancelled
     for _ in range(2):
-        publish(owners=[together({mine: 800})], ms=850, elements=4_500)
+        publish(owners=[together({mine: 800})], ms=850, elements=5_500)
     assert cancelled == [mine]
 
 

@@ -265,6 +265,8 @@ class Hub:
             if batch.new_epoch or batch.gap:
                 self._recover(batch)
             snapshots = batch.snapshot_queries
+            if batch.newest_us:
+                self.requests.pace(self._read_ns / 1e9 - batch.newest_us / 1e6)
             self.requests.settle(batch.snapshot_counts)
             touched = [query for query in sorted(batch.changed | snapshots) if query in self.subscriptions]
             everyone = [subscription for query in touched for subscription in self.subscriptions[query]]

@@ -19,6 +19,8 @@ MOST_UNDER_WAY = 500
 # The snapshots that one user has under way have at most so many rows, and those of all users, as long as each has one:
 # who else is told something waits for them, too.
 ROWS_UNDER_WAY, ROWS_OF_ALL = 20_000, 50_000
+# While batches come late, these are halved with each of them, down to a part; else this part of them is added again.
+LATE_S, LEAST_PART = 0.5, 1 / 16
 # So many rows has a snapshot for a user for whom none has come yet: a few are asked for, and tell how large they are.
 USUAL_ROWS = 5_000
 # A request that has brought nothing for this long makes room for another one: the engine may not know the query.
@@ -76,6 +78,7 @@ class SnapshotRequests:
         self._rows: Counter[_Line] = Counter()
         self._all_rows = self._saved = 0
         self._usual: dict[_Line, int] = {}  # how many rows a snapshot had, on average
+        self._part = 1.0  # of the rows that may be under way
 
     def ask(self, queries: Iterable[int], again: bool = False) -> None:
         """Ask for snapshots that are not under way; with `again` also for the others, whose requests were ignored."""
@@ -90,6 +93,16 @@ class SnapshotRequests:
         """Ask for a snapshot later, as if it had been asked for now."""
         self._unqueue(query)
         self._sent[query] = _Request(self._line(query), time.monotonic(), 0)
+
+    def pace(self, lag_s: float) -> None:
+        """Ask for less at once while batches come late, and for more again once they do not.
+
+        Parameters
+        ----------
+        lag_s : float
+            How old the newest element of a batch was when the batch was read.
+        """
+        self._part = max(self._part / 2, LEAST_PART) if lag_s > LATE_S else min(self._part + LEAST_PART, 1.0)
 
     def settle(self, came: Mapping[int, int]) -> None:
         """Forget the requests for snapshots that have come, each with so many rows, and send others in their place."""
@@ -125,7 +138,8 @@ class SnapshotRequests:
         if not line.views and self._saved >= self.most:
             return False
         rows, more = self._rows[line], self._expected(line)
-        return not rows or (rows + more <= ROWS_UNDER_WAY and self._all_rows + more <= ROWS_OF_ALL)
+        under_way, of_all = self._part * ROWS_UNDER_WAY, self._part * ROWS_OF_ALL
+        return not rows or (rows + more <= under_way and self._all_rows + more <= of_all)
 
     def _expected(self, line: _Line) -> int:
         return max(1, self._usual.get(line, USUAL_ROWS))

@@ -31,8 +31,8 @@ logger = logging.getLogger(__name__)
 # A query that failed is tried again after this pause, by the engine's clock. Each further failure doubles the pause.
 FIRST_PAUSE_US = 2_000_000
 LONGEST_PAUSE_US = 60_000_000
-# So many times as long are the pauses of a query for which there was no room.
-REFUSED_PAUSES = 30
+# The first pause of a query for which there was no room, and the later ones: to try it costs as much as a step.
+REFUSED_PAUSES_US = 60_000_000, 1_800_000_000
 MAX_REASON_CHARACTERS = 500
 # Into about so many parts the suspects are divided for probes, since each of them costs as much as a step.
 PROBES = 100
@@ -244,8 +244,10 @@ class Border:
         revision = self.control.after.revision(query)
         if revision is not None:  # otherwise it has ended in this batch
             paused_us = self._again[query].pause_us if query in self._again else 0
-            times = REFUSED_PAUSES if query in self.refused else 1
-            pause_us = min(max(2 * paused_us, times * FIRST_PAUSE_US), times * LONGEST_PAUSE_US)
+            if query in self.refused:
+                pause_us = REFUSED_PAUSES_US[paused_us >= REFUSED_PAUSES_US[0]]
+            else:
+                pause_us = min(max(2 * paused_us, FIRST_PAUSE_US), LONGEST_PAUSE_US)
             self.left_out[query] = LeftOut(revision, self.control.now_us + pause_us, pause_us)
 
     def _alone(self, queries: Collection[int]) -> ControlStep:

@@ -63,6 +63,8 @@ class Dear:
         0 if it is one query.
     more_ms : float, optional
         What it may always take beyond the settings, see `_more_ms`.
+    has_begun : bool, optional
+        Whether the costliest one began, or was edited, with the batch: that is expensive once.
     """
 
     costs: tuple[Cost, ...]
@@ -70,6 +72,7 @@ class Dear:
     whole_ms: int
     owner: int = 0
     more_ms: float = 0.0
+    has_begun: bool = False
 
     @property
     def is_dear(self) -> bool:
@@ -77,9 +80,9 @@ class Dear:
         return self.took_ms > max(self._always_ms, settings.QUERY_SHARE * self.whole_ms)
 
     @property
-    def is_very_dear(self) -> bool:
-        """Whether it took `VERY` times as much as a query, or an owner, may always take."""
-        return self.took_ms > VERY * self._always_ms
+    def counts(self) -> int:
+        """As how many batches this one counts: what hurts much is waited for less."""
+        return 2 if self.took_ms > VERY * self._always_ms and not self.has_begun else 1
 
     @property
     def most_batches(self) -> int:
@@ -141,12 +144,8 @@ class Strain:
             for name, dear in _dear(told, _more_ms(told, batch.elements)).items():
                 known = self.dear.get(name, dear)
                 self.dear[name] = max(known, dear, key=lambda one: one.took_ms)
-        # A batch in which something is not too expensive resets its count. What hurts much is waited for less; but what
-        # has just begun is expensive once.
-        self.running = {
-            name: self.running.get(name, 0) + 1 + (dear.is_very_dear and dear.costs[0].query not in batch.acknowledged)
-            for name, dear in self.dear.items()
-        }
+        # A batch in which something is not too expensive resets its count.
+        self.running = {name: self.running.get(name, 0) + dear.counts for name, dear in self.dear.items()}
 
     def since(self, before: Mapping[str, int]) -> tuple[dict[str, int], list[Dear]]:
         """Return the counts after those before, and what is to be paused, which is counted no more."""
@@ -173,7 +172,8 @@ def _dear(told: dict[str, Any], more_ms: float) -> dict[str, Dear]:
         found[f"{query} {revision}"] = Dear((Cost(query, revision, cost_ms),), cost_ms, told["ms"], more_ms=more_ms)
     whole_ms = told.get("processor_ms", told["ms"])
     for owner, together_ms, costs in told.get("owners", ()):
-        found[str(owner)] = Dear(tuple(Cost(*one) for one in costs), together_ms, whole_ms, owner, more_ms)
+        begun = costs[0][0] in told.get("begun", ())
+        found[str(owner)] = Dear(tuple(Cost(*one) for one in costs), together_ms, whole_ms, owner, more_ms, begun)
     return {name: dear for name, dear in found.items() if dear.is_dear}
 
 

@@ -101,6 +101,9 @@ def costs_of(seconds: Mapping[int, float], control: ControlStep, spent: Spent) -
     told = {"ms": _ms(spent.clock_s), "processor_ms": _ms(spent.processor_s), "queries": queries, "owners": owners}
     if len(applied.acks) or len(applied.snapshots):
         told["admitted"] = True  # with first answers or snapshots, as many as a batch is let
+        told["begun"] = sorted(
+            {ack["query"] for ack in applied.acks} & {one for _, _, costs in owners for one, *_ in costs}
+        )
     return told if queries or owners else {}
 
 

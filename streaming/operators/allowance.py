@@ -71,8 +71,8 @@ class PairAllowance:
         room : float
             What was left when this began.
         looked_at, rest : int
-            How many pairs have been looked at since, and how many are left. If these take as much each, and that is much
-            more than there is room for, there is no room any more.
+            How many pairs have been looked at since, and how many are left. If these take as much each, and that is
+            much more than there is room for, there is no room any more.
         """
         if (room - self.left) * rest > SURE * self.most * looked_at:
             self.left = -np.inf

@@ -24,9 +24,9 @@ def told(redis_client, monkeypatch):
     cancelled, log, batches = [], log_of(EARTH.name), iter(range(1_000))
     monkeypatch.setattr(sending.send_query, "apply_async", lambda arguments, **_: cancelled.extend(arguments))
 
-    def publish(*costs, ms=4_000, elements=10, observed=True, owners=(), acks=(), **more):
+    def publish(*costs, ms=4_000, elements=10, observed=True, owners=(), **more):
         number = next(batches)
-        first = replace(fragment(number, 0), costs=costs_told(ms, costs, owners) | more, acks=acks)
+        first = replace(fragment(number, 0), costs=costs_told(ms, costs, owners) | more)
         log.publish([replace(first, counters={"elements": elements}), fragment(number, 1)])
         if observed:
             strain.watch(redis_client, EARTH)
@@ -104,9 +104,9 @@ def test_what_hurts_much_is_paused_after_one_batch_unless_it_has_just_begun(told
     publish, cancelled = told
     mine, _ = saved(user), saved(other)
     most_ms = settings.QUERIES_COST_MS + settings.ADMITTED_COST_MS
-    for acks in ({"query": mine},), ():
+    for begun in [mine], []:
         assert not cancelled
-        publish(owners=[together({mine: (strain.VERY + 1) * most_ms})], ms=2_000, acks=acks, admitted=True)
+        publish(owners=[together({mine: (strain.VERY + 1) * most_ms})], ms=1_200, admitted=True, begun=begun)
         publish()
     assert cancelled == [mine]
 

@@ -30,6 +30,8 @@ logger = logging.getLogger(__name__)
 EVENTS_KEPT = 1_000
 # The log is recorded in steps of this many entries, some seconds of the log. Each step stores its newest events only.
 ENTRIES_PER_STEP = 64
+# A step ends once it has so many crossings of queries that open incidents, of which all count: what it holds is bounded.
+CROSSINGS_PER_STEP = 10_000
 EVENTS_PER_STEP = 2_000
 ENTRIES_PER_READ = 16
 WARNING = gettext_noop("a part of the query failed, and the objects on which it fails count as not matching; %(error)s")
@@ -86,6 +88,11 @@ class _RecordedPart:
     refusals: dict[tuple[int, int], str] = field(default_factory=dict)
     omissions: dict[tuple[int, int], LeftOutQuery] = field(default_factory=dict)
     ends: bool = True
+
+    @property
+    def crossings(self) -> int:
+        """How many rows `incidents` has."""
+        return sum(told.rows.num_rows for told in self.incidents)
 
     def note(self, failure: dict[str, Any]) -> None:
         """Add a failure of a fragment."""
@@ -149,7 +156,7 @@ def _collect(event_log: EventLog, log: str, cursor: EventCursor, space: Space) -
             if assembly.waiting:
                 continue
             cursor.last_id = position
-            if read >= ENTRIES_PER_STEP:
+            if read >= ENTRIES_PER_STEP or step.crossings >= CROSSINGS_PER_STEP:
                 step.ends = False
                 return step
     return step

@@ -19,8 +19,9 @@ MOST_UNDER_WAY = 500
 # The snapshots that one user has under way have at most so many rows, and those of all users, as long as each has one:
 # who else is told something waits for them, too.
 ROWS_UNDER_WAY, ROWS_OF_ALL = 20_000, 50_000
-# While batches come late, these are halved with each of them, down to a part; else this part of them is added again.
-LATE_S, LEAST_PART = 0.5, 1 / 16
+# While batches come late, all these are halved with each of them, down to a part; else this part of them is added again.
+# What the engine is told waits behind the requests: also that a query that holds it up is paused.
+LATE_S, LEAST_PART = 0.25, 1 / 16
 # So many rows has a snapshot for a user for whom none has come yet: a few are asked for, and tell how large they are.
 USUAL_ROWS = 5_000
 # A request that has brought nothing for this long makes room for another one: the engine may not know the query.
@@ -78,7 +79,7 @@ class SnapshotRequests:
         self._rows: Counter[_Line] = Counter()
         self._all_rows = self._saved = 0
         self._usual: dict[_Line, int] = {}  # how many rows a snapshot had, on average
-        self._part = 1.0  # of the rows that may be under way
+        self._part = 1.0  # of what may be under way
 
     def ask(self, queries: Iterable[int], again: bool = False) -> None:
         """Ask for snapshots that are not under way; with `again` also for the others, whose requests were ignored."""
@@ -135,7 +136,7 @@ class SnapshotRequests:
                 turns.append(line)
 
     def _has_room(self, line: _Line) -> bool:
-        if not line.views and self._saved >= self.most:
+        if not line.views and self._saved >= self._part * self.most:
             return False
         rows, more = self._rows[line], self._expected(line)
         under_way, of_all = self._part * ROWS_UNDER_WAY, self._part * ROWS_OF_ALL

@@ -30,7 +30,7 @@ logger = logging.getLogger(__name__)
 EVENTS_KEPT = 1_000
 # The log is recorded in steps of this many entries, some seconds of the log. Each step stores its newest events only.
 ENTRIES_PER_STEP = 64
-# A step ends once it has so many crossings of queries that open incidents, of which all count: what it holds is bounded.
+# A step ends once it has so many crossings of queries that open incidents. All of them count, so it holds them all.
 CROSSINGS_PER_STEP = 10_000
 EVENTS_PER_STEP = 2_000
 ENTRIES_PER_READ = 16

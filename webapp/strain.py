@@ -1,7 +1,9 @@
 """Pause queries that take too much of the engine's time, so that no query and no owner can delay the others."""
 
-from collections.abc import Mapping
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any
 
 import redis
@@ -13,6 +15,7 @@ from django.utils.translation import gettext_noop
 from streaming.eventlog import FIRST, EventLog
 from streaming.language import thousands
 from streaming.logs import LogNames, read_fragment
+from streaming.operators.region_map import MOST_REGIONS
 from streaming.redis_client import read_hash
 from streaming.spaces import Space
 from webapp.hub.assembly import Assembly, Batch
@@ -140,7 +143,9 @@ class Strain:
             return
         self.batches += 1
         self.dear = {}
-        for told in (fragment.costs for fragment in batch.fragments if fragment.costs):
+        regions = [fragment.costs for fragment in batch.fragments if fragment.costs and fragment.region < MOST_REGIONS]
+        everywhere = [fragment.costs for fragment in batch.fragments if fragment.costs]
+        for told in (*everywhere, _shared(regions)):
             for name, dear in _dear(told, _more_ms(told, batch.elements)).items():
                 known = self.dear.get(name, dear)
                 self.dear[name] = max(known, dear, key=lambda one: one.took_ms)
@@ -154,6 +159,23 @@ class Strain:
         counts = {name: n + (before.get(name, 0) if n == self.batches else 0) for name, n in self.running.items()}
         dear = [name for name, count in counts.items() if count >= self.dear[name].most_batches]
         return {name: count for name, count in counts.items() if name not in dear}, [self.dear[name] for name in dear]
+
+
+def _shared(regions: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Return what each of the tasks that carry out all regions took on average, as a region tells its costs."""
+    tasks, took, of = settings.PARTITIONS, Counter[int](), defaultdict[int, Counter[tuple[int, int]]](Counter)
+    for owner, together_ms, costs in chain.from_iterable(told.get("owners", ()) for told in regions):
+        took[owner] += together_ms
+        of[owner].update({(query, revision): cost_ms for query, revision, cost_ms in costs})
+    whole_ms = sum(told.get("processor_ms", told["ms"]) for told in regions) // tasks
+    costs = {owner: [[*query, ms // tasks] for query, ms in of[owner].most_common()] for owner in took}
+    return {
+        "ms": whole_ms,
+        "queries": [],
+        "owners": [[owner, took[owner] // tasks, costs[owner]] for owner in took],
+        "begun": set().union(*(told.get("begun", ()) for told in regions)),
+        "admitted": any(told.get("admitted") for told in regions),
+    }
 
 
 def _more_ms(told: dict[str, Any], elements: int) -> float:

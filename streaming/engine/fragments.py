@@ -15,6 +15,8 @@ from streaming.servers.control.step import ControlStep
 
 # A fragment names the queries that took at least this much of the region's time in the batch.
 COST_REPORTED_S = 0.05
+# And the owners whose queries took this part of it together, since a task may carry out several regions.
+OWNERS_PART = 0.4
 # Of an owner, it names so many, the costliest ones.
 COSTLIEST = 200
 # The processor time of a step is shared by owners in proportion to what was measured, up to so many times that.
@@ -124,7 +126,7 @@ def _costs_of_owners(seconds: Mapping[int, float], registry: Registry, processor
     told = []
     for rows in np.split(order, first[1:]) if len(first) else ():
         together, dear = cost[rows].sum(), rows[:COSTLIEST]
-        if together >= COST_REPORTED_S:
+        if together >= OWNERS_PART * COST_REPORTED_S:
             costs = zip(query[dear].tolist(), times * cost[dear], strict=True)
             costly = [[one, registry.registrations[one].revision, _ms(cost_s)] for one, cost_s in costs]
             told.append([int(owner[rows[0]]), _ms(times * together), costly])

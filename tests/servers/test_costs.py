@@ -104,9 +104,9 @@ def owned_costs(*queries, processor_s=None):
 
 
 def test_a_region_tells_what_the_queries_of_an_owner_cost_together_and_which_cost_most():
-    told = owned_costs((1, 7, 0.03), (2, 7, 0.04), (3, -2, 0.04), (4, 0, 0.04), (5, 0, 0.03))
+    told = owned_costs((1, 7, 0.03), (2, 7, 0.04), (3, -2, 0.015), (4, 0, 0.04), (5, 0, 0.03))
     assert (told["ms"], told["queries"], told["owners"]) == (1000, [], [[7, 70, [[2, 4, 40], [1, 4, 30]]]])
-    assert told["admitted"] and owned_costs((1, 7, 0.02), (2, 7, 0.02)) == {}
+    assert told["admitted"] and owned_costs((1, 7, 0.008), (2, 7, 0.008)) == {}
     assert owned_costs((1, 0, 0.06))["owners"] == []
 
 
@@ -119,7 +119,7 @@ def test_what_was_measured_of_no_query_is_shared_by_owners_in_proportion_up_to_a
 
 
 def test_an_answer_that_several_queries_share_costs_its_owner_once():
-    assert owned_costs((1, 7, 0.03), (1, 7, 0.03)) == {}
+    assert owned_costs((1, 7, 0.015), (1, 7, 0.015)) == {}
     assert owned_costs((1, 7, 0.06), (1, 7, 0.06), (1, 8, 0.06))["owners"] == [
         [7, 60, [[1, 4, 60]]],
         [8, 60, [[3, 4, 60]]],

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from streaming.elements import point_elements
 from streaming.layers.features import feature_table
 from streaming.operators import allowance, border_passages, lines
-from streaming.operators.allowance import PIECE, SAMPLE, PairAllowance
+from streaming.operators.allowance import PIECE, PairAllowance
 from streaming.operators.edges import least_m
 from streaming.operators.lines import FAR
 from streaming.results.netting import net
@@ -113,22 +113,6 @@ def test_joins_of_everything_with_everything_are_refused_and_the_others_are_answ
     alone = Client()
     alone.receive(other.run(fleet(4), [registered(2, everything(100_000))]))
     assert client.answers[2].keys() == alone.answers[2].keys() != set()
-
-
-def test_that_a_join_asks_for_far_too_much_is_known_by_a_sample(tmp_path, monkeypatch):
-    taken = []
-
-    class Counted(PairAllowance):
-        def take(self, pairs):
-            taken.append(pairs)
-            return super().take(pairs)
-
-    monkeypatch.setattr("streaming.servers.region.stream_join.PairAllowance", Counted)
-    engine = Engine(tmp_path, 1, 1, rescaled=0.0)
-    engine.may_fail = True
-    fragments = engine.run(fleet(0), [registered(1, everything())])
-    assert REFUSED.match(refusals(fragments)[1])
-    assert sum(taken) <= 2 * SAMPLE
 
 
 @pytest.mark.long

@@ -208,21 +208,6 @@ def test_incidents_are_opened_also_by_events_that_are_too_many_to_be_stored(log,
     assert len(keys()) == 20
 
 
-def test_a_step_ends_once_it_has_many_crossings_which_all_open_incidents(log, redis_client, user, monkeypatch):
-    monkeypatch.setattr(recording, "CROSSINGS_PER_STEP", 10)
-    query, store, steps = watching(user).pk, recording._store, []
-
-    def counted(step, events, crossings, cursor):
-        steps.append(len(crossings))
-        return store(step, events, crossings, cursor)
-
-    monkeypatch.setattr(recording, "_store", counted)
-    for batch in range(4):
-        publish(log, batch, [(query, f"{batch} {n}", *IN) for n in range(6)])
-    record(redis_client)
-    assert max(steps) == 12 and len(keys()) == 24
-
-
 def test_of_a_shared_answer_the_queries_with_a_severity_open_incidents(log, redis_client, user):
     info, none, critical = watching(user, "info").pk, watching(user, "").pk, watching(user).pk
     answer = ANSWER_NUMBERS + 7

@@ -29,7 +29,7 @@ from tests.servers.harness import events_in
 from tests.webapp.conftest import PLAN
 from tests.webapp.test_hub import REGIONS, fragment
 from webapp import queries, query_warnings, recording
-from webapp.models import Event, Query
+from webapp.models import Event, Incident, Query
 
 pytestmark = pytest.mark.django_db(transaction=True)
 EVENTS = LogNames("earth").events
@@ -358,3 +358,18 @@ def test_an_entry_between_two_reports_says_so_and_between_which(log, redis_clien
     assert properties["interpolated"] is True
     assert properties["interpolated_from"] == "1970-01-01T00:01:00+00:00"
     assert properties["interpolated_to"] == "1970-01-01T00:01:30+00:00"
+
+
+def test_a_step_ends_once_it_has_many_crossings_which_all_open_incidents(log, redis_client, user, monkeypatch):
+    monkeypatch.setattr(recording, "CROSSINGS_PER_STEP", 10)
+    query, store, steps = made(user, severity="critical", status=Query.RUNNING).pk, recording._store, []
+
+    def counted(step, events, crossings, cursor):
+        steps.append(len(crossings))
+        return store(step, events, crossings, cursor)
+
+    monkeypatch.setattr(recording, "_store", counted)
+    for batch in range(4):
+        publish(log, batch, [(query, f"{batch} {n}", ENTERED, MOVED) for n in range(6)])
+    recording.record_events(redis_client, EARTH)
+    assert max(steps) == 12 and Incident.objects.count() == 24

@@ -24,10 +24,11 @@ def told(redis_client, monkeypatch):
     cancelled, log, batches = [], log_of(EARTH.name), iter(range(1_000))
     monkeypatch.setattr(sending.send_query, "apply_async", lambda arguments, **_: cancelled.extend(arguments))
 
-    def publish(*costs, ms=4_000, elements=10, observed=True, owners=(), **more):
+    def publish(*costs, ms=4_000, elements=10, observed=True, owners=(), regions=1, **more):
         number = next(batches)
         first = replace(fragment(number, 0), costs=costs_told(ms, costs, owners) | more)
-        log.publish([replace(first, counters={"elements": elements}), fragment(number, 1)])
+        second = replace(fragment(number, 1), costs=first.costs if regions == 2 else {})
+        log.publish([replace(first, counters={"elements": elements}), second])
         if observed:
             strain.watch(redis_client, EARTH)
 
@@ -109,6 +110,18 @@ def test_what_hurts_much_is_paused_after_one_batch_unless_it_has_just_begun(told
         publish(owners=[together({mine: (strain.VERY + 1) * most_ms})], ms=1_200, admitted=True, begun=begun)
         publish()
     assert cancelled == [mine]
+
+
+@pytest.mark.parametrize("tasks, dear", [(1, True), (2, False)])
+def test_what_an_owner_takes_in_all_regions_counts_as_far_as_one_task_carries_them_out(
+    tasks, dear, told, user, other, settings
+):
+    publish, cancelled = told
+    mine, _ = saved(user), saved(other)
+    settings.PARTITIONS = tasks
+    for _ in range(2):
+        publish(owners=[together({mine: 70})], ms=80, regions=2)
+    assert cancelled == [mine][: int(dear)]
 
 
 def test_so_many_are_paused_that_the_rest_takes_half_of_what_it_may(told, user, other):

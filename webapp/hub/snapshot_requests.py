@@ -19,7 +19,7 @@ MOST_UNDER_WAY = 500
 # The snapshots that one user has under way have at most so many rows, and those of all users, as long as each has one:
 # who else is told something waits for them, too.
 ROWS_UNDER_WAY, ROWS_OF_ALL = 20_000, 50_000
-# While batches come late, all these are halved with each of them, down to a part; else this part of them is added again.
+# While batches come late, all these are halved with each of them, down to a part; else this part of them is added back.
 # What the engine is told waits behind the requests: also that a query that holds it up is paused.
 LATE_S, LEAST_PART = 0.25, 1 / 16
 # So many rows has a snapshot for a user for whom none has come yet: a few are asked for, and tell how large they are.

@@ -174,17 +174,17 @@ def _shared(regions: Sequence[dict[str, Any]]) -> dict[str, Any]:
         "queries": [],
         "owners": [[owner, took[owner] // tasks, costs[owner]] for owner in took],
         "begun": set().union(*(told.get("begun", ()) for told in regions)),
-        "admitted": any(told.get("admitted") for told in regions),
+        "rows": sum(told.get("rows", 0) for told in regions) // tasks,
     }
 
 
 def _more_ms(told: dict[str, Any], elements: int) -> float:
     """Return what more may be taken of a batch, since more was to be done.
 
-    After an outage, or when a recording is played fast, many elements come. Of first answers and snapshots, a batch has
-    as many as `streaming.engine.admission` lets it: whoever opens much at once is not to be paused for it.
+    After an outage, or when a recording is played fast, many elements come. Whoever opens much at once asks for many
+    snapshots, and is not to be paused for it.
     """
-    return float(settings.ELEMENT_COST_MS * elements + settings.ADMITTED_COST_MS * bool(told.get("admitted")))
+    return float(settings.ELEMENT_COST_MS * elements + settings.ROW_COST_MS * told.get("rows", 0))
 
 
 def _dear(told: dict[str, Any], more_ms: float) -> dict[str, Dear]:
@@ -194,8 +194,10 @@ def _dear(told: dict[str, Any], more_ms: float) -> dict[str, Dear]:
         found[f"{query} {revision}"] = Dear((Cost(query, revision, cost_ms),), cost_ms, told["ms"], more_ms=more_ms)
     whole_ms = told.get("processor_ms", told["ms"])
     for owner, together_ms, costs in told.get("owners", ()):
-        begun = costs[0][0] in told.get("begun", ())
-        found[str(owner)] = Dear(tuple(Cost(*one) for one in costs), together_ms, whole_ms, owner, more_ms, begun)
+        begun = told.get("begun", ())
+        once_ms = min(settings.BEGUN_COST_MS, sum(cost_ms for query, _, cost_ms in costs if query in begun))
+        known = tuple(Cost(*one) for one in costs)
+        found[str(owner)] = Dear(known, together_ms, whole_ms, owner, more_ms + once_ms, costs[0][0] in begun)
     return {name: dear for name, dear in found.items() if dear.is_dear}
 
 

@@ -178,6 +178,6 @@ def _fragment(
         failures=tuple(failure for some in failures for failure in some),
         sent={query: counts for _, _, sent in parts for query, counts in sent.items()},
         aggregates=results.aggregates,
-        costs=costs_of(seconds, control, began.since()),
+        costs=costs_of(seconds, control, began.since(), results.snapshots),
         clocks=results.clocks,
     )

@@ -376,7 +376,7 @@ def region_task(
         failures_of(results.failures, border, after) + (refusals_of(after) if number == 0 else ()),
         results.shared,
         stale=dict(stale),
-        costs=costs_of(results.seconds, control, began.since(before_s)),
+        costs=costs_of(results.seconds, control, began.since(before_s), results.snapshots),
     )
     fragments = [fragment]
     if saving and store.ended(batch, layout.shape):

@@ -5,6 +5,7 @@ from time import perf_counter, process_time
 from typing import Any, NamedTuple
 
 import numpy as np
+import pyarrow as pa
 
 from streaming.operators.asked import NOBODY
 from streaming.operators.runs import find, first_of_runs
@@ -83,7 +84,7 @@ def _alike(failures: Mapping[int, dict[str, Any]], registry: Registry) -> tuple[
     return tuple(dict(failure) | {"queries": alike} for failure, alike in queries.items())
 
 
-def costs_of(seconds: Mapping[int, float], control: ControlStep, spent: Spent) -> dict[str, Any]:
+def costs_of(seconds: Mapping[int, float], control: ControlStep, spent: Spent, snapshots: pa.Table) -> dict[str, Any]:
     """Return the costs for a fragment, in ms: of each costly query and owner, and of the whole step; empty without.
 
     Those of owners are shares of the processor time of the step, which includes what was measured for no query.
@@ -95,17 +96,17 @@ def costs_of(seconds: Mapping[int, float], control: ControlStep, spent: Spent) -
     control : ControlStep
     spent : Spent
         What the step took.
+    snapshots : pyarrow.Table
+        The rows of the snapshots that it made.
     """
     registry, applied = control.after, control.applied
     dear = {query: cost for query, cost in seconds.items() if cost >= COST_REPORTED_S}
     queries = [[query, registry.registrations[query].revision, _ms(cost)] for query, cost in dear.items()]
     owners = _costs_of_owners(seconds, registry, spent.processor_s)
     told = {"ms": _ms(spent.clock_s), "processor_ms": _ms(spent.processor_s), "queries": queries, "owners": owners}
-    if len(applied.acks) or len(applied.snapshots):
-        told["admitted"] = True  # with first answers or snapshots, as many as a batch is let
-        told["begun"] = sorted(
-            {ack["query"] for ack in applied.acks} & {one for _, _, costs in owners for one, *_ in costs}
-        )
+    named = {one for _, _, costs in owners for one, *_ in costs}
+    told["begun"] = sorted(named.intersection(ack["query"] for ack in applied.acks))
+    told["rows"] = snapshots.num_rows
     return told if queries or owners else {}
 
 

@@ -22,7 +22,7 @@ A_LOOK = 300
 PIECE = 1 << 17
 # So many of the pairs that may be looked at tell about how many all are. Where these are so many times as many as there
 # is room for, no more are looked at: that they are too many costs little then.
-SAMPLE, SURE = 1 << 14, 2
+SAMPLE, SURE = 1 << 14, 3
 
 
 class PairAllowance:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from streaming.operators.allowance import SAMPLE, pieces
+from streaming.operators.allowance import pieces
 from streaming.operators.boxes import in_plane, turns
 from streaming.operators.features import IndexedBoxes
 from streaming.operators.neighbours import may_meet
@@ -39,12 +39,15 @@ class JoinCandidates:
         """How many pairs there are, at most."""
         return int(self._counts.sum())
 
-    def pieces(self) -> Iterator[tuple[np.ndarray, np.ndarray, int]]:
+    def pieces(self, sample: int) -> Iterator[tuple[np.ndarray, np.ndarray, int]]:
         """Yield the positions of elements and of partners, (P,) each, and each pair once; and how many `most` counts.
 
-        The first piece is a sample.
+        Parameters
+        ----------
+        sample : int
+            How many pairs the first piece has, at most.
         """
-        for piece in pieces(self._counts, first=SAMPLE):
+        for piece in pieces(self._counts, first=sample):
             at, other = self._index.meeting(self._reach[piece])
             yield self._rows[piece][at], self._partners[other], int(self._counts[piece].sum())
 
@@ -66,8 +69,8 @@ class KnownPairs:
         """How many pairs there are."""
         return len(self.row)
 
-    def pieces(self) -> Iterator[tuple[np.ndarray, np.ndarray, int]]:
-        """Yield the pairs, and how many there are."""
+    def pieces(self, sample: int) -> Iterator[tuple[np.ndarray, np.ndarray, int]]:
+        """Yield the pairs, and how many there are; they are not sampled."""
         yield self.row, self.partner, len(self.row)
 
 

@@ -16,6 +16,7 @@ from streaming.kinds.base import Prediction
 from streaming.kinds.join.plan import JoinPlan
 from streaming.kinds.range.plan import RangePlan
 from streaming.kinds.registry import kind_of
+from streaming.operators.allowance import SAMPLE
 from streaming.operators.asked import Asked
 from streaming.operators.boxes import in_plane, intersects, points_of
 from streaming.operators.candidates import JoinCandidates, KnownPairs, that_may_meet
@@ -145,7 +146,7 @@ class StreamJoins:
         """Return those of some pairs that satisfy the joins of a group, as far as there is room for them."""
         found, began, left, joins = list[Meetings](), perf_counter(), pairs.most, np.arange(len(group.queries))
         room = failed.allowance.left
-        for row, partner, looked_at in pairs.pieces() if failed.allowance.has_room else ():
+        for row, partner, looked_at in pairs.pieces(SAMPLE // group.work) if failed.allowance.has_room else ():
             left -= looked_at
             if len(row) and failed.ask(Asked.jointly(joins, group.work * len(row))):
                 found.append(group.judged(elements, key_hash, row, partner, failed, began))

@@ -12,6 +12,7 @@ from streaming.engine import fragments
 from streaming.engine.fragments import Spent, costs_of
 from streaming.layers.features import feature_table
 from streaming.operators.failures import Failures
+from streaming.results import result_schema
 from streaming.servers.control.registry import Registry
 from streaming.servers.control.step import ControlStep
 from streaming.spaces import EARTH
@@ -100,13 +101,14 @@ def owned_costs(*queries, processor_s=None):
     seconds = {1 + number: cost for number, (_, _, cost) in enumerate(queries)}
     if processor_s is None:
         processor_s = sum({width: cost for width, _, cost in queries}.values())
-    return costs_of(seconds, ControlStep(registry, registry, applied, 0), Spent(1.0, processor_s))
+    control, no_snapshots = ControlStep(registry, registry, applied, 0), result_schema(EARTH).empty_table()
+    return costs_of(seconds, control, Spent(1.0, processor_s), no_snapshots)
 
 
 def test_a_region_tells_what_the_queries_of_an_owner_cost_together_and_which_cost_most():
     told = owned_costs((1, 7, 0.03), (2, 7, 0.04), (3, -2, 0.015), (4, 0, 0.04), (5, 0, 0.03))
     assert (told["ms"], told["queries"], told["owners"]) == (1000, [], [[7, 70, [[2, 4, 40], [1, 4, 30]]]])
-    assert told["admitted"] and owned_costs((1, 7, 0.008), (2, 7, 0.008)) == {}
+    assert told["begun"] == [1, 2] and owned_costs((1, 7, 0.008), (2, 7, 0.008)) == {}
     assert owned_costs((1, 0, 0.06))["owners"] == []
 
 

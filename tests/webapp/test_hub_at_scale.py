@@ -143,6 +143,24 @@ def test_a_batch_that_does_not_follow_is_not_kept_with_those_before_it():
     assert [kept.batch.number for kept in recent.after("f", -1)] == [0]
 
 
+async def test_who_gets_few_rows_has_them_before_those_of_others_are_encoded(monkeypatch):
+    hub, greedy, modest, order = Hub(EARTH), Counter(), Counter(), []
+    modest.owner, encode = "bob", hub_module.encode
+    for number, told in enumerate([greedy, greedy, modest], 1):
+        hub.subscriptions.add(AnswerSubscription(told, number, "json", live=True))
+
+    def encoded(batch, wanted, *more):
+        order.append((sorted(want.query for want in wanted), len(modest.frames)))
+        return encode(batch, wanted, *more)
+
+    monkeypatch.setattr(hub_module, "encode", encoded)
+    monkeypatch.setattr("webapp.hub.subscriptions.LIGHT", 3)
+    rows = [(1, "a", ENTERED, MOVED), (1, "b", ENTERED, MOVED), (2, "a", ENTERED, MOVED), (2, "b", ENTERED, MOVED)]
+    await hub.distribute(whole_batch(fragment(0, 0, rows), fragment(0, 1, [(3, "a", ENTERED, MOVED)])))
+    assert order == [([3], 0), ([1, 2], 1)]
+    assert [len(told.frames) for told in (greedy, modest)] == [2, 1]
+
+
 def test_a_snapshot_for_which_many_wait_is_asked_for_once_until_it_has_come():
     link = Asked()
     requests = SnapshotRequests(link, lambda _: "ann")

@@ -92,22 +92,24 @@ def test_of_queries_that_are_too_dear_together_the_costliest_are_paused_while_ot
     assert "this one is among those that took most, 703 ms" in paused.warning
 
 
-def test_who_opens_many_queries_at_once_may_take_as_much_as_a_batch_has_of_first_answers(told, user, other):
+@pytest.mark.parametrize("once", ["rows", "begun"])
+def test_who_opens_many_queries_at_once_may_take_more_for_their_first_answers(once, told, user, other):
     publish, cancelled = told
     mine, _ = saved(user), saved(other)
-    for admitted in [True] * 4 + [False] * 2:
+    for opens in [True] * 4 + [False] * 2:
         assert not cancelled
-        publish(owners=[together({mine: 180})], ms=200, admitted=admitted)
+        more = {"rows": 5_000 * opens} if once == "rows" else {"begun": [mine] * opens}
+        publish(owners=[together({mine: 180})], ms=200, **more)
     assert cancelled == [mine]
 
 
 def test_what_hurts_much_is_paused_after_one_batch_unless_it_has_just_begun(told, user, other):
     publish, cancelled = told
     mine, _ = saved(user), saved(other)
-    most_ms = settings.QUERIES_COST_MS + settings.ADMITTED_COST_MS
+    most_ms = settings.QUERIES_COST_MS + settings.BEGUN_COST_MS
     for begun in [mine], []:
         assert not cancelled
-        publish(owners=[together({mine: (strain.VERY + 1) * most_ms})], ms=1_200, admitted=True, begun=begun)
+        publish(owners=[together({mine: (strain.VERY + 1) * most_ms})], ms=1_200, begun=begun)
         publish()
     assert cancelled == [mine]
 

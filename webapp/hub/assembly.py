@@ -59,14 +59,25 @@ class Batch:
         return frozenset(ack["query"] for fragment in self.fragments for ack in fragment.acks)
 
     @cached_property
-    def changed(self) -> frozenset[int]:
-        """Queries whose answers may have changed in this batch: those with tuples, and those with a lost part."""
+    def change_counts(self) -> dict[int, int]:
+        """How many rows of changes each query has, before netting; those without any are left out."""
         tables = [fragment.changes["query"].to_numpy() for fragment in self.fragments]
-        numbers = set(np.unique(np.concatenate(tables)).tolist())
+        queries, found = np.unique(np.concatenate(tables), return_counts=True)
+        counts = dict(zip(queries.tolist(), found.tolist(), strict=True))
         for fragment in self.fragments:
             # A query that shares an answer has tuples under the number of that answer.
-            numbers.update(*(queries for answer, queries in fragment.shared.items() if answer in numbers))
-        return frozenset(numbers | self.lost)
+            shared = {answer: queries for answer, queries in fragment.shared.items() if answer in counts}
+            counts |= {query: counts[answer] for answer, several in shared.items() for query in several}
+        return counts
+
+    @cached_property
+    def changed(self) -> frozenset[int]:
+        """Queries whose answers may have changed in this batch: those with tuples, and those with a lost part."""
+        return frozenset(self.change_counts.keys() | self.lost)
+
+    def rows_of(self, query: int) -> int:
+        """Return how many rows of changes and of its snapshot a query has, before netting."""
+        return self.change_counts.get(query, 0) + self.snapshot_counts.get(query, 0)
 
     @cached_property
     def lost(self) -> frozenset[int]:

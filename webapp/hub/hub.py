@@ -271,7 +271,8 @@ class Hub:
             touched = [query for query in sorted(batch.changed | snapshots) if query in self.subscriptions]
             everyone = [subscription for query in touched for subscription in self.subscriptions[query]]
             kept, traces = self.recent.add(batch), HubTraces(self._traces, batch, self.link.id)
-            await self._tell(kept, all_due(everyone, batch.number, snapshots), batch, traces)
+            for due in all_due(everyone, batch.number, snapshots).light_first(batch.rows_of):
+                await self._tell(kept, due, batch, traces)
             traces.distributed(self._read_ns)
             self.told = ResumePoint(batch.epoch, batch.number)
             self._ask_of_known(batch.acknowledged)

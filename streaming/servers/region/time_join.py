@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 
 from streaming.elements import bounds_of
-from streaming.operators.allowance import A_LOOK, PairAllowance, pieces
+from streaming.operators.allowance import A_LOOK, SAMPLE, PairAllowance, pieces
 from streaming.operators.failures import Failures
 from streaming.operators.features import IndexedBoxes
 from streaming.operators.meetings import Meetings
@@ -294,11 +294,14 @@ class _Intervals:
     ) -> np.ndarray:
         """Return which reports of a run may match others, given what these reach, their times and the join's span."""
         counts, rows = index.counts(reach), np.zeros(len(run), dtype=bool)
+        allowance, most = self.pairing.failures.allowance, int(counts.sum())
         self.pairing.has_room(A_LOOK)
-        for piece in pieces(counts):
-            if not self.pairing.failures.allowance.has_room:
-                self.pairing.miss(int(counts[piece.start :].sum()))
+        room, left = allowance.left, most
+        for piece in pieces(counts, first=SAMPLE):
+            if not allowance.goes_on(room, most - left, left):
+                self.pairing.miss(left)
                 break
+            left -= int(counts[piece].sum())
             at, row = index.meeting(reach[piece])
             if self.pairing.has_room(len(row)):
                 apart_us = run["time_us"][row] - time_us[piece][at]

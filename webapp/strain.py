@@ -39,7 +39,7 @@ REASON_TOGETHER = gettext_noop(
 # The fields of a fragment without its rows; so many fragments are read at once.
 HEAD, MOST_READ = ("epoch", "batch", "region", "regions", "head"), 512
 POSITION = b"position"
-# A batch in which so many times as much was taken as may be counts twice.
+# A batch in which a query, or an owner, took more than so many times its bound counts as two batches.
 VERY = 4
 
 

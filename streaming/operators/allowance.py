@@ -20,8 +20,8 @@ FOUND = 10
 A_LOOK = 300
 # So many pairs are looked at at once, at most about: their columns take some tens of megabytes.
 PIECE = 1 << 17
-# So many of the pairs that may be looked at tell about how many all are. Where these are so many times as many as there
-# is room for, no more are looked at: that they are too many costs little then.
+# The first pairs that are looked at are a sample of this size. If it predicts more than `SURE` times the room, the step
+# looks at no more of them, so that a refusal costs little.
 SAMPLE, SURE = 1 << 14, 3
 
 
@@ -64,15 +64,15 @@ class PairAllowance:
         return self.has_room
 
     def goes_on(self, room: float, looked_at: int, rest: int) -> bool:
-        """Return whether there was room so far, and may be for the rest of what is looked at.
+        """Return whether there was room for the pairs so far, and probably is for the rest.
 
         Parameters
         ----------
         room : float
             What was left when this began.
         looked_at, rest : int
-            How many pairs have been looked at since, and how many are left. If these take as much each, and that is
-            much more than there is room for, there is no room any more.
+            How many pairs have been looked at since, and how many are left. The rest is taken to cost as much each. If
+            that is more than `SURE` times the whole room, there is no room any more.
         """
         if (room - self.left) * rest > SURE * self.most * looked_at:
             self.left = -np.inf

@@ -15,7 +15,7 @@ from webapp.hub.shipping import ResumePoint
 FORMATS = ("json", "arrow")
 SNAPSHOT, CHANGE, CHANGES = "answer.snapshot", "answer.change", "answer.changes"
 RESUMED, HELD = "answer.resumed", "answer.held"
-# Who gets at most so many rows of a batch gets them before those of the others are encoded.
+# A user who gets at most this many rows of a batch gets them before the rows of the other users are encoded.
 LIGHT = 2_000
 
 
@@ -182,7 +182,7 @@ class Due:
         self.alone[subscription].append(subscription.change)
 
     def light_first(self, rows_of: Callable[[int], int]) -> "Iterator[Due]":
-        """Yield what users get who get at most `LIGHT` rows, then what the others get; nothing if nobody gets anything.
+        """Yield the frames of all users who get at most `LIGHT` rows, then the frames of the others; no empty part.
 
         Parameters
         ----------

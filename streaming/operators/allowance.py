@@ -13,7 +13,7 @@ import numpy as np
 
 # A step may look at so many pairs; and at so many more for each element that has come, since what comes after an outage
 # is more, and is to be answered, too; or for each object that it knows, which are all compared when a query begins.
-MOST, EACH, KNOWN = 250_000, 200, 60
+MOST, EACH, KNOWN = 100_000, 100, 60
 # A pair that is found is told and kept. That costs as much as to look at so many.
 FOUND = 10
 # Whatever is found, to look into an index once costs as much as so many.
@@ -22,7 +22,7 @@ A_LOOK = 300
 PIECE = 1 << 17
 # The first pairs that are looked at are a sample of this size. If it predicts more than `SURE` times the room, the step
 # looks at no more of them, so that a refusal costs little.
-SAMPLE, SURE = 1 << 14, 3
+SAMPLE, SURE = 1 << 13, 2
 
 
 class PairAllowance:

@@ -193,26 +193,20 @@ class AreaBorders:
         pair, edge : ndarray of int64, shape (E,)
             Positions in `rows`, ascending, and edges.
         """
-        ways = start, end, area, reach_m
-        each, number = np.where(reach_m > FAR_M, FAR, 1) * times, np.arange(len(area))
-        count = np.zeros(len(area), dtype=np.int64)
-        has_room = True
-        for piece in self._pieces(area):
+        number, near, has_room = np.arange(len(area)), [], True
+        # To find the edges takes little of the time. So all are found first, and looked at if there is room for all.
+        for piece in pieces(self._edges.count[area]):
             if has_room := look(number[piece], -(-self._edges.count[area[piece]] // BOXES)):
-                pair, _ = self._near(*(column[piece] for column in ways))
-                count[piece] = np.bincount(pair, minlength=piece.stop - piece.start)
-                has_room = look(number[piece], (count * each)[piece])
-        # To find the edges takes little of the time. So they are counted first, and looked at if there is room for all.
-        for piece in self._pieces(area) if has_room else ():
-            pair, edge = self._near(*(column[piece] for column in ways))
-            stop = np.cumsum(count[piece])
-            for some in pieces((count * each)[piece]):
-                chosen = slice(stop[some.start] - count[piece][some.start], stop[some.stop - 1])
-                yield number[piece][some], pair[chosen] - some.start, edge[chosen]
-
-    def _pieces(self, area: np.ndarray) -> Iterator[slice]:
-        """Cut ways so that not too many edges of their areas are compared at once."""
-        return pieces(self._edges.count[area])
+                pair, edge = self._near(*(column[piece] for column in (start, end, area, reach_m)))
+                count = np.bincount(pair, minlength=piece.stop - piece.start)
+                work = count * np.where(reach_m[piece] > FAR_M, FAR, 1) * times
+                near.append((number[piece], pair, edge, count, work))
+                has_room = look(number[piece], work)
+        for rows, pair, edge, count, work in near if has_room else ():
+            stop = np.cumsum(count)
+            for some in pieces(work):
+                chosen = slice(stop[some.start] - count[some.start], stop[some.stop - 1])
+                yield rows[some], pair[chosen] - some.start, edge[chosen]
 
     def _near(
         self, start: np.ndarray, end: np.ndarray, area: np.ndarray, reach_m: np.ndarray

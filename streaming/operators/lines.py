@@ -24,7 +24,7 @@ from streaming.spaces import FULL_TURN_DEG
 # Measured: to look for the nearest place in an index over edges takes as long as to look at so many pairs of a join.
 INDEXED = 5
 # To compare with an edge that is farther away than `FAR_M` takes as long as with so many that are nearer.
-FAR = 64
+FAR = 128
 # To compare a place with the boxes of so many edges takes as long as to compare it with an edge.
 BOXES = 8
 # Near a pole, where degrees of longitude have no length, they keep this part of it: the place that is found is on the

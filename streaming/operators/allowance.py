@@ -20,9 +20,9 @@ FOUND = 10
 A_LOOK = 300
 # So many pairs are looked at at once, at most about: their columns take some tens of megabytes.
 PIECE = 1 << 17
-# The first pairs that are looked at are a sample of this size. If it predicts more than `SURE` times the room, the step
-# looks at no more of them, so that a refusal costs little.
-SAMPLE, SURE = 1 << 13, 2
+# The first pairs that a query looks at are a sample of this size. If it predicts more than `SURE` times the room, the
+# query asks for too much, whatever the others ask for; the step ends, so that a refusal costs little.
+SAMPLE, SURE = 1 << 13, 1.5
 
 
 class PairAllowance:
@@ -63,20 +63,19 @@ class PairAllowance:
         self._found += pairs
         return self.has_room
 
-    def goes_on(self, room: float, looked_at: int, rest: int) -> bool:
-        """Return whether there was room for the pairs so far, and probably is for the rest.
+    def exceeded(self, took: float, looked_at: int, rest: int) -> float | None:
+        """Return what pairs would take together, if that is surely more than the step has room for.
 
         Parameters
         ----------
-        room : float
-            What was left when this began.
+        took : float
+            What those took that were looked at.
         looked_at, rest : int
-            How many pairs have been looked at since, and how many are left. The rest is taken to cost as much each. If
-            that is more than `SURE` times the whole room, there is no room any more.
+            How many these are, and how many are left. The rest is taken to cost as much each.
         """
-        if (room - self.left) * rest > SURE * self.most * looked_at:
-            self.left = -np.inf
-        return self.has_room
+        if not looked_at or took * rest <= SURE * self.most * looked_at:
+            return None
+        return took * (looked_at + rest) / looked_at
 
     def expected(self, pairs: int) -> int:
         """Return what pairs would count, looked at and found, if as many of them were found as of those so far."""

@@ -80,10 +80,14 @@ class Asked:
         owner = _payers(pairs, item, _owned(queries, owners))
         out = beyond_share(pairs, owner, number, min(room, pairs.sum() - 1))
         share = fair_share(np.bincount(np.unique(owner, return_inverse=True)[1], weights=pairs), room)
-        figures = {"most": thousands(int(room)), "share": thousands(int(min(share, room)))}
-        asked = {place: thousands(int(pairs[place])) for place in np.flatnonzero(out).tolist()}
-        why = {place: TOO_MANY % {"asked": count, **figures} for place, count in asked.items()}
+        why = {place: too_many(pairs[place], room, share) for place in np.flatnonzero(out).tolist()}
         return {query: why[of] for query, of in zip(queries.tolist(), item.tolist(), strict=True) if of in why}
+
+
+def too_many(asked: float, room: float, share: float = np.inf) -> str:
+    """Return why a query is refused that asks for so many pairs; `share` is what its owner may have now."""
+    figures = {"asked": asked, "most": room, "share": min(share, room)}
+    return TOO_MANY % {name: thousands(int(figure)) for name, figure in figures.items()}
 
 
 def refused_unseen(cut: Collection[int], refused: Collection[int], owners: Owners) -> dict[int, str]:

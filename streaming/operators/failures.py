@@ -6,7 +6,7 @@ from typing import TypeVar
 import numpy as np
 
 from streaming.operators.allowance import FOUND, PairAllowance
-from streaming.operators.asked import Asked, Owners, refused_unseen
+from streaming.operators.asked import Asked, Owners, refused_unseen, too_many
 from streaming.operators.runs import find
 
 V = TypeVar("V")
@@ -31,6 +31,8 @@ class Failures:
         What queries asked to look at.
     cut : set of int
         The queries whose evaluation ended early, as there was no more room, so that what they ask for is not known.
+    alone : dict of int to float
+        What queries ask for that alone ask for more than there is room for.
     refused : dict of int to str
         Why queries were not evaluated for which the step had no room.
 
@@ -52,6 +54,7 @@ class Failures:
         self.refused: dict[int, str] = {}
         self.asked: list[Asked] = []
         self.cut: set[int] = set()
+        self.alone: dict[int, float] = {}
         self._spent: list[tuple[np.ndarray, np.ndarray]] = []
 
     def part(self) -> "Failures":
@@ -94,6 +97,16 @@ class Failures:
         """Count pairs that queries which are evaluated together would look at if there was room."""
         self.asked.append(Asked.jointly(queries, self.allowance.expected(pairs)))
 
+    def goes_on(self, queries: np.ndarray, took: float, looked_at: int, rest: int) -> bool:
+        """Tell whether queries that are evaluated together look at more pairs; see `PairAllowance.exceeded`.
+
+        If they alone ask for more than there is room for, they are refused, and no others.
+        """
+        asked = self.allowance.exceeded(took, looked_at, rest)
+        if asked is not None:
+            self.alone |= dict.fromkeys(queries.tolist(), asked)
+        return asked is None and self.allowance.has_room
+
     def while_there_is_room(self, queries: Iterable[tuple[int, V]]) -> Iterator[tuple[int, V]]:
         """Yield queries, each with what belongs to it, as long as the step has room; those that are left are cut."""
         for query, its in queries:
@@ -103,9 +116,15 @@ class Failures:
                 self.cut.add(query)
 
     def settled(self, owners: Owners) -> dict[int, str]:
-        """Refuse queries if there was no room for what all asked for; return why queries are refused, by query."""
-        if not self.allowance.has_room:
+        """Refuse queries if there was no room for what all asked for; return why queries are refused, by query.
+
+        If some alone ask for too much, it is not known what the others ask for.
+        """
+        if self.alone:
+            self.refused |= {query: too_many(asked, self.allowance.most) for query, asked in self.alone.items()}
+        elif not self.allowance.has_room:
             self.refused |= Asked.all_of(self.asked).refused(self.allowance.most, owners)
+        if self.refused:
             self.refused |= refused_unseen(self.cut - self.refused.keys(), self.refused.keys(), owners)
         return self.refused
 
@@ -154,6 +173,7 @@ class Failures:
             self.errors.setdefault(int(numbers[position]), error)
         self.asked += [asked.numbered(numbers) for asked in others.asked]
         self.cut.update(int(numbers[position]) for position in others.cut)
+        self.alone |= {int(numbers[position]): asked for position, asked in others.alone.items()}
         for queries, seconds in others._spent:
             self.charge(numbers[queries], seconds)
 

@@ -16,8 +16,6 @@ from streaming.kinds.base import Prediction
 from streaming.kinds.join.plan import JoinPlan
 from streaming.kinds.range.plan import RangePlan
 from streaming.kinds.registry import kind_of
-from streaming.operators.allowance import SAMPLE
-from streaming.operators.asked import Asked
 from streaming.operators.boxes import in_plane, intersects, points_of
 from streaming.operators.candidates import JoinCandidates, KnownPairs, that_may_meet
 from streaming.operators.closest import Closest, Motions, due_us, may_come_close, not_too_old, satisfying, ways_of
@@ -25,6 +23,7 @@ from streaming.operators.comparison import Comparison
 from streaming.operators.elements import Elements
 from streaming.operators.failures import Failures
 from streaming.operators.features import IndexedBoxes
+from streaming.operators.judging import Judging
 from streaming.operators.lines import Look
 from streaming.operators.meetings import Meetings
 from streaming.operators.metres import within_reach
@@ -124,39 +123,22 @@ class StreamJoins:
     ) -> Meetings:
         """Return the pairs that satisfy the joins, given a function that returns the pairs that may, by group.
 
-        Those that may have the fewest pairs come first. Once there is no room, the others are only counted.
+        Samples of those with many pairs come first. If there may be room for each, those that may have the fewest pairs
+        come next. Once there is no room, the others are only counted.
         """
-        failures = failures or Failures()
-        asked = [(group, candidates(group)) for group in self._groups]
-        found = [Meetings.none(self.space)]
-        for group, pairs in sorted(asked, key=lambda one: one[1].most):
-            failed = failures.part()
-            found += self._judged(group, pairs, elements, key_hash, failed)
-            failures.add(failed, group.queries)
+        failures, found = failures or Failures(), [Meetings.none(self.space)]
+        asked = [Judging(group, candidates(group), elements, key_hash, failures.part()) for group in self._groups]
+        asked.sort(key=lambda one: one.pairs.most)
+        for one in asked:
+            if one.may_be_too_many:
+                one.go_on()
+        there_may_be_room = not any(one.failed.alone for one in asked)
+        for one in asked:
+            if there_may_be_room:
+                one.finish()
+            found += one.found
+            failures.add(one.failed, one.group.queries)
         return Meetings.together(found)
-
-    def _judged(
-        self,
-        group: "_Group",
-        pairs: JoinCandidates | KnownPairs,
-        elements: Elements,
-        key_hash: np.ndarray,
-        failed: Failures,
-    ) -> list[Meetings]:
-        """Return those of some pairs that satisfy the joins of a group, as far as there is room for them."""
-        found, began, left, joins = list[Meetings](), perf_counter(), pairs.most, np.arange(len(group.queries))
-        room = failed.allowance.left
-        for row, partner, looked_at in pairs.pieces(SAMPLE // group.work) if failed.allowance.has_room else ():
-            left -= looked_at
-            if len(row) and failed.ask(Asked.jointly(joins, group.work * len(row))):
-                found.append(group.judged(elements, key_hash, row, partner, failed, began))
-                failed.find(joins, len(found[-1].row))
-            if not failed.allowance.goes_on(room, pairs.most - left, left):
-                break
-            began = perf_counter()
-        if not failed.allowance.has_room:
-            failed.miss(joins, group.work * left)
-        return found
 
     def meetings(self, row: np.ndarray, query: np.ndarray, partner: np.ndarray, elements: Elements) -> Meetings:
         """Return pairs that are known to satisfy joins, without their distances.

@@ -350,8 +350,10 @@ def test_a_join_by_distance_from_features_with_many_edges_is_refused_and_the_oth
     assert client.answers[1].keys() == in_area(1)
 
 
-def test_however_many_queries_have_no_room_a_batch_runs_them_a_few_times_only(tmp_path, monkeypatch):
+@pytest.mark.parametrize("sure", [allowance.SURE, math.inf], ids=["alone", "together"])
+def test_however_many_queries_have_no_room_a_batch_runs_them_a_few_times_only(sure, tmp_path, monkeypatch):
     monkeypatch.setattr(allowance, "MOST", 20_000)
+    monkeypatch.setattr(allowance, "SURE", sure)
     engine, client, steps = Engine(tmp_path, 1, 1, rescaled=0.0), Client(), []
     engine.may_fail = True
     run = time_join.step

@@ -2,8 +2,15 @@
 
 from streaming.operators import allowance
 from streaming.operators.allowance import SAMPLE, PairAllowance
+from streaming.operators.failures import Failures
 from tests.servers.harness import Engine
-from tests.servers.test_room import everything, fleet, refusals, registered
+from tests.servers.test_room import TIMED, everything, fleet, refusals, registered
+
+
+def timed(distance):
+    """An interval join of each ship with each other ship."""
+    join = {**TIMED["join"], "distance": distance}
+    return TIMED | {"kind": "interval_join", "lower_s": -10, "upper_s": 10, "join": join}
 
 
 def test_that_a_join_asks_for_far_too_much_is_known_by_a_sample(tmp_path, monkeypatch):
@@ -21,3 +28,33 @@ def test_that_a_join_asks_for_far_too_much_is_known_by_a_sample(tmp_path, monkey
     fragments = engine.run(fleet(0), [registered(1, everything())])
     assert refusals(fragments).keys() == {1}
     assert sum(taken) <= 2 * SAMPLE
+
+
+def test_a_join_that_alone_asks_for_too_much_is_refused_before_the_others_are_looked_at(tmp_path, monkeypatch):
+    engine, found = Engine(tmp_path, 1, 1, rescaled=0.0), []
+    engine.may_fail = True
+    run = Failures.find
+
+    def counted(failures, queries, pairs):
+        found.append(pairs)
+        return run(failures, queries, pairs)
+
+    monkeypatch.setattr(Failures, "find", counted)
+    engine.run(fleet(0), [registered(number, everything(100_000 + number)) for number in range(1, 9)])
+    found.clear()
+    engine.run(fleet(1), [])
+    usual = len(found)
+    found.clear()
+    fragments = engine.run(fleet(2), [registered(99, everything())])
+    assert refusals(fragments).keys() == {99}
+    assert usual > 1 and len(found) == 1 + usual
+
+
+def test_an_interval_join_that_begins_looks_at_no_report_that_came_before(tmp_path, monkeypatch):
+    monkeypatch.setattr(allowance, "MOST", 4_100_000)
+    engine = Engine(tmp_path, 1, 1, rescaled=0.0)
+    engine.may_fail = True
+    fragments = [engine.run(fleet(step), [registered(1, timed(10))][step:]) for step in range(3)]
+    # All reports of a batch meet, each way, which takes most of the room.
+    fragments.append(engine.run(fleet(3), [registered(2, timed(20_000_000))]))
+    assert [refusals(one) for one in fragments] == [{}] * 4

@@ -55,6 +55,10 @@ class Pairing:
         """Count pairs before they are looked at; return whether the step has room for them."""
         return self.failures.ask(Asked.jointly(np.array([self.query]), looked))
 
+    def goes_on(self, took: float, looked_at: int, rest: int) -> bool:
+        """Tell whether more pairs are looked at; see `Failures.goes_on`."""
+        return self.failures.goes_on(np.array([self.query]), took, looked_at, rest)
+
     def miss(self, pairs: int) -> None:
         """Count pairs that would be looked at if there was room."""
         self.failures.miss(np.array([self.query]), pairs)

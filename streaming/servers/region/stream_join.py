@@ -228,6 +228,8 @@ class _JoinEvaluation:
         """Return the pairs of two sets of rows as members of answers; ``~`` marks those that another region reports."""
         objects = self.objects
         failed = self.failures.part()
+        if self.failures.alone:  # the step ends
+            left, right = left[:0], right[:0]
         elements = elements_of(objects, self.cold)
         if self.ways.boxes:
             elements = self.ways.known_to(elements)

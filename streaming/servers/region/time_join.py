@@ -133,7 +133,7 @@ def step(
     # There are about as many tasks as home servers.
     shared = place.region_map.regions / max(1, len(homes))
     most = budget(accepted["stream"].to_numpy(), (one.pairing.join for one in slices.values()), shared)
-    for query, rows, seconds in sliced(slices, ended, most, _owners(list(slices), control), turn):
+    for query, rows, seconds in () if failures.alone else sliced(slices, ended, most, _owners(slices, control), turn):
         tables.append(rows)
         failures.charge(np.array([query]), np.array([seconds]))
     failures.refused |= {query: why for query, windows in ended.items() if (why := behind(windows))}
@@ -148,8 +148,9 @@ def step(
     return TimeJoins(kept, after, turn), told
 
 
-def _owners(queries: Sequence[int], control: ControlStep) -> dict[int, int]:
+def _owners(slices: Iterable[int], control: ControlStep) -> dict[int, int]:
     """Return for whom queries count, each for one owner."""
+    queries = list(slices)
     of, owner = control.after.columns.owners_of(np.array(queries, dtype=np.int64))
     return {queries[place]: number for place, number in sorted(zip(of.tolist(), owner.tolist(), strict=True))[::-1]}
 
@@ -282,7 +283,8 @@ class _Intervals:
         time_us, bounds = others.column("time_us"), others.column("bounds")
         reach = join.reach(bounds) if partner else join.about(bounds)
         lower_us, upper_us = (join.lower_us, join.upper_us) if partner else (-join.upper_us, -join.lower_us)
-        for run in waited.of(join.partner_stream if partner else join.stream):
+        of = join.partner_stream if partner else join.stream
+        for run in (run for run in waited.of(of) if run["turn"].max() >= self.since):
             close = np.flatnonzero((time_us + lower_us <= run.last_us) & (time_us + upper_us >= run.first_us))
             rows = self._near_in(run, run.index(join, partner), reach[close], time_us[close], (lower_us, upper_us))
             if len(rows):
@@ -298,7 +300,7 @@ class _Intervals:
         self.pairing.has_room(A_LOOK)
         room, left = allowance.left, most
         for piece in pieces(counts, first=SAMPLE):
-            if not allowance.goes_on(room, most - left, left):
+            if not self.pairing.goes_on(room - allowance.left, most - left, left):
                 self.pairing.miss(left)
                 break
             left -= int(counts[piece].sum())

@@ -18,7 +18,6 @@ from streaming.operators import estimates
 from streaming.operators.allowance import FOUND
 from streaming.operators.box_sample import BoxSample, together, unpacked
 from streaming.operators.estimates import COMPARED, MOST_TIMES, Estimate, Known
-from streaming.operators.region_map import RegionMap
 from streaming.plans import parse_plan
 from streaming.redis_client import read_fields
 from streaming.spaces import Space
@@ -78,15 +77,14 @@ def estimate(document: dict[str, Any], layers: QuerySet[Layer]) -> Estimate | No
         if features is None:
             return None
     try:
-        known = _objects(space)
+        objects = _objects(space)
     except redis.RedisError:
         return None  # no request waits for Redis
-    if known is None:
+    if objects is None:
         return None
-    objects, regions = known
     numbers = {name: stream_number(name) for name in streams}
     of = {name: objects[number] for name, number in numbers.items() if number in objects}
-    return estimates.estimate(plan, Known(of, features, regions), space)
+    return estimates.estimate(plan, Known(of, features), space)
 
 
 def about(number: float) -> Numeral:
@@ -101,15 +99,14 @@ def about(number: float) -> Numeral:
     return thousands(round(number, -digits))
 
 
-def _objects(space: Space) -> tuple[dict[int, BoxSample], int] | None:
-    """Return samples of the objects that the engine has, by stream number, and how many regions there are."""
+def _objects(space: Space) -> dict[int, BoxSample] | None:
+    """Return samples of the objects that the engine has, by stream number; None if it has reported none."""
     key = LogNames(space.name).engine
-    document, told = read_fields(client(), key, ["map", "tasks"])
-    if document is None or told is None:
+    (told,) = read_fields(client(), key, ["tasks"])
+    if told is None:
         return None
     payloads = read_fields(client(), key, [f"objects:{task}" for task in range(int(told))])
-    samples = [unpacked(b64decode(orjson.loads(payload))) for payload in payloads if payload]
-    return together(samples), RegionMap.of(space, orjson.loads(document)).regions
+    return together([unpacked(b64decode(orjson.loads(payload))) for payload in payloads if payload])
 
 
 def _features(layer: Layer | None) -> BoxSample | None:

@@ -8,11 +8,13 @@ PLACE* (2007), section 3: whatever a query asks for, it may not hold the others 
 """
 
 from collections.abc import Iterator
+from copy import copy
 
 import numpy as np
 
-# A step may look at so many pairs; and at so many more for each element that has come, since what comes after an outage
-# is more, and is to be answered, too; or for each object that it knows, which are all compared when a query begins.
+# The steps of all regions may look at so many pairs together; and at so many more for each element that has come, since
+# what comes after an outage is more, and is to be answered, too; or for each object that they know, which are all
+# compared when a query begins.
 MOST, EACH, KNOWN = 100_000, 100, 60
 # A pair that is found is told and kept. That costs as much as to look at so many.
 FOUND = 10
@@ -33,7 +35,9 @@ class PairAllowance:
     elements : int, optional
         How many elements have come that the step compares; without it, there is no limit.
     known : int, optional
-        How many objects it knows that it compares.
+        How many objects it knows that it compares. Copies of those of other regions do not count.
+    regions : int, optional
+        How many regions take such a step, with the same queries.
 
     Attributes
     ----------
@@ -47,9 +51,16 @@ class PairAllowance:
     (True, False)
     """
 
-    def __init__(self, elements: int | None = None, known: int = 0) -> None:
-        self.most = self.left = np.inf if elements is None else MOST + EACH * elements + KNOWN * known
+    def __init__(self, elements: int | None = None, known: int = 0, regions: int = 1) -> None:
+        room = np.inf if elements is None else MOST / regions + EACH * elements + KNOWN * known
+        self.most = self.left = room
         self._looked, self._found = 0.0, 0
+
+    def with_known(self, known: int) -> "PairAllowance":
+        """Return the allowance of another step, which knows so many objects more."""
+        other = copy(self)
+        other.most = other.left = self.most + KNOWN * known
+        return other
 
     def take(self, pairs: float) -> bool:
         """Count pairs before they are looked at; return whether there is room for them."""

@@ -41,13 +41,10 @@ class Known:
         The objects that the engine has now, by stream.
     features : BoxSample or None
         Those of the layer that the query is joined with.
-    regions : int
-        How many regions evaluate it; each has a room of its own.
     """
 
     objects: Mapping[str, BoxSample]
     features: BoxSample | None = None
-    regions: int = 1
 
 
 @dataclass(frozen=True)
@@ -144,7 +141,7 @@ def estimate(plan: Plan, known: Known, space: Space) -> Estimate | None:
     matches = (_near(plan, met, objects.bounds, partners.bounds, space) * each)[inside].sum()
     count = objects.count if alike else sum(known.objects[stream].count for stream in streams)
     sure = layer is None or not (plan.where or plan.filters)
-    return Estimate(float(pairs), float(matches), known.regions * MOST + KNOWN * count, sure)
+    return Estimate(float(pairs), float(matches), MOST + KNOWN * count, sure)
 
 
 def _inside(plan: Plan, bounds: np.ndarray, space: Space) -> np.ndarray:

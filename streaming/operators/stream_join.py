@@ -123,14 +123,14 @@ class StreamJoins:
     ) -> Meetings:
         """Return the pairs that satisfy the joins, given a function that returns the pairs that may, by group.
 
-        Samples of those with many pairs come first. If there may be room for each, those that may have the fewest pairs
-        come next. Once there is no room, the others are only counted.
+        Samples of those with many pairs come first, in half of the room at most. If there may be room for each, those
+        that may have the fewest pairs come next. Once there is no room, the others are only counted.
         """
         failures, found = failures or Failures(), [Meetings.none(self.space)]
         asked = [Judging(group, candidates(group), elements, key_hash, failures.part()) for group in self._groups]
         asked.sort(key=lambda one: one.pairs.most)
-        for one in asked:
-            if one.may_be_too_many:
+        for one in reversed(asked):
+            if one.may_be_too_many and 2 * failures.allowance.left > failures.allowance.most:
                 one.go_on()
         there_may_be_room = not any(one.failed.alone for one in asked)
         for one in asked:

@@ -1,8 +1,14 @@
 """That a join asks for far too much is known before much is looked at."""
 
+import numpy as np
+import pytest
+
 from streaming.operators import allowance
 from streaming.operators.allowance import SAMPLE, PairAllowance
 from streaming.operators.failures import Failures
+from streaming.operators.region_map import RegionMap
+from streaming.servers.region.place import RegionPlace
+from streaming.spaces import EARTH
 from tests.servers.harness import Engine
 from tests.servers.test_room import TIMED, everything, fleet, refusals, registered
 
@@ -22,7 +28,7 @@ def test_that_a_join_asks_for_far_too_much_is_known_by_a_sample(tmp_path, monkey
             taken.append(pairs)
             return super().take(pairs)
 
-    monkeypatch.setattr("streaming.servers.region.stream_join.PairAllowance", Counted)
+    monkeypatch.setattr("streaming.servers.region.place.PairAllowance", Counted)
     engine = Engine(tmp_path, 1, 1, rescaled=0.0)
     engine.may_fail = True
     fragments = engine.run(fleet(0), [registered(1, everything())])
@@ -58,3 +64,14 @@ def test_an_interval_join_that_begins_looks_at_no_report_that_came_before(tmp_pa
     # All reports of a batch meet, each way, which takes most of the room.
     fragments.append(engine.run(fleet(3), [registered(2, timed(20_000_000))]))
     assert [refusals(one) for one in fragments] == [{}] * 4
+
+
+def test_all_regions_together_have_one_room_whatever_they_have_copies_of():
+    rng = np.random.default_rng(3)
+    places = rng.uniform((-170, -80), (170, 80), (4_000, 2))
+    bounds, none = np.hstack([places, places]), np.empty((0, 4))
+    for regions in 1, 2, 4:
+        known = RegionMap.grid(EARTH, regions)
+        rooms = [RegionPlace(number, known).allowance(bounds[:900], bounds).most for number in range(regions)]
+        assert sum(rooms) == pytest.approx(PairAllowance(900, 4_000).most, rel=0.01)
+        assert RegionPlace(0, known).allowance(none, none).most == allowance.MOST / regions

@@ -32,7 +32,7 @@ logger = logging.getLogger(__name__)
 FIRST_PAUSE_US = 2_000_000
 LONGEST_PAUSE_US = 60_000_000
 # The first pause of a query for which there was no room, and the later ones: to try it costs as much as a step.
-REFUSED_PAUSES_US = 60_000_000, 1_800_000_000
+REFUSED_PAUSES_US = 300_000_000, 1_800_000_000
 MAX_REASON_CHARACTERS = 500
 # Into about so many parts the suspects are divided for probes, since each of them costs as much as a step.
 PROBES = 100

@@ -17,7 +17,6 @@ import numpy as np
 import pyarrow as pa
 
 from streaming.elements import bounds_array, bounds_of
-from streaming.operators.allowance import PairAllowance
 from streaming.operators.boxes import in_plane, with_turns
 from streaming.operators.elements import Elements
 from streaming.operators.encounters import OPEN_US, Encounter, Ordering
@@ -148,7 +147,8 @@ def step(
     following : int
         Queries that begin number their runs from here on.
     """
-    space, failures, queries, count = control.after.space, Failures(PairAllowance(reports.num_rows)), {}, 0
+    came = bounds_of(reports["bounds"])
+    space, failures, queries, count = control.after.space, Failures(place.allowance(came, came[:0])), {}, 0
     begun, ended = [span_schema(space).empty_table()], []
     places = {ordering: place for place, ordering in enumerate(control.after.orderings)}
     of = reports["ordering"].to_numpy()

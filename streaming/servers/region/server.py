@@ -53,7 +53,7 @@ def step(changed: ObjectChanges, passing: pa.Table, control: ControlStep) -> tup
         departed to another region has the reason ``handoff`` and must be netted with the tuples of that region.
     """
     before, after, applied = control.before, control.after, control.applied
-    failures = Failures(PairAllowance(0, len(changed.objects)))
+    failures = Failures(PairAllowance(0, len(changed.objects), after.region_map.regions))
     pairs = changed.was.pairs.without(applied.forgotten)
     reevaluation = Reevaluation(before, after, applied, changed, failures)
     members = reevaluation.members(pairs)

@@ -18,7 +18,6 @@ from time import perf_counter
 import numpy as np
 import pyarrow as pa
 
-from streaming.operators.allowance import PairAllowance
 from streaming.operators.closest import Closest
 from streaming.operators.elements import Elements
 from streaming.operators.failures import Failures
@@ -91,7 +90,7 @@ def step(state: Region, joined: JoinInput, control: ControlStep, place: RegionPl
     fate = fates(known, gone, control.after, control.applied, control.now_us)
     touched = fate != MOVED
     touched[find(known.key_hash, joined.present["key_hash"].to_numpy())[0]] = True
-    failures = Failures(PairAllowance(0, len(known)))
+    failures = Failures(place.allowance(known.bounds[:0], known.bounds))
     evaluation = _JoinEvaluation(state, known, cold, fate, touched, control, place, failures)
     members = pairs.whole()
     dues = evaluation.dues(members)

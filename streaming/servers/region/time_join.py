@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 
 from streaming.elements import bounds_of
-from streaming.operators.allowance import A_LOOK, SAMPLE, PairAllowance, pieces
+from streaming.operators.allowance import A_LOOK, SAMPLE, pieces
 from streaming.operators.failures import Failures
 from streaming.operators.features import IndexedBoxes
 from streaming.operators.meetings import Meetings
@@ -113,7 +113,8 @@ def step(
     """
     joins, turn = control.after.time_joins, was.turn + 1
     waiting = {query: _waiting(was, query, turn, control) for query in joins}
-    failures, space = Failures(PairAllowance(reports.num_rows, _waiting_in_windows(was, joins))), control.after.space
+    space, owners = control.after.space, control.after.columns.owners_of
+    failures, in_windows = _failures(was, joins, bounds_of(reports["bounds"]), place)
     accepted, late = _on_time(reports, joins, waiting, place, failures)
     arrived = was.reports.arrived(accepted, _bins(joins.values()), turn)
     whole = was.reports.followed(arrived)
@@ -122,11 +123,11 @@ def step(
     for query, join in failures.while_there_is_room(joins.items()):
         began, known = perf_counter(), waiting[query]
         until_us = _complete(join, known, homes, control.now_us)
-        pairing = Pairing(query, join, space, place, failures)
         if isinstance(join, WindowJoin):
-            slices[query] = WindowSlices(pairing, whole, known.since)
+            slices[query] = WindowSlices(Pairing(query, join, space, place, in_windows), whole, known.since)
             ended[query] = [*known.ended, *slices[query].ended(known.watermark_us, until_us, turn)]
         elif isinstance(join, IntervalJoin):
+            pairing = Pairing(query, join, space, place, failures)
             tables.append(_Intervals(pairing, known.since, known.watermark_us).rows(was.reports, arrived))
         waiting[query] = replace(known, watermark_us=until_us)
         failures.charge(np.array([query]), np.array([perf_counter() - began]))
@@ -136,16 +137,15 @@ def step(
     for query, rows, seconds in () if failures.alone else sliced(slices, ended, most, _owners(slices, control), turn):
         tables.append(rows)
         failures.charge(np.array([query]), np.array([seconds]))
-    failures.refused |= {query: why for query, windows in ended.items() if (why := behind(windows))}
-    refuse(failures.settled(control.after.columns.owners_of))
+    in_windows.refused |= {query: why for query, windows in ended.items() if (why := behind(windows))}
+    refuse(failures.settled(owners) | in_windows.settled(owners))
     after = {query: replace(known, ended=tuple(ended.get(query, ()))) for query, known in waiting.items()}
     rows = pa.concat_tables(tables)
     dropped = control.applied.dropped
     kept = whole.kept(lambda stream, last_us: _needed(stream, last_us, joins, after) & (stream not in dropped))
     unjoined = sum(slices[query].left(windows) for query, windows in ended.items())
     counters = {"results": rows.num_rows, "reports": len(kept), "late": late, "unjoined": unjoined}
-    told = Results(rows, rows.slice(0, 0), counters, failures.errors, seconds=failures.seconds)
-    return TimeJoins(kept, after, turn), told
+    return TimeJoins(kept, after, turn), Results(rows, rows[:0], counters, failures.errors, seconds=failures.seconds)
 
 
 def _owners(slices: Iterable[int], control: ControlStep) -> dict[int, int]:
@@ -169,9 +169,19 @@ def _waiting(was: TimeJoins, query: int, turn: int, control: ControlStep) -> Wai
     return Waiting(turn, control.now_us)
 
 
-def _waiting_in_windows(was: TimeJoins, joins: Mapping[int, TimeJoin]) -> int:
-    """Return for how many reports that wait there is room: windows join them when they end, and no report may come."""
-    return min(len(was.reports), MOST_WAITING) * any(isinstance(join, WindowJoin) for join in joins.values())
+def _failures(
+    was: TimeJoins, joins: Mapping[int, TimeJoin], bounds: np.ndarray, place: RegionPlace
+) -> tuple[Failures, Failures]:
+    """Return the failures of interval joins and of window joins, which have rooms of their own.
+
+    Windows join reports that wait when they end, and no report may come then. `bounds` are those of the reports that
+    came.
+    """
+    waiting = min(len(was.reports), MOST_WAITING) if any(isinstance(join, WindowJoin) for join in joins.values()) else 0
+    usual = place.allowance(bounds, bounds[:0])
+    failures, in_windows = Failures(usual), Failures(usual.with_known(waiting))
+    in_windows.errors = failures.errors
+    return failures, in_windows
 
 
 def _bins(joins: Iterable[TimeJoin]) -> dict[int, int]:

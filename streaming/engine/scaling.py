@@ -49,6 +49,9 @@ class Thresholds:
         The load up to which two regions may be merged, in cores.
     most_objects : int
         A region with more objects is split.
+    least_elements_per_s : float
+        A region that gets fewer elements a second is not split for being busy: what it takes is not for its elements
+        then, and both parts would take as much.
     most_elements_per_s : float
         A region that gets more elements a second is split; two that get less than half of it together may be merged.
     observations, idle_observations : int
@@ -62,6 +65,7 @@ class Thresholds:
     busy: float = 0.3
     idle: float = 0.02
     most_objects: int = 2_000_000
+    least_elements_per_s: float = 1_000.0
     most_elements_per_s: float = 200_000.0
     observations: int = 5
     idle_observations: int = 60
@@ -189,9 +193,10 @@ class Scaler:
         best = int(left.argmin())
         if left[best] < gap / 2:
             return known.moved(int(mine[best]), least)
-        if known.regions >= self.thresholds.most_regions:
+        busiest, limits = int(mine[seen.cores[mine].argmax()]), self.thresholds
+        if known.regions >= limits.most_regions or seen.elements_per_s[busiest] < limits.least_elements_per_s:
             return None
-        return self._split(known, int(mine[seen.cores[mine].argmax()]), seen)
+        return self._split(known, busiest, seen)
 
     def _fast(self, known: RegionMap, seen: _Observation) -> RegionMap | None:
         return self._split(known, int(seen.elements_per_s.argmax()), seen)

@@ -53,7 +53,7 @@ class Machine:
 
 @pytest.mark.parametrize("partitioner", ["kd", "quadtree", "geohash"])
 def test_a_hot_spot_is_split_until_the_tasks_are_balanced(partitioner):
-    machine = Machine(Scaler(2, partitioner, 2, LIMITS), RegionMap.grid(EARTH, 2))
+    machine = Machine(Scaler(2, partitioner, 2, LIMITS), RegionMap.grid(EARTH, 2), elements_per_s=5_000)
     assert machine.imbalance() > 1.8
     machine.run(400)
     assert machine.imbalance() < 1.3
@@ -65,13 +65,22 @@ def test_a_hot_spot_is_split_until_the_tasks_are_balanced(partitioner):
 
 
 def test_a_hot_spot_that_moves_is_followed_and_what_it_leaves_is_merged():
-    machine = Machine(Scaler(2, "kd", 2, LIMITS), RegionMap.grid(EARTH, 2))
+    machine = Machine(Scaler(2, "kd", 2, LIMITS), RegionMap.grid(EARTH, 2), elements_per_s=5_000)
     for step in range(5):
         machine.places = np.vstack([CROWD - [40.0 * step, 25.0 * step, 0.0], SPREAD[:20]])
         machine.run(200)
         assert machine.imbalance() < 1.3, step
     assert any("merged" in what for _, what in machine.changes)
     assert machine.known.regions <= 12
+
+
+def test_a_busy_region_to_which_few_elements_come_is_not_split():
+    machine = Machine(Scaler(2, "kd", 2, LIMITS), RegionMap.grid(EARTH, 2), places=CROWD, elements_per_s=900)
+    machine.run(100)
+    assert machine.imbalance() == 2.0 and not machine.changes
+    machine.elements_per_s = 5_000
+    machine.run(100)
+    assert machine.changes and machine.imbalance() < 1.3
 
 
 def test_a_region_moves_if_that_balances_the_tasks():
@@ -142,7 +151,7 @@ def test_what_the_tasks_report_becomes_the_entry_of_the_next_map(redis_client):
     log.send("tick", now_us=0)
     for second in range(9):
         log.report_regions({0: [0, 0, 0.05 * second, 100]}, map=known.document(), places=PLACES)
-        log.report_regions({1: [0, 0, 0.95 * second, 900]})
+        log.report_regions({1: [0, 1_100 * second, 0.95 * second, 900]})
         watch.look(1.0 + second)
     entries = [orjson.loads(entry.fields[b"entry"]) for entry in log.event_log.read(log.names.control)]
     (document,) = [entry["map"] for entry in entries if entry["op"] == "regions"]

@@ -15,7 +15,7 @@ import numpy as np
 # The steps of all regions may look at so many pairs together; and at so many more for each element that has come, since
 # what comes after an outage is more, and is to be answered, too; or for each object that they know, which are all
 # compared when a query begins.
-MOST, EACH, KNOWN = 100_000, 100, 60
+MOST, EACH, KNOWN = 400_000, 200, 60
 # A pair that is found is told and kept. That costs as much as to look at so many.
 FOUND = 10
 # Whatever is found, to look into an index once costs as much as so many.

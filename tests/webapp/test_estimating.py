@@ -82,7 +82,7 @@ def test_a_join_of_everything_with_everything_is_refused_with_the_estimate_also_
         told = refused(queries.register, user, "all", near(20_000_000), confirmed=confirmed).document()
         assert (told["code"], told["estimate"]["room"]) == ("room", room_for(20_000))
         assert told["estimate"]["pairs"] == pytest.approx(4e8, rel=0.01)
-        rule = "a query must compare at most 10 times as many pairs as a batch has room for, 1,300,000"
+        rule = "a query must compare at most 10 times as many pairs as a batch has room for, 1,600,000"
         assert (
             told["message"]
             == f"{rule}; this one would compare about 400,000,000; make its distance or its area smaller"

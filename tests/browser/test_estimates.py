@@ -11,6 +11,7 @@ from playwright.sync_api import expect
 from bench.live import wait_for
 from streaming.elements import stream_number
 from streaming.logs import LogNames
+from streaming.operators.allowance import KNOWN, MOST
 from streaming.operators.box_sample import BoxSample, packed
 from streaming.operators.region_map import RegionMap
 from streaming.spaces import EARTH
@@ -20,6 +21,8 @@ from tests.browser.test_accessibility import wrong
 
 pytestmark = pytest.mark.browser
 PHONE = {"width": 390, "height": 780}
+# For a thousand ships.
+ROOM = MOST + KNOWN * 1_000
 FAR = {"stream": "ships", "kind": "join", "join": {"stream": "ships", "predicate": "dwithin", "distance": 20_000_000}}
 MAKE_STREAM = """
 from webapp.models import Stream
@@ -77,12 +80,12 @@ def test_a_join_of_everything_is_asked_about_before_it_is_added(screen, site):
     screen.save("All")
     dialog = page.get_by_role("dialog", name="This query would compare about 1 million pairs of objects")
     smaller, anyway = (dialog.get_by_role("button", name=name) for name in ("Make it smaller", "Add anyway"))
-    expect(dialog).to_contain_text("A batch has room for about 310 thousand")
+    expect(dialog).to_contain_text(f"A batch has room for about {ROOM // 1_000} thousand")
     expect(smaller).to_be_focused()
     assert wrong(page, "#confirm") == []
     page.keyboard.press("Escape")
     expect(dialog).to_be_hidden()
-    expect(page.locator("#query-form")).to_contain_text("must be confirmed: a batch has room for 310,000 pairs")
+    expect(page.locator("#query-form")).to_contain_text(f"must be confirmed: a batch has room for {ROOM:,} pairs")
     expect(page.locator("#query-form :focus")).to_have_count(1)
 
     page.set_viewport_size(PHONE)

@@ -5,85 +5,67 @@ References
 PLACE* (2007), section 3: whatever a query asks for, it may not hold the others up.
 """
 
+from collections.abc import Callable
 from time import perf_counter
-from typing import Protocol
 
 import numpy as np
 
 from streaming.operators.allowance import FOUND, SAMPLE, SURE
 from streaming.operators.asked import Asked
 from streaming.operators.candidates import JoinCandidates, KnownPairs
-from streaming.operators.elements import Elements
 from streaming.operators.failures import Failures
 from streaming.operators.meetings import Meetings
 
-
-class JoinedAlike(Protocol):
-    """Joins that are judged together; one pair counts as `work` pairs."""
-
-    queries: np.ndarray
-    work: int
-
-    def judged(
-        self,
-        elements: Elements,
-        key_hash: np.ndarray,
-        row: np.ndarray,
-        partner: np.ndarray,
-        failures: Failures,
-        began: float,
-    ) -> Meetings:
-        """Return those of some pairs that satisfy the joins."""
-        ...
+# Takes the rows of elements and of partners, (P,) each, the failures, and when it was asked.
+Judge = Callable[[np.ndarray, np.ndarray, Failures, float], Meetings]
 
 
 class Judging:
-    """Finds those of some pairs that satisfy the joins of a group, in pieces, as far as there is room for them.
+    """Finds those of some pairs that satisfy joins which are judged together, in pieces, as far as there is room.
 
     Parameters
     ----------
-    group : JoinedAlike
     pairs : JoinCandidates or KnownPairs
         Pairs of elements that may satisfy the joins.
-    elements : Elements
-    key_hash : ndarray of int64, shape (N,)
-        The hash of each element's key.
-    failed : Failures
-        Of the group alone, by positions in it. Counts what is looked at.
+    judge : callable
+        Returns those that do; see `Judge`.
+    queries : ndarray of int64, shape (G,)
+        The joins.
+    work : int
+        As how many pairs one counts.
+    failures : Failures
+        Of which this counts a part.
 
     Attributes
     ----------
+    failed : Failures
+        That part, by positions in `queries`.
     found : list of Meetings
         What has been found so far.
     """
 
     def __init__(
-        self,
-        group: JoinedAlike,
-        pairs: JoinCandidates | KnownPairs,
-        elements: Elements,
-        key_hash: np.ndarray,
-        failed: Failures,
+        self, pairs: JoinCandidates | KnownPairs, judge: Judge, queries: np.ndarray, work: int, failures: Failures
     ) -> None:
-        self.group, self.pairs, self.failed = group, pairs, failed
+        self.pairs, self.queries, self.failed = pairs, queries, failures.part()
         self.found: list[Meetings] = []
-        self._elements, self._key_hash = elements, key_hash
-        self._pieces, self._left, self._took = pairs.pieces(SAMPLE // group.work), pairs.most, 0.0
+        self._judge, self._work, self._joins = judge, work, np.arange(len(queries))
+        self._pieces, self._left, self._took = pairs.pieces(SAMPLE // work), pairs.most, 0.0
 
     @property
     def may_be_too_many(self) -> bool:
         """Whether there is no room for all pairs if all of them are found."""
-        return self.pairs.most * (self.group.work + FOUND) > SURE * self.failed.allowance.most
+        return self.pairs.most * (self._work + FOUND) > SURE * self.failed.allowance.most
 
     def go_on(self) -> bool:
         """Judge the next piece; return whether there are more, and room for them."""
-        group, failed, began = self.group, self.failed, perf_counter()
+        failed, joins, began = self.failed, self._joins, perf_counter()
         if (piece := next(self._pieces, None)) is None:
             return False
         row, partner, looked_at = piece
-        room, joins, self._left = failed.allowance.left, np.arange(len(group.queries)), self._left - looked_at
-        if len(row) and failed.ask(Asked.jointly(joins, group.work * len(row))):
-            self.found.append(group.judged(self._elements, self._key_hash, row, partner, failed, began))
+        room, self._left = failed.allowance.left, self._left - looked_at
+        if len(row) and failed.ask(Asked.jointly(joins, self._work * len(row))):
+            self.found.append(self._judge(row, partner, failed, began))
             failed.find(joins, len(self.found[-1].row))
         self._took += room - failed.allowance.left
         return failed.goes_on(joins, self._took, self.pairs.most - self._left, self._left)
@@ -93,4 +75,4 @@ class Judging:
         while self.failed.allowance.has_room and self.go_on():
             pass
         if not self.failed.allowance.has_room:
-            self.failed.miss(np.arange(len(self.group.queries)), self.group.work * self._left)
+            self.failed.miss(self._joins, self._work * self._left)

@@ -6,6 +6,7 @@ BBoxDB Streams (2022), section 4.4.2: the query ``q_cj(S, R, alpha, sigma(theta,
 """
 
 from collections.abc import Callable, Hashable, Sequence
+from functools import partial
 from time import perf_counter
 
 import numpy as np
@@ -127,7 +128,10 @@ class StreamJoins:
         that may have the fewest pairs come next. Once there is no room, the others are only counted.
         """
         failures, found = failures or Failures(), [Meetings.none(self.space)]
-        asked = [Judging(group, candidates(group), elements, key_hash, failures.part()) for group in self._groups]
+        asked = [
+            Judging(candidates(group), partial(group.judged, elements, key_hash), group.queries, group.work, failures)
+            for group in self._groups
+        ]
         asked.sort(key=lambda one: one.pairs.most)
         for one in reversed(asked):
             if one.may_be_too_many and 2 * failures.allowance.left > failures.allowance.most:
@@ -137,7 +141,7 @@ class StreamJoins:
             if there_may_be_room:
                 one.finish()
             found += one.found
-            failures.add(one.failed, one.group.queries)
+            failures.add(one.failed, one.queries)
         return Meetings.together(found)
 
     def meetings(self, row: np.ndarray, query: np.ndarray, partner: np.ndarray, elements: Elements) -> Meetings:

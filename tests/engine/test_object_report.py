@@ -1,8 +1,10 @@
 """The tasks of an engine report samples of their objects, which the web application reads."""
 
 import numpy as np
+import orjson
 
 from streaming.elements import point_elements, stream_number
+from streaming.operators.region_map import RegionMap
 from streaming.spaces import EARTH
 from tests.engine.test_intervals import PARTITIONS, Machine
 from webapp import estimating
@@ -23,7 +25,8 @@ def test_what_tasks_report_of_their_objects_is_what_the_web_application_knows(
     machine.interval(trouble=False)
     objects = estimating._objects(EARTH)
     sample = objects[stream_number("ships")]
-    assert round(sample.count) == SHIPS
+    document = orjson.loads(redis_client.hget(machine.log.names.engine, "map"))
+    assert round(sample.count) == SHIPS and RegionMap.of(EARTH, document).regions > 1
     told = redis_client.hmget(machine.log.names.engine, [f"objects:{task}" for task in range(PARTITIONS)])
     assert all(told) and sum(map(len, told)) < 50_000
     assert set(map(tuple, sample.bounds[:, :2])) <= set(map(tuple, places))

@@ -33,7 +33,7 @@ KINDS = {
     "filter": ({"area": WHOLE, "where": "speed > 3"}, {"area": SPOT, "where": "speed > 3"}),
     "join": ({"kind": "join", "join": ZONES}, {"kind": "join", "join": ZONES, "area": SPOT}),
     "stream join": (
-        {"kind": "join", "join": {"stream": "ships", "predicate": "dwithin", "distance": 30_000}},
+        {"kind": "join", "join": {"stream": "ships", "predicate": "dwithin", "distance": 40_000}},
         {"kind": "join", "join": {"stream": "ships", "predicate": "dwithin", "distance": 10}},
     ),
     "moving range": ({"around": {"key": SHIPS[0], "radius": 900_000}}, {"around": {"key": SHIPS[1], "radius": 9_000}}),
@@ -46,7 +46,7 @@ KINDS = {
         {"around": {"key": SHIPS[1], "radius": 9_000}, "aggregate": {"function": "avg", "property": "speed"}},
     ),
     # The places of the huge one are so uncertain that nothing is told of it.
-    "track": ({"kind": "track", "area": SHORE, "accuracy": 200_000}, {"kind": "track", "area": SPOT}),
+    "track": ({"kind": "track", "area": SHORE, "accuracy": 300_000}, {"kind": "track", "area": SPOT}),
     "fixed aggregate": (
         {"area": WHOLE, "aggregate": {"function": "sum", "property": "speed"}},
         {"area": SPOT, "aggregate": {"function": "sum", "property": "speed"}},

@@ -49,7 +49,7 @@ export function dropAnswer(store, query) {
 /** Forget the parts of a query's answer that do not fit the kind of query that an edit made it. */
 export function dropUnlike(store, { query, plan }, after) {
   const unlike = ["told", "lasting"].some((name) => Boolean(kindOf(plan)[name]) !== Boolean(kindOf(after)[name]));
-  const asked = [plan, after].some((one) => kindOf(one).asked) && JSON.stringify(plan) !== JSON.stringify(after);
+  const asked = [plan, after].some((one) => kindOf(one).asked);
   if (Boolean(plan?.aggregate) !== Boolean(after?.aggregate) || unlike || asked) dropAnswer(store, query);
   if (!after?.around) store.places.delete(query);
   if (!kindOf(after).ranked) store.answers.get(query)?.order.clear();

@@ -149,7 +149,9 @@ function takeStatus(store, { type, id, ...status }) {
     return ["queries", "objects", "pairs", "incidents"];
   }
   const colour = known?.colour ?? freeColour(store, query);
-  if (known) dropUnlike(store, known, status.plan);
+  // A plan that is told again stays the same object, so that what was drawn for it is not drawn again.
+  if (JSON.stringify(known?.plan) === JSON.stringify(status.plan)) status.plan = known?.plan;
+  else if (known) dropUnlike(store, known, status.plan);
   store.queries.set(query, { shown: true, ...known, ...status, colour });
   const [before, now] = [known?.plan?.join?.stream, status.plan?.join?.stream];
   if (before !== now) for (const stream of [before, now]) recolourStream(store, stream);

@@ -122,6 +122,18 @@ test("two queries have two colours", () => {
   assert.notEqual(store.queries.get(7).colour, store.queries.get(15).colour);
 });
 
+test("a plan that is told again is the same object, and one that was changed is another", () => {
+  const store = opened(status(7));
+  const { plan } = store.queries.get(7);
+  store.apply(
+    { type: "query.listed", queries: [status(7, { plan: structuredClone(plan) })], total: 1, next: null },
+    NOW,
+  );
+  assert.equal(store.queries.get(7).plan, plan);
+  store.apply(status(7, { plan: { ...plan, where: "speed_mps > 5" } }), NOW);
+  assert.equal(store.queries.get(7).plan.where, "speed_mps > 5");
+});
+
 test("answers of a query that emits all are events, and keep no answer", () => {
   const plan = { ...status(7).plan, emit: "all" };
   const store = opened(status(7, { plan }), VIEW, snapshot(90, row("+", "a", 1, 1)), change(7, row("+", "a", 1, 1)));

@@ -149,13 +149,18 @@ function takeStatus(store, { type, id, ...status }) {
     return ["queries", "objects", "pairs", "incidents"];
   }
   const colour = known?.colour ?? freeColour(store, query);
-  // A plan that is told again stays the same object, so that what was drawn for it is not drawn again.
-  if (JSON.stringify(known?.plan) === JSON.stringify(status.plan)) status.plan = known?.plan;
-  else if (known) dropUnlike(store, known, status.plan);
-  store.queries.set(query, { shown: true, ...known, ...status, colour });
+  const plan = keptPlan(store, known, status.plan);
+  store.queries.set(query, { shown: true, ...known, ...status, plan, colour });
   const [before, now] = [known?.plan?.join?.stream, status.plan?.join?.stream];
   if (before !== now) for (const stream of [before, now]) recolourStream(store, stream);
   return ["queries"];
+}
+
+/** Return the plan of a query. Told again it stays the same object, so that what was drawn for it is not drawn again. */
+function keptPlan(store, known, plan) {
+  if (JSON.stringify(known?.plan) === JSON.stringify(plan)) return known?.plan;
+  if (known) dropUnlike(store, known, plan);
+  return plan;
 }
 
 /** Take over the streams that the map can show. Keep what is known of them, and update how their objects are drawn. */

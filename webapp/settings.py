@@ -297,12 +297,12 @@ MAX_REQUEST_BYTES = 64 << 20
 # QUERY_DEAR_BATCHES consecutive batches with elements. While others have queries, the same holds for all queries of a
 # user or a team together, of which the costliest ones are paused, with QUERIES_COST_MS and QUERIES_DEAR_BATCHES. Each
 # element that comes with a batch may cost ELEMENT_COST_MS more: half of what a step has room for, see `PairAllowance`.
-# Each row of a snapshot may cost ROW_COST_MS more, and what has begun with the batch BEGUN_COST_MS: about as much as a
-# batch admits, see `engine.admission`.
+# Each row of a snapshot may cost ROW_COST_MS more, and what has begun with the batch BEGUN_COST_MS: what a batch
+# admits, shared by two tasks, see `engine.admission`.
 QUERY_SHARE = env.float("LOOKOUT_QUERY_SHARE", 0.5)
 QUERY_COST_MS = env.int("LOOKOUT_QUERY_COST_MS", 1_000)
-QUERIES_COST_MS = env.int("LOOKOUT_QUERIES_COST_MS", 100)
-ELEMENT_COST_MS, ROW_COST_MS, BEGUN_COST_MS = 0.1, 0.02, 100
+QUERIES_COST_MS = env.int("LOOKOUT_QUERIES_COST_MS", 50)
+ELEMENT_COST_MS, ROW_COST_MS, BEGUN_COST_MS = 0.1, 0.02, 50
 QUERY_DEAR_BATCHES = 5
 QUERIES_DEAR_BATCHES = 2
 # Limits of layers; see `streaming.layers.ImportLimits`.

@@ -16,6 +16,9 @@ import numpy as np
 # what comes after an outage is more, and is to be answered, too; or for each object that they know, which are all
 # compared when a query begins.
 MOST, EACH, KNOWN = 400_000, 200, 60
+# Steps that compare only elements that have come, with what waits for them, do the same batch after batch: without
+# what a query needs that begins.
+RUNNING = 100_000
 # A pair that is found is told and kept. That costs as much as to look at so many.
 FOUND = 10
 # Whatever is found, to look into an index once costs as much as so many.
@@ -38,6 +41,8 @@ class PairAllowance:
         How many objects it knows that it compares. Copies of those of other regions do not count.
     regions : int, optional
         How many regions take such a step, with the same queries.
+    begins : bool, optional
+        Whether a query may begin with the step, which compares all that is known then.
 
     Attributes
     ----------
@@ -51,8 +56,9 @@ class PairAllowance:
     (True, False)
     """
 
-    def __init__(self, elements: int | None = None, known: int = 0, regions: int = 1) -> None:
-        room = np.inf if elements is None else MOST / regions + EACH * elements + KNOWN * known
+    def __init__(self, elements: int | None = None, known: int = 0, regions: int = 1, begins: bool = True) -> None:
+        most = MOST if begins else RUNNING
+        room = np.inf if elements is None else most / regions + EACH * elements + KNOWN * known
         self.most = self.left = room
         self._looked, self._found = 0.0, 0
 

@@ -99,7 +99,8 @@ class _TrackStep:
         known = find(before, self._queries.ids)[1] & ~find(changed, self._queries.ids)[1]
         self._kept, self._begun = self._queries.ids[known], np.flatnonzero(~known)
         self._numbers = np.array([group_number(*group) for group in self._queries.groups], dtype=np.int64)
-        allowance = PairAllowance(elements, len(was.fixes) if len(self._begun) else 0)
+        begins = len(self._begun) > 0
+        allowance = PairAllowance(elements, len(was.fixes) * begins, begins=begins)
         self._failures, self._events = Failures(allowance), list[Events]()
 
     def run(self, elements: pa.Table) -> tuple[Tracking, Tracked]:

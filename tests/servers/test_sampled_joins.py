@@ -57,7 +57,7 @@ def test_a_join_that_alone_asks_for_too_much_is_refused_before_the_others_are_lo
 
 
 def test_an_interval_join_that_begins_looks_at_no_report_that_came_before(tmp_path, monkeypatch):
-    monkeypatch.setattr(allowance, "MOST", 4_100_000)
+    monkeypatch.setattr(allowance, "RUNNING", 4_100_000)
     engine = Engine(tmp_path, 1, 1, rescaled=0.0)
     engine.may_fail = True
     fragments = [engine.run(fleet(step), [registered(1, timed(10))][step:]) for step in range(3)]
@@ -74,4 +74,6 @@ def test_all_regions_together_have_one_room_whatever_they_have_copies_of():
         known = RegionMap.grid(EARTH, regions)
         rooms = [RegionPlace(number, known).allowance(bounds[:900], bounds).most for number in range(regions)]
         assert sum(rooms) == pytest.approx(PairAllowance(900, 4_000).most, rel=0.01)
+        rooms = [RegionPlace(number, known).allowance_for_elements(bounds[:900]).most for number in range(regions)]
+        assert sum(rooms) == pytest.approx(allowance.RUNNING + allowance.EACH * 900, rel=0.01)
         assert RegionPlace(0, known).allowance(none, none).most == allowance.MOST / regions

@@ -99,7 +99,7 @@ def test_who_opens_many_queries_at_once_may_take_more_for_their_first_answers(on
     for opens in [True] * 4 + [False] * 2:
         assert not cancelled
         more = {"rows": 5_000 * opens} if once == "rows" else {"begun": [mine] * opens}
-        publish(owners=[together({mine: 180})], ms=200, **more)
+        publish(owners=[together({mine: 90})], ms=100, **more)
     assert cancelled == [mine]
 
 
@@ -109,7 +109,8 @@ def test_what_hurts_much_is_paused_after_one_batch_unless_it_has_just_begun(told
     most_ms = settings.QUERIES_COST_MS + settings.BEGUN_COST_MS
     for begun in [mine], []:
         assert not cancelled
-        publish(owners=[together({mine: (strain.VERY + 1) * most_ms})], ms=1_200, begun=begun)
+        took_ms = (strain.VERY + 1) * most_ms
+        publish(owners=[together({mine: took_ms})], ms=took_ms + 100, begun=begun)
         publish()
     assert cancelled == [mine]
 
@@ -122,7 +123,7 @@ def test_what_an_owner_takes_in_all_regions_counts_as_far_as_one_task_carries_th
     mine, _ = saved(user), saved(other)
     settings.PARTITIONS = tasks
     for _ in range(2):
-        publish(owners=[together({mine: 70})], ms=80, regions=2)
+        publish(owners=[together({mine: 45})], ms=55, regions=2)
     assert cancelled == [mine][: int(dear)]
 
 

@@ -148,7 +148,7 @@ def step(
         Queries that begin number their runs from here on.
     """
     came = bounds_of(reports["bounds"])
-    space, failures, queries, count = control.after.space, Failures(place.allowance(came, came[:0])), {}, 0
+    space, failures, queries, count = control.after.space, Failures(place.allowance_for_elements(came)), {}, 0
     begun, ended = [span_schema(space).empty_table()], []
     places = {ordering: place for place, ordering in enumerate(control.after.orderings)}
     of = reports["ordering"].to_numpy()

@@ -29,6 +29,10 @@ class RegionPlace:
         """
         return PairAllowance(self._kept(elements), self._kept(known), self.region_map.regions)
 
+    def allowance_for_elements(self, elements: np.ndarray) -> PairAllowance:
+        """Return the same of a step that compares only elements that came, (E, 2n), with what waits for them."""
+        return PairAllowance(self._kept(elements), 0, self.region_map.regions, begins=False)
+
     def _kept(self, bounds: np.ndarray) -> int:
         """Return about how many of some boxes (N, 2n) the region keeps."""
         some = bounds[:: len(bounds) // SAMPLED + 1]

@@ -178,7 +178,7 @@ def _failures(
     came.
     """
     waiting = min(len(was.reports), MOST_WAITING) if any(isinstance(join, WindowJoin) for join in joins.values()) else 0
-    usual = place.allowance(bounds, bounds[:0])
+    usual = place.allowance_for_elements(bounds)
     failures, in_windows = Failures(usual), Failures(usual.with_known(waiting))
     in_windows.errors = failures.errors
     return failures, in_windows

@@ -1,5 +1,6 @@
 """The ASGI application: pages and the websocket."""
 
+import gc
 import os
 import warnings
 
@@ -25,3 +26,6 @@ sockets = URLRouter([path(SOCKET_PATH, Monitor.as_asgi()), path(SHARED_PATH, Sha
 application = ProtocolTypeRouter(
     {"http": BoundedBody(pages), "websocket": Direct(AuthMiddlewareStack(Access(Language(sockets))))}
 )
+# What is loaded now stays. To look for garbage among it takes a tenth of a second, in which nobody is answered.
+gc.collect()
+gc.freeze()

@@ -1,5 +1,6 @@
 """The Celery application: the tasks of `webapp.tasks`, `webapp.layers` and `webapp.delivery`, and their schedule."""
 
+import gc
 import logging
 import os
 import sys
@@ -26,6 +27,13 @@ def write_json(logger: logging.Logger, **_: object) -> None:
     if settings.LOG_FORMAT == "json":
         for handler in logger.handlers:
             handler.setFormatter(JsonFormatter(program_of(sys.argv)))
+
+
+@worker_ready.connect
+def keep_what_is_loaded(**_: object) -> None:
+    """Look for garbage no more among what is loaded, as in `webapp.asgi`."""
+    gc.collect()
+    gc.freeze()
 
 
 @worker_ready.connect

@@ -328,18 +328,6 @@ def test_tracks_whose_places_are_uncertain_by_much_are_refused_and_others_are_an
     assert FAR * sum(compared) <= 120_000
 
 
-@pytest.mark.parametrize("room, left_out", [(2_000, {1}), (10_000_000, set())])
-def test_a_track_that_goes_on_has_less_room_than_one_that_begins(room, left_out, tmp_path, monkeypatch):
-    monkeypatch.setattr(allowance, "MOST", 10_000_000)
-    monkeypatch.setattr(allowance, "RUNNING", room)
-    monkeypatch.setattr(allowance, "EACH", 0)
-    engine = Engine(tmp_path, 1, 1, rescaled=0.0)
-    engine.may_fail = True
-    control = [{"op": "tick", "now_us": 0}, registered(1, track(0, 100_000))]
-    assert refusals(engine.run(fleet(0), control)) == {}
-    assert refusals(engine.run(fleet(1), [])).keys() == left_out
-
-
 def test_a_join_by_distance_from_features_with_many_edges_is_refused_and_the_others_are_answered(tmp_path, monkeypatch):
     monkeypatch.setattr(allowance, "MOST", 20_000)
     engine, client = Engine(tmp_path, 1, 1, rescaled=0.0), Client()

@@ -1,4 +1,4 @@
-"""That a join asks for far too much is known before much is looked at."""
+"""That a join asks for far too much is known before much is looked at; what rooms steps have."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ from streaming.operators.region_map import RegionMap
 from streaming.servers.region.place import RegionPlace
 from streaming.spaces import EARTH
 from tests.servers.harness import Engine
-from tests.servers.test_room import TIMED, everything, fleet, refusals, registered
+from tests.servers.test_room import TIMED, everything, fleet, refusals, registered, track
 
 
 def timed(distance):
@@ -77,3 +77,15 @@ def test_all_regions_together_have_one_room_whatever_they_have_copies_of():
         rooms = [RegionPlace(number, known).allowance_for_elements(bounds[:900]).most for number in range(regions)]
         assert sum(rooms) == pytest.approx(allowance.RUNNING + allowance.EACH * 900, rel=0.01)
         assert RegionPlace(0, known).allowance(none, none).most == allowance.MOST / regions
+
+
+@pytest.mark.parametrize("room, left_out", [(2_000, {1}), (10_000_000, set())])
+def test_a_track_that_goes_on_has_less_room_than_one_that_begins(room, left_out, tmp_path, monkeypatch):
+    monkeypatch.setattr(allowance, "MOST", 10_000_000)
+    monkeypatch.setattr(allowance, "RUNNING", room)
+    monkeypatch.setattr(allowance, "EACH", 0)
+    engine = Engine(tmp_path, 1, 1, rescaled=0.0)
+    engine.may_fail = True
+    control = [{"op": "tick", "now_us": 0}, registered(1, track(0, 100_000))]
+    assert refusals(engine.run(fleet(0), control)) == {}
+    assert refusals(engine.run(fleet(1), [])).keys() == left_out

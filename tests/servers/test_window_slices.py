@@ -121,7 +121,7 @@ def test_where_many_meet_a_batch_looks_at_fewer_reports(tmp_path):
 
 
 def test_a_window_in_which_everything_meets_is_refused_and_the_others_are_told(tmp_path, monkeypatch):
-    monkeypatch.setattr(allowance, "MOST", 500)
+    monkeypatch.setattr(allowance, "RUNNING", 500)
     monkeypatch.setattr(allowance, "EACH", 0)
     monkeypatch.setattr(allowance, "KNOWN", 0)
     far = {**PLAN, "join": {**JOIN, "distance": 20_000_000}}

@@ -16,8 +16,8 @@ import numpy as np
 # what comes after an outage is more, and is to be answered, too; or for each object that they know, which are all
 # compared when a query begins.
 MOST, EACH, KNOWN = 400_000, 200, 60
-# Steps that compare only elements that have come, with what waits for them, do the same batch after batch: without
-# what a query needs that begins.
+# In place of `MOST` for steps in which no query begins that compares all that is known: they compare only elements that
+# have come, with what waits for them, and so need about as much in each batch.
 RUNNING = 100_000
 # A pair that is found is told and kept. That costs as much as to look at so many.
 FOUND = 10
@@ -42,7 +42,7 @@ class PairAllowance:
     regions : int, optional
         How many regions take such a step, with the same queries.
     begins : bool, optional
-        Whether a query may begin with the step, which compares all that is known then.
+        Whether queries may begin with the step that then compare all that is known.
 
     Attributes
     ----------

@@ -30,7 +30,13 @@ class RegionPlace:
         return PairAllowance(self._kept(elements), self._kept(known), self.region_map.regions)
 
     def allowance_for_elements(self, elements: np.ndarray) -> PairAllowance:
-        """Return the same of a step that compares only elements that came, (E, 2n), with what waits for them."""
+        """Return how many pairs a step may look at that compares only elements which came, with what waits for them.
+
+        Parameters
+        ----------
+        elements : ndarray of float64, shape (E, 2n)
+            Their boxes, with copies of other regions' ones.
+        """
         return PairAllowance(self._kept(elements), 0, self.region_map.regions, begins=False)
 
     def _kept(self, bounds: np.ndarray) -> int:

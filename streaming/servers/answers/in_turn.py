@@ -17,6 +17,11 @@ def in_turn(rows: pa.Table) -> tuple[pa.Table, pa.Table]:
     ----------
     rows : pyarrow.Table
         With `results.result_schema`; those of a query and an object in the order in which they happened.
+
+    Returns
+    -------
+    now, waiting : pyarrow.Table
+        Each in one piece: what waits comes back with more behind it in every micro-batch, and would get more and more.
     """
     name = names_of(rows["query"].to_numpy(), rows["key_hash"].to_numpy())
     order = np.argsort(name, kind="stable")
@@ -25,4 +30,4 @@ def in_turn(rows: pa.Table) -> tuple[pa.Table, pa.Table]:
     opening = rows["sign"].to_numpy()[order][np.flatnonzero(first)][np.cumsum(first) - 1] if len(order) else order
     now = np.empty(len(order), dtype=bool)
     now[order] = number < np.where(opening == LEFT, 2, 1)
-    return rows.filter(pa.array(now)), rows.filter(pa.array(~now))
+    return rows.filter(pa.array(now)).combine_chunks(), rows.filter(pa.array(~now)).combine_chunks()

@@ -38,6 +38,8 @@ from streaming.spaces import Space
 
 # The queries with one of these bits have no answer that a region computes by itself.
 APART = STREAM_JOIN | TIME_JOIN | ENCOUNTER | DISTRIBUTED | SKETCH | RULE | TRACK
+# As many joins over event time, at most, stay compiled from one version of the queries to the next.
+MOST_READY = 4_096
 
 
 @dataclass(frozen=True)
@@ -92,6 +94,10 @@ class StreamJoinGroup(Group):
         return Reach.of(list(self.plans.values()), self.space)
 
 
+# Whenever a query begins or ends, there is a new group, whose other plans are as before.
+_ready = functools.lru_cache(MOST_READY)(compiled)
+
+
 @dataclass(frozen=True)
 class TimeJoinGroup(Group):
     """The joins over event time.
@@ -117,7 +123,7 @@ class TimeJoinGroup(Group):
     @functools.cached_property
     def joins(self) -> Mapping[int, Any]:
         """The joins by query, each ready to be evaluated by the class that its kind names."""
-        return {query: compiled(plan, self.space, query in self.by_partner) for query, plan in self.plans.items()}
+        return {query: _ready(plan, self.space, query in self.by_partner) for query, plan in self.plans.items()}
 
     @functools.cached_property
     def reach(self) -> Reach:

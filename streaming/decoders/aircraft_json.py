@@ -5,10 +5,12 @@ References
 readsb, README-json.md: https://github.com/wiedehopf/readsb/blob/dev/README-json.md
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import orjson
 
+from streaming.decoders.aircraft_quality import quality
 from streaming.decoders.base import OUT_OF_RANGE, Points, json_sample
 from streaming.decoders.documents import DocumentDecoder
 from streaming.decoders.properties import is_number
@@ -17,14 +19,15 @@ from streaming.language import gettext
 
 OLDEST_S = 1e9
 
-# Field of the document, name of the property, factor to SI units.
+# Names of the field, the newest program's first; name of the property; factor to SI units.
 NUMBERS = (
-    ("gs", "speed_mps", KNOT_MPS),
-    ("track", "course_deg", 1),
-    ("true_heading", "heading_deg", 1),
-    ("alt_geom", "altitude_geometric_m", FOOT_M),
-    ("baro_rate", "vertical_rate_mps", FOOT_PER_MINUTE_MPS),
+    (("gs", "speed"), "speed_mps", KNOT_MPS),
+    (("track",), "course_deg", 1),
+    (("true_heading",), "heading_deg", 1),
+    (("alt_geom",), "altitude_geometric_m", FOOT_M),
+    (("baro_rate", "vert_rate", "geom_rate"), "vertical_rate_mps", FOOT_PER_MINUTE_MPS),
 )
+ALTITUDES = ("alt_baro", "altitude")
 TEXTS = (
     ("flight", "callsign"),
     ("squawk", "squawk"),
@@ -36,7 +39,7 @@ TEXTS = (
 
 
 class AircraftJsonDecoder(DocumentDecoder):
-    """Decodes ``{"now": ..., "aircraft": [...]}``; the list may also be called ``ac``. See `DocumentDecoder`."""
+    """Decodes ``{"now": ..., "aircraft": [...]}``, with the list also as ``ac`` or alone. See `DocumentDecoder`."""
 
     def _read(self, document: bytes, received_us: int, points: Points) -> None:
         try:
@@ -44,6 +47,8 @@ class AircraftJsonDecoder(DocumentDecoder):
         except orjson.JSONDecodeError:
             points.fault(gettext("not JSON"), document)
             return
+        # The oldest programs, dump1090 among them, give the list alone.
+        content = {"aircraft": content} if isinstance(content, list) else content
         aircraft = _aircraft(content)
         now = content.get("now") if aircraft is not None else None
         if aircraft is None or not (now is None or is_number(now)):
@@ -57,38 +62,46 @@ class AircraftJsonDecoder(DocumentDecoder):
 
 
 def _aircraft(content: Any) -> list[Any] | None:
-    """Return a document's list of aircraft, or None if it has none."""
+    """Return a document's list of aircraft, or None if it has none; some aggregators say null if there are none."""
     if not isinstance(content, dict):
         return None
-    aircraft = content.get("aircraft", content.get("ac"))
-    return aircraft if isinstance(aircraft, list) else None
+    name = "aircraft" if "aircraft" in content else "ac"
+    aircraft = content.get(name, "")
+    return [] if aircraft is None else aircraft if isinstance(aircraft, list) else None
 
 
-def _number(entry: dict[str, Any], name: str) -> float | None:
-    value = entry.get(name)
-    return value if is_number(value) else None
+def _first(entry: dict[str, Any], names: Sequence[str]) -> float | None:
+    """Return the first number that an entry has by one of some names."""
+    return next((entry[name] for name in names if is_number(entry.get(name))), None)
 
 
 def _add(entry: Any, now_us: int, points: Points) -> str | None:
     """Add an aircraft if it has a position; return the reason why it cannot be read, or None."""
     if not isinstance(entry, dict) or not isinstance(entry.get("hex"), str) or not entry["hex"].strip():
         return gettext("aircraft without hex")
-    lon, lat = entry.get("lon"), entry.get("lat")
-    if lon is None and lat is None:
+    place = _place(entry)
+    lon, lat = place.get("lon"), place.get("lat")
+    if (lon is None and lat is None) or entry.get("validposition") == 0:
         return None
     if not (is_number(lon) and is_number(lat)):
         return "position"
     key = entry["hex"].strip().lower()
-    age_s = min(max(_number(entry, "seen_pos") or 0, 0), OLDEST_S)
+    age_s = min(max(_first(place, ("seen_pos", "seen")) or 0, 0), OLDEST_S)
     time_us = max(0, now_us - round(age_s * MICROSECONDS))
-    properties = _properties(entry) | {"icao24": key, "kind": "aircraft"}
+    properties = _properties(entry) | quality(entry, place) | {"icao24": key, "kind": "aircraft"}
     position = (lon, lat, properties.get("altitude_m", properties.get("altitude_geometric_m")))
     return None if points.add(key, time_us, position, properties) else OUT_OF_RANGE
 
 
+def _place(entry: dict[str, Any]) -> dict[str, Any]:
+    """Return what has the position of an aircraft: its entry, or within that its last position, if that is old."""
+    last = entry.get("lastPosition")
+    return last if "lat" not in entry and isinstance(last, dict) else entry
+
+
 def _properties(entry: dict[str, Any]) -> dict[str, Any]:
-    on_ground = entry.get("alt_baro") == "ground"
-    numbers = {name: scaled(_number(entry, field), factor) for field, name, factor in NUMBERS}
+    on_ground = any(entry.get(name) == "ground" for name in ALTITUDES)
+    numbers = {name: scaled(_first(entry, fields), factor) for fields, name, factor in NUMBERS}
     texts = {name: entry[field].strip() or None for field, name in TEXTS if isinstance(entry.get(field), str)}
-    altitude = {"altitude_m": scaled(_number(entry, "alt_baro"), FOOT_M), "on_ground": on_ground}
+    altitude = {"altitude_m": scaled(_first(entry, ALTITUDES), FOOT_M), "on_ground": on_ground}
     return {name: value for name, value in (texts | numbers | altitude).items() if value is not None}

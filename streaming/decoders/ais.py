@@ -3,17 +3,25 @@
 import re
 from dataclasses import dataclass
 
-from streaming.decoders.ais_reports import AisReport, read_report
+from streaming.decoders.ais_json import texts_of_json
+from streaming.decoders.ais_reports import LONG_RANGE, AisReport, read_report
 from streaming.decoders.ais_sentences import (
     ARMOUR,
+    BROKEN,
     GATEHOUSE,
+    GLUED,
     MAX_GROUPS,
+    NO_TAG_BLOCK,
     OTHER_SENTENCE,
+    PIECES,
     SENTENCE,
+    SENTENCE_BEGINS,
+    SHORTEST_EPOCH,
     TAG_BLOCK,
     Assembler,
     Message,
     TagBlock,
+    appended_us,
     checksum,
     gatehouse_us,
     read_tag_block,
@@ -22,12 +30,18 @@ from streaming.decoders.base import Points
 from streaming.decoders.bounded import Bounded
 from streaming.decoders.lines import LineDecoder
 from streaming.decoders.options import Options, option
-from streaming.decoders.units import epoch_us
+from streaming.decoders.told_times import Timed
+from streaming.decoders.units import KNOT_MPS
 from streaming.language import gettext
 from streaming.spaces import EARTH, Space
 
-TIME_SOURCES = ("auto", "tag_block", "appended", "gatehouse", "received")
-NO_TAG_BLOCK = TagBlock()
+TIME_SOURCES = ("auto", "tag_block", "appended", "gatehouse", "json", "received")
+
+# An exact position is fresh for twice the longest interval between such reports, which is 3 minutes for ships that lie
+# still or go at 3 knots at most, and 30 seconds for others (ITU-R M.1371-5, annex 1, tables 1 and 2).
+SLOW_MPS = 3 * KNOT_MPS
+FRESH_SLOW_US, FRESH_US = 360_000_000, 60_000_000
+NULL_ISLAND = (0.0, 0.0, None)
 
 
 @dataclass(frozen=True)
@@ -35,11 +49,13 @@ class AisOptions(Options):
     """Options of `AisDecoder`."""
 
     time_source: str = option(
-        "auto", "where times are taken from; auto: the first of tag block, appended epoch, $PGHP line", TIME_SOURCES
+        "auto",
+        "where times are taken from; auto: the first of tag block, appended epoch, $PGHP line, JSON around it",
+        TIME_SOURCES,
     )
     check_checksum: bool = option(True, "count sentences with a wrong checksum as malformed")
     max_objects: int = option(200_000, "how many ships are remembered for their static data", minimum=1)
-    max_line_bytes: int = option(1024, "longer lines are malformed", minimum=82)
+    max_line_bytes: int = option(65_536, "longer lines are malformed", minimum=82)
 
 
 class AisDecoder(LineDecoder):
@@ -63,52 +79,101 @@ class AisDecoder(LineDecoder):
         super().__init__(options, stream, space, told=options.time_source != "received")
         self._assembler = Assembler()
         self._group_times = Bounded(MAX_GROUPS)
-        # The time from a line without a message; it belongs to the next sentence.
+        # The tag block, and the time of a `$PGHP` line, that belong to the next sentence.
+        self._tag = NO_TAG_BLOCK
         self._announced_us: int | None = None
+        # The time beside the sentence in the JSON that is being read.
+        self._json_us: int | None = None
         self.ships = Bounded(options.max_objects)
+        # The time of each ship's last exact position, and how long it is fresh.
+        self._exact: dict[int, tuple[int, int]] = {}
 
     def _end(self, points: Points) -> None:
         """Count messages that lack parts as malformed, and forget the time for the next sentence."""
         for sample in self._assembler.finish():
             points.fault(gettext("incomplete message"), sample)
-        self._announced_us = None
+        self._forget()
+
+    def _forget(self) -> None:
+        self._tag, self._announced_us = NO_TAG_BLOCK, None
 
     def _line(self, line: bytes, received_us: int, points: Points) -> None:
-        tag = NO_TAG_BLOCK
-        if b"\\" in line and (block := TAG_BLOCK.search(line)):
-            tag = read_tag_block(block[1])
-            line = line[block.end() :] or line
-        sentence = SENTENCE.search(line)
+        # Nearly all lines are one sentence, most often without a tag block, or else with one.
+        tagged = line.find(b"\\", 1) if line[:1] == b"\\" else -1
+        begin = tagged + 1
+        text = line[begin:] if begin else line
+        if text.startswith(SENTENCE_BEGINS) and GLUED.search(text, 1) is None:
+            if begin:
+                self._tag = self._tag.before(read_tag_block(line[1:tagged]))
+            self._sentence(text, received_us, points)
+            return
+        texts = texts_of_json(line) if b"{" in line or b"[" in line else ()
+        for text, time_us in texts:
+            self._json_us = time_us if self._options.time_source in ("auto", "json") else None
+            self._pieces(text, received_us, points)
+            self._json_us = None
+            self._forget()
+        if not texts:
+            self._pieces(line.strip(), received_us, points)
+
+    def _pieces(self, line: bytes, received_us: int, points: Points) -> None:
+        """Read tag blocks and sentences in order; there may be several of each."""
+        pieces = PIECES.findall(line)
+        for tags, text in pieces:
+            for content in TAG_BLOCK.findall(tags):
+                self._tag = self._tag.before(read_tag_block(content))
+            if text.startswith(SENTENCE_BEGINS):
+                self._sentence(text, received_us, points)
+            elif tags and text.strip():
+                self._broken(text, points)  # it was meant as the sentence of the tag block
+        # A receiver may write its own words before a sentence.
+        if line and not any(tags or text.startswith(SENTENCE_BEGINS) for tags, text in pieces):
+            self._broken(line, points)
+
+    def _broken(self, text: bytes, points: Points) -> None:
+        """Count what is no sentence; if it was one, the time before it was its own."""
+        points.fault(gettext("not a sentence"), text)
+        if self._tag is not NO_TAG_BLOCK or BROKEN.search(text):
+            self._forget()
+
+    def _sentence(self, text: bytes, received_us: int, points: Points) -> None:
+        """Read a sentence. The time before it is its own: also a broken sentence leaves it to no other."""
+        tag, announced_us = self._tag, self._announced_us
+        self._forget()
+        sentence = SENTENCE.match(text)
         if sentence is None:
-            self._other_line(line.strip(), tag, points)
+            self._other_sentence(text, tag, received_us, points)
         elif self._options.check_checksum and checksum(sentence["checked"]) != int(sentence["checksum"], 16):
-            points.fault("checksum", line)
-        elif not sentence["payload"]:
-            points.fault(gettext("empty payload"), line)
+            points.fault("checksum", text)
+        elif sentence["part"] > sentence["parts"]:
+            points.fault(gettext("not a sentence"), text)
+        elif not sentence["payload"] and sentence["part"] == b"1":
+            points.fault(gettext("empty payload"), text)
         elif sentence["payload"].translate(None, ARMOUR):
-            points.fault(gettext("payload characters"), line)
+            points.fault(gettext("payload characters"), text)
         else:
-            self._sentence(sentence, tag, received_us, points)
+            time_us = self._time(tag, text[sentence.end() :], announced_us)
+            self._message(sentence, time_us, tag.group, received_us, points)
 
-    def _other_line(self, line: bytes, tag: TagBlock, points: Points) -> None:
-        """Keep the time of a line without an AIS sentence; count the line if it is malformed."""
-        time_us = gatehouse_us(line) if self._options.time_source in ("auto", "gatehouse") else None
-        if time_us is None and tag is not NO_TAG_BLOCK:
-            time_us = self._tag_time(tag)
-        if time_us is not None:
-            self._announced_us = time_us
-        elif GATEHOUSE.match(line) and self._options.time_source in ("auto", "gatehouse"):
-            points.fault("time", line)
-        elif line and tag is NO_TAG_BLOCK and not OTHER_SENTENCE.match(line):
-            points.fault(gettext("not a sentence"), line)
+    def _other_sentence(self, text: bytes, tag: TagBlock, received_us: int, points: Points) -> None:
+        """Keep the time that a sentence of another kind tells; count the sentence if it is malformed."""
+        if GATEHOUSE.match(text) and self._options.time_source in ("auto", "gatehouse"):
+            self._announced_us = gatehouse_us(text)
+            if self._announced_us is None:
+                points.fault("time", text)
+        elif OTHER_SENTENCE.match(text.strip()):
+            self._tell(self._tag_time(tag), received_us, points)
+        else:
+            points.fault(gettext("not a sentence"), text)
 
-    def _sentence(self, sentence: re.Match[bytes], tag: TagBlock, received_us: int, points: Points) -> None:
-        time_us = self._time(sentence, tag)
+    def _message(
+        self, sentence: re.Match[bytes], time_us: int | None, group: bytes | None, received_us: int, points: Points
+    ) -> None:
         message: Message | None
         if sentence["parts"] == b"1":
             message = sentence["payload"], int(sentence["fill"]), time_us
         else:
-            message, lost = self._assembler.add(sentence, tag.group, time_us)
+            message, lost = self._assembler.add(sentence, group, time_us)
             for sample in lost:
                 points.fault(gettext("incomplete message"), sample)
         if message is None:
@@ -123,21 +188,39 @@ class AisDecoder(LineDecoder):
 
     def _report(self, report: AisReport, received_us: int, sample: bytes, points: Points) -> None:
         ship = self.ships.renew(report.mmsi, lambda: {"mmsi": report.mmsi})
-        self.ships.overflow()
+        for forgotten in self.ships.overflow():
+            self._exact.pop(forgotten["mmsi"], None)
         ship.update({name: value for name, value in report.static.items() if value is not None})
         if report.position is None:
             return
         properties = ship | {name: value for name, value in report.moving.items() if value is not None}
-        self._give((str(report.mmsi), report.position, properties, sample), received_us, points)
+        if ship.get("ais_class") == "B":
+            properties.pop("status", None)  # message 27 has one, which means nothing
+        self._give((f"{report.mmsi:09d}", report.position, properties, sample), received_us, points)
 
-    def _time(self, sentence: re.Match[bytes], tag: TagBlock) -> int | None:
+    def _add(self, timed: Timed, points: Points) -> None:
+        """Add elements, but not the coarse position of a ship whose exact one is fresh."""
+        if timed:
+            super()._add([(time_us, element) for time_us, element in timed if self._is_news(time_us, element)], points)
+
+    def _is_news(self, time_us: int, element: tuple) -> bool:
+        _, position, properties, _ = element
+        if properties["position_source"] == LONG_RANGE:
+            exact_us, fresh_us = self._exact.get(properties["mmsi"], (0, 0))
+            return abs(time_us - exact_us) > fresh_us
+        if position != NULL_ISLAND and properties["mmsi"] in self.ships:
+            slow = properties.get("speed_mps", 0.0) <= SLOW_MPS
+            self._exact[properties["mmsi"]] = time_us, FRESH_SLOW_US if slow else FRESH_US
+        return True
+
+    def _time(self, tag: TagBlock, trailer: bytes, announced_us: int | None) -> int | None:
         """Return the time of a sentence from the chosen source, or None."""
-        source = self._options.time_source
-        announced, self._announced_us = self._announced_us, None
         time_us = self._tag_time(tag)
-        if time_us is None and sentence["epoch"] and source in ("auto", "appended"):
-            time_us = epoch_us(int(sentence["epoch"]))
-        return announced if time_us is None else time_us
+        if time_us is None and len(trailer) >= SHORTEST_EPOCH and self._options.time_source in ("auto", "appended"):
+            time_us = appended_us(trailer)
+        if time_us is None:
+            time_us = self._json_us if announced_us is None else announced_us
+        return time_us
 
     def _tag_time(self, tag: TagBlock) -> int | None:
         """Return the time of a tag block, or the one of another line of its group; None if there is none."""

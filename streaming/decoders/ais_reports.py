@@ -25,19 +25,57 @@ NO_LATITUDE, NO_LONGITUDE = 91.0, 181.0
 NO_HEADING, NO_COURSE = 511, 360.0
 NO_SPEED = 102.3
 
+# The position of message 27 is in tenths of a minute, which are 185.2 m of latitude.
+LONG_RANGE = "ais long range"
+COARSE = {"position_source": LONG_RANGE, "accuracy_m": 185.2}
+# By the flags of accuracy and of RAIM. With the first, ITU-R M.1371-5 (annex 8, table 50) promises 10 m. Without both,
+# an uncorrected receiver gave the position, for which 30 m are assumed; with RAIM alone, the receiver expects more than
+# 10 m, and 100 m are assumed.
+EXACT = {
+    (accuracy, raim): {"position_source": "ais", "accuracy_m": 10.0 if accuracy else 100.0 if raim else 30.0}
+    for accuracy in (False, True)
+    for raim in (False, True)
+}
+# By the seconds of the time stamp, which are less than 60 if a satellite receiver gave the position. How accurate an
+# estimate of a person or of dead reckoning is, nobody knows.
+UNTIMED = {
+    60: {"position_source": "ais"},
+    61: {"position_source": "ais manual"},
+    62: {"position_source": "ais dead reckoning"},
+    63: {"position_source": "ais inoperative"},
+}
+
+# What senders of ships' messages are by the first three digits of their MMSI (ITU-R M.585-9).
+STARTS_AT = 1_000_000
+SENDERS = (
+    dict.fromkeys(range(10), "base station")
+    | dict.fromkeys(range(800, 900), "handheld radio")
+    | dict.fromkeys(range(980, 990), "auxiliary craft")
+    | dict.fromkeys(range(990, 1000), "aid to navigation")
+    | {111: "aircraft", 970: "search and rescue transmitter", 972: "man overboard", 974: "emergency beacon"}
+)
+EMERGENCIES = {SENDERS[start] for start in (970, 972, 974)}
+# In an emergency, a beacon has the status "active"; when it is tested, "undefined". Behind the first three digits stand
+# the two of its maker, of whom 00 is for tests.
+TESTED = {14: False, 15: True}
+TEST_MAKER = 0
+
 # A message of pyais, whose fields have no types.
 Message = Any
 # The position of a report, its moving and its static properties.
 Parts = tuple[Position | None, dict[str, Any], dict[str, Any]]
 
-# Shortest and longest payload of each type in bits: some stations leave out the spare bits, some pad.
-LENGTHS = dict.fromkeys((1, 2, 3, 4, 9, 18), (168, 168)) | {
-    5: (420, 426),
-    19: (306, 312),
-    21: (268, 360),
-    24: (160, 168),
-    27: (96, 168),
+# Shortest and longest payload of each type in bits: some stations leave out the last bits, which are spare or tell the
+# state of the radio, or in part A of message 24 belong to the last character of the name; some pad.
+LENGTHS = dict.fromkeys((1, 2, 3, 4, 9, 18), (149, 174)) | {
+    5: (420, 430),
+    14: (40, 1008),
+    19: (306, 318),
+    21: (268, 366),
+    24: (154, 174),
+    27: (94, 174),
 }
+SHORTEST_PART_B = 162
 # First of the eight bits of the ship type, by type of message. In message 24, only part B has it.
 SHIP_TYPE_AT = {5: 232, 19: 263, 24: 40}
 
@@ -81,16 +119,43 @@ def read_report(payload: bytes, fill_bits: int) -> AisReport | str | None:
     kind = bits.get(0, 6)
     if kind not in READERS:
         return None if 1 <= kind <= LAST_TYPE else gettext("unknown message type")
-    shortest, longest = LENGTHS[kind]
-    if not shortest <= len(bits) <= longest:
-        return gettext("payload length")
-    if kind == 24 and bits.get(38, 2) > 1:
-        return gettext("unknown part number")
+    if reason := _fault(kind, bits):
+        return reason
     message: Message = MSG_CLASS[kind].from_vector(bits)
     position, moving, static = READERS[kind](message)
     if kind in SHIP_TYPE_AT and not (kind == 24 and message.partno == 0):
         static |= _type(bits.get(SHIP_TYPE_AT[kind], 8))
-    return AisReport(message.mmsi, position, moving, static)
+    if position is not None:
+        moving |= _quality(kind, message)
+        start = message.mmsi // STARTS_AT
+        if start in SENDERS and moving["kind"] == "ship":
+            moving |= _sender(message, SENDERS[start])
+    return AisReport(message.mmsi, position, moving, static) if moving or static else None
+
+
+def _fault(kind: int, bits: Any) -> str | None:
+    """Return the reason why the bits of a payload are not those of a message of a kind, or None."""
+    shortest, longest = LENGTHS[kind]
+    part = bits.get(38, 2) if kind == 24 else 0
+    if not (SHORTEST_PART_B if part == 1 else shortest) <= len(bits) <= longest:
+        return gettext("payload length")
+    return gettext("unknown part number") if part > 1 else None
+
+
+def _quality(kind: int, message: Message) -> dict[str, Any]:
+    """Return how accurate a position is, in metres, and where it comes from."""
+    if kind == 27:
+        return COARSE
+    # The seconds of message 4 are those of the time of day.
+    return EXACT[message.accuracy, message.raim] if kind == 4 or message.second < 60 else UNTIMED[message.second]
+
+
+def _sender(message: Message, kind: str) -> dict[str, Any]:
+    """Return the kind, and of a beacon whether it is being tested, if its number or its status says so."""
+    if kind not in EMERGENCIES:
+        return {"kind": kind}
+    is_test_number = message.mmsi // 10_000 % 100 == TEST_MAKER
+    return {"kind": kind, "test": True if is_test_number else TESTED.get(getattr(message, "status", -1))}
 
 
 def _position(message: Message, altitude_m: float | None = None) -> Position | None:
@@ -162,6 +227,13 @@ def _aid_to_navigation(message: Message) -> Parts:
     return _position(message), moving, {"name": name or None, "aid_type": AID_TYPE.get(message.aid_type)}
 
 
+def _safety_text(message: Message) -> Parts:
+    # A beacon tells by its text whether it is being tested: "SART TEST", "MOB ACTIVE" (ITU-R M.1371-5, annex 9).
+    if SENDERS.get(message.mmsi // STARTS_AT) not in EMERGENCIES:
+        return None, {}, {}
+    return None, {}, {"test": "TEST" in message.text.upper()}
+
+
 def _voyage(message: Message) -> Parts:
     static = {
         "name": message.shipname or None,
@@ -205,6 +277,7 @@ READERS: dict[int, Callable[[Message], Parts]] = {
     4: _base_station,
     5: _voyage,
     9: _aircraft,
+    14: _safety_text,
     18: _class_b,
     19: _class_b_extended,
     21: _aid_to_navigation,

@@ -8,6 +8,8 @@ IEC 61162-1 (sentences), NMEA 0183 4.10 section 7 (tag blocks), ITU-R M.1371-5 (
 import re
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
+from typing import NamedTuple
 
 from streaming.decoders.bounded import Bounded
 from streaming.decoders.units import LATEST_US, MICROSECONDS, epoch_us
@@ -16,16 +18,28 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 SENTENCE = re.compile(
     rb"!(?P<checked>..(?:VDM|VDO),(?P<parts>[1-9]),(?P<part>[1-9]),(?P<sequence>\d*),(?P<channel>[^,*]*),"
-    rb"(?P<payload>[^,*]*),(?P<fill>[0-5]))\*(?P<checksum>[0-9A-Fa-f]{2})(?:,(?P<epoch>\d{9,16}))?"
+    rb"(?P<payload>[^,*]*),(?P<fill>[0-5]))\*(?P<checksum>[0-9A-Fa-f]{2})"
 )
+# What a broken sentence of AIS still shows.
+BROKEN = re.compile(rb"VD[MO]\b")
 GATEHOUSE = re.compile(rb"\$PGHP,1,(\d{4}),(\d{1,2}),(\d{1,2}),(\d{1,2}),(\d{1,2}),(\d{1,2}),(\d{1,3}),")
 # A sentence of another kind does not concern this decoder, and is no fault.
 OTHER_SENTENCE = re.compile(rb"[!$](?!..VD[MO])[A-Z]{2}[A-Z0-9]{1,6},[\x20-\x7e]*\Z")
-TAG_BLOCK = re.compile(rb"\\([\x20-\x5b\x5d-\x7e]*)\\")
+SENTENCE_BEGINS = (b"!", b"$")
+# What only a line with several sentences has behind its beginning.
+GLUED = re.compile(rb"[!$\\]")
+TAG_BLOCK = re.compile(rb"\\([\x20\x22-\x5b\x5d-\x7e]*)\\")
+# The parts of a line: tag blocks, if there are any, and a sentence with what follows it, or other text. No payload has
+# `!`, `$` or a backslash in it.
+PIECES = re.compile(rb"((?:\\[\x20\x22-\x5b\x5d-\x7e]*\\\s*)*)([!$](?:[^!$\\]|[!$](?![A-Z]{2}))*|[^!$\\]*)")
+# Python refuses to read numbers with thousands of digits.
+SHORTEST_EPOCH, LONGEST_EPOCH = 9, 16
+_SEPARATORS = re.compile(rb"[,;\s]+")
+_EPOCH = re.compile(rb"\d{9,16}(?:\.\d{1,9})?")
+_FRACTION = re.compile(rb"\d{1,11}\.\d{1,9}")
+_OLD_GROUP = re.compile(rb"\d+G\d+")
 ARMOUR = bytes(range(48, 88)) + bytes(range(96, 120))
 
-# Most digits of an epoch, in microseconds; Python refuses to read numbers with thousands of digits.
-LONGEST_EPOCH = 16
 MAX_PARTIAL_MESSAGES = 1024
 MAX_GROUPS = 1024
 
@@ -47,8 +61,28 @@ def checksum(data: bytes) -> int:
     return folded
 
 
-@dataclass(frozen=True)
-class TagBlock:
+def appended_us(trailer: bytes) -> int | None:
+    """Return the time behind a sentence: the last of the receiver's fields that has 9 to 16 digits, or None.
+
+    Examples
+    --------
+    >>> appended_us(b",d-129,S1156,T30.84481429,r09STST1,1368243629")
+    1368243629000000
+    """
+    alone = trailer[1:].rstrip()
+    if SHORTEST_EPOCH <= len(alone) <= LONGEST_EPOCH and alone.isdigit():
+        return epoch_us(int(alone))
+    epochs = (text for text in reversed(_SEPARATORS.split(trailer)) if _EPOCH.fullmatch(text))
+    return next((epoch_us(float(text) if b"." in text else int(text)) for text in epochs), None)
+
+
+def _time_us(text: bytes) -> int | None:
+    if text.isdigit() and len(text) <= LONGEST_EPOCH:
+        return epoch_us(int(text))
+    return epoch_us(float(text)) if _FRACTION.fullmatch(text) else None
+
+
+class TagBlock(NamedTuple):
     """The fields of a tag block that the decoder uses.
 
     Parameters
@@ -62,6 +96,16 @@ class TagBlock:
     time_us: int | None = None
     group: bytes | None = None
 
+    def before(self, nearer: "TagBlock") -> "TagBlock":
+        """Return this tag block merged with one that stands nearer to the sentence, and wins."""
+        if self is NO_TAG_BLOCK:
+            return nearer
+        time_us = self.time_us if nearer.time_us is None else nearer.time_us
+        return TagBlock(time_us, nearer.group or self.group)
+
+
+NO_TAG_BLOCK = TagBlock()
+
 
 def read_tag_block(content: bytes) -> TagBlock:
     """Return the fields of a tag block; ignore its checksum, since some stations are known to send a wrong one.
@@ -74,10 +118,12 @@ def read_tag_block(content: bytes) -> TagBlock:
     time_us = group = None
     for entry in content.partition(b"*")[0].split(b","):
         code, _, value = entry.partition(b":")
-        if code == b"c" and value.isdigit() and len(value) <= LONGEST_EPOCH:
-            time_us = epoch_us(int(value))
+        if code == b"c":
+            time_us = _time_us(value)
         elif code == b"g" and value.count(b"-") == 2:
             group = value.rpartition(b"-")[2]
+        elif _OLD_GROUP.fullmatch(code):  # before version 4.10: 1G2:73874
+            group = value
     return TagBlock(time_us, group)
 
 
@@ -93,13 +139,20 @@ def gatehouse_us(line: bytes) -> int | None:
     if match is None:
         return None
     year, month, day, hour, minute, second, milliseconds = map(int, match.groups())
+    midnight_us = _midnight_us(year, month, day)
+    # A leap second has the number 60.
+    if midnight_us is None or hour > 23 or minute > 59 or second > 60:
+        return None
+    time_us = midnight_us + ((hour * 60 + minute) * 60 + second) * MICROSECONDS + milliseconds * 1000
+    return time_us if 0 <= time_us < LATEST_US else None
+
+
+@lru_cache(maxsize=8)
+def _midnight_us(year: int, month: int, day: int) -> int | None:
     try:
-        # A leap second has the number 60, which `datetime` does not accept.
-        moment = datetime(year, month, day, hour, minute, min(second, 59), milliseconds * 1000, tzinfo=UTC)
+        return (datetime(year, month, day, tzinfo=UTC) - EPOCH) // timedelta(microseconds=1)
     except ValueError:
         return None
-    time_us = (moment - EPOCH) // timedelta(microseconds=1) + (MICROSECONDS if second == 60 else 0)
-    return time_us if second <= 60 and 0 <= time_us < LATEST_US else None
 
 
 # The payload of a message, its fill bits, and its time in microseconds, or None.
@@ -111,8 +164,7 @@ class _Partial:
     """The parts of an incomplete message that have arrived."""
 
     time_us: int | None
-    payloads: dict[int, bytes] = field(default_factory=dict)
-    fill_bits: int = 0
+    payloads: dict[int, tuple[bytes, int]] = field(default_factory=dict)
     sample: bytes = b""
 
 
@@ -145,15 +197,15 @@ class Assembler:
         if number in getattr(self._partial.get(name), "payloads", ()):
             lost.append(self._partial.pop(name).sample)
         partial = self._partial.renew(name, lambda: _Partial(time_us, sample=sentence[0]))
-        partial.payloads[number] = sentence["payload"]
+        partial.payloads[number] = sentence["payload"], int(sentence["fill"])
         partial.time_us = time_us if partial.time_us is None else partial.time_us
-        if number == parts:
-            partial.fill_bits = int(sentence["fill"])
         if len(partial.payloads) < parts:
             return None, lost + [old.sample for old in self._partial.overflow()]
         del self._partial[name]
-        payload = b"".join(partial.payloads[part] for part in sorted(partial.payloads))
-        return (payload, partial.fill_bits, partial.time_us), lost
+        payloads = [partial.payloads[part] for part in range(1, parts + 1)]
+        # The last parts may be empty; the padding is then that of the last part with a payload.
+        fill_bits = next((fill for payload, fill in reversed(payloads) if payload), 0)
+        return (b"".join(payload for payload, _ in payloads), fill_bits, partial.time_us), lost
 
     def finish(self) -> list[bytes]:
         """Forget all incomplete messages; return a sample of each."""

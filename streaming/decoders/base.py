@@ -15,9 +15,11 @@ from streaming.language import gettext_noop
 from streaming.spaces import Space
 
 MAX_SAMPLE_BYTES = 200
-LONGITUDE_LIMIT_DEG = 360.0
+LONGITUDE_LIMIT_DEG = 180.0
 LATITUDE_LIMIT_DEG = 90.0
 OUT_OF_RANGE = gettext_noop("position out of range")
+NO_POSITION = gettext_noop("no position")
+NULL_ISLAND = gettext_noop("null island")
 
 # Longitude and latitude in degrees, and the altitude in metres; None if it is not known.
 Position = tuple[float, float, float | None]
@@ -81,11 +83,11 @@ class Decoder(Protocol):
 
 
 def on_earth(lon: float | None, lat: float | None) -> bool:
-    """Return whether a position is finite, with a latitude within 90 degrees and a longitude within 360 degrees.
+    """Return whether a position is finite, with a latitude within 90 degrees and a longitude within 180 degrees.
 
     Examples
     --------
-    >>> on_earth(190, -90), on_earth(float("nan"), 0), on_earth(0, 91)
+    >>> on_earth(180, -90), on_earth(float("nan"), 0), on_earth(181, 0)
     (True, False, False)
     """
     return (

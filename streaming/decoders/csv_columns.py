@@ -61,7 +61,6 @@ class CsvOptions(Options):
     constants: Mapping = option({}, "properties that every element gets", shape="texts")
     delimiter: str = option(",", "one character")
     header: str = option("", "names of the columns, for input whose first line does not have them")
-    drop_null_island: bool = option(True, "count positions at exactly 0, 0 as malformed")
     max_line_bytes: int = option(100_000, "longer lines are malformed", minimum=100)
 
     def __post_init__(self) -> None:
@@ -300,8 +299,6 @@ class CsvDecoder:
             gettext_noop("no position"): pc.or_(pc.is_null(lon), pc.is_null(lat)),
             OUT_OF_RANGE: pc.or_(_beyond(lon, LONGITUDE_LIMIT_DEG), _beyond(lat, LATITUDE_LIMIT_DEG)),
         }
-        if self._options.drop_null_island:
-            faults[gettext_noop("null island")] = pc.and_(pc.equal(lon, 0.0), pc.equal(lat, 0.0))
         return bounds, faults
 
     def _column(self, texts: pa.Table, name: str) -> pa.Array:

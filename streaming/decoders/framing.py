@@ -1,9 +1,21 @@
-"""Cut a flow of bytes into lines or documents, in bounded memory."""
+"""Cut a flow of bytes into lines or documents, and unpack it, in bounded memory."""
+
+import zlib
+from collections.abc import Iterator
 
 from streaming.language import gettext_noop
 
 TOO_LONG_LINE = gettext_noop("line too long")
 TOO_LONG_DOCUMENT = gettext_noop("document too long")
+DAMAGED = gettext_noop("damaged gzip")
+TOO_DENSE = gettext_noop("packed too densely")
+
+GZIP = b"\x1f\x8b"
+_GZIP_FORMAT = 16 + zlib.MAX_WBITS
+_PIECE_BYTES = 1 << 18
+# No feed is packed to less than a hundredth; what is, is made to fill the memory. The beginning may be.
+_DENSEST = 100
+_ALLOWED_BYTES = 4_000_000
 
 
 class Document:
@@ -68,3 +80,73 @@ class Lines:
     def finish(self) -> list[bytes]:
         """Return the last line, which has no separator, in a list, and forget it; empty if there is none."""
         return self._last.finish()
+
+
+class Unpacker:
+    """Unpacks an input that is packed with gzip, as its first two bytes say; others pass as they are.
+
+    Attributes
+    ----------
+    fault : str or None
+        Why the rest of the input is discarded; None if nothing is.
+    """
+
+    def __init__(self) -> None:
+        self._begin()
+
+    def _begin(self) -> None:
+        self.fault: str | None = None
+        self._plain = False
+        self._kept = b""  # the first byte, if it may be that of gzip
+        self._packed: zlib._Decompress | None = None
+        self._read = self._given = 0
+
+    def feed(self, data: bytes) -> Iterator[bytes]:
+        """Yield the unpacked bytes in pieces of a bounded size."""
+        if self._plain or self.fault or not data:
+            yield b"" if self.fault else data
+        elif self._packed is not None:
+            yield from self._unpacked(data)
+        else:
+            data, self._kept = self._kept + data, b""
+            if self._read:  # zeros may follow a packed part
+                data = data.lstrip(b"\0")
+            if data.startswith(GZIP):
+                yield from self._unpacked(data)
+            elif GZIP.startswith(data):
+                self._kept = data
+                yield b""
+            else:
+                self._plain = True
+                yield data
+
+    def finish(self) -> Iterator[bytes]:
+        """Yield what is kept; a packed input that is incomplete is a fault."""
+        if self._kept:
+            yield self._kept
+        incomplete = self._packed is not None and not self.fault
+        self._begin()
+        self.fault = DAMAGED if incomplete else None
+
+    def _unpacked(self, data: bytes) -> Iterator[bytes]:
+        more = True
+        while data or more:
+            self._packed = self._packed or zlib.decompressobj(_GZIP_FORMAT)
+            try:
+                piece = self._packed.decompress(data, _PIECE_BYTES)
+            except zlib.error:
+                self.fault = DAMAGED
+                return
+            rest = self._packed.unconsumed_tail
+            self._read, self._given = self._read + len(data) - len(rest), self._given + len(piece)
+            if self._given > _ALLOWED_BYTES + _DENSEST * self._read:
+                self.fault = TOO_DENSE
+                return
+            yield piece
+            data, more = rest, len(piece) == _PIECE_BYTES
+            if self._packed.eof:
+                # Another packed part may follow.
+                data, more, self._packed = self._packed.unused_data.lstrip(b"\0"), False, None
+                if data and not data.startswith(GZIP):
+                    yield from self.feed(data)
+                    return

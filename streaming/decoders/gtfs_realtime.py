@@ -8,10 +8,11 @@ https://gtfs.org/documentation/realtime/reference/
 import math
 from typing import Any
 
+import numpy as np
 from google.protobuf.message import DecodeError
 from google.transit import gtfs_realtime_pb2 as gtfs
 
-from streaming.decoders.base import OUT_OF_RANGE, Points
+from streaming.decoders.base import NO_POSITION, OUT_OF_RANGE, Points
 from streaming.decoders.documents import DocumentDecoder
 from streaming.decoders.units import epoch_us
 from streaming.language import gettext
@@ -44,15 +45,34 @@ def _add(entity: gtfs.FeedEntity, feed_us: int | None, points: Points) -> str | 
     time_us = epoch_us(vehicle.timestamp) if vehicle.timestamp else feed_us
     if time_us is None:
         return "time"
-    key = vehicle.vehicle.id or entity.id
-    if not key:
+    if not (key := _key(vehicle)):
         return gettext("vehicle without id")
+    if not (vehicle.position.HasField("longitude") and vehicle.position.HasField("latitude")):
+        return NO_POSITION
     properties = _properties(vehicle)
     # Protobuf returns a text that is not UTF-8 as bytes.
     if any(isinstance(value, bytes) for value in (key, *properties.values())):
         return "encoding"
-    position = (vehicle.position.longitude, vehicle.position.latitude, None)
+    position = (_decimal(vehicle.position.longitude), _decimal(vehicle.position.latitude), None)
     return None if points.add(key, time_us, position, properties) else OUT_OF_RANGE
+
+
+def _key(vehicle: gtfs.VehiclePosition) -> str:
+    """Return what names a vehicle from one feed message to the next; the id of its entity need not.
+
+    It is its own id, else its trip with the date and the time at which it starts, if they are told, else its label.
+    """
+    if vehicle.vehicle.id:
+        return vehicle.vehicle.id
+    trip = vehicle.trip
+    parts = (trip.trip_id, trip.start_date, trip.start_time) if trip.trip_id else ()
+    named = " ".join(filter(None, parts))
+    return named or vehicle.vehicle.label
+
+
+def _decimal(number: float) -> float:
+    """Return the shortest decimal number that is this number of single precision, as its sender wrote it."""
+    return float(str(np.float32(number)))
 
 
 def _properties(vehicle: gtfs.VehiclePosition) -> dict[str, Any]:

@@ -91,6 +91,10 @@ def _outside(bounds: np.ndarray, space: Space) -> np.ndarray:
         sides = bounds[:, [axis, space.n + axis]]
         finite = np.isfinite(sides)
         turn = dimension.extent if dimension.wraps else 0.0
+        if space.geographic and axis == 0:
+            # Only boxes go on beyond the antimeridian.
+            is_point = sides[:, 0] == sides[:, 1]
+            outside |= is_point & ((sides[:, 0] < dimension.lo) | (sides[:, 0] > dimension.hi))
         outside |= (finite & ((sides < dimension.lo - turn) | (sides > dimension.hi + turn))).any(axis=1)
         if dimension.wraps:
             half = finite.any(axis=1) & ~finite.all(axis=1)

@@ -92,9 +92,11 @@ def _type_of(declared: Field) -> type:
     return cast(type, declared.type)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Options:
     """Base of every decoder's options; it checks each field against its type, its choices and its minimum."""
+
+    drop_null_island: bool = option(True, "count positions at exactly 0, 0 as malformed")
 
     def __post_init__(self) -> None:
         """Check every field."""
@@ -117,7 +119,7 @@ class Options:
         InvalidOptions
             With the rule that the object breaks, and the value.
         """
-        names = [declared.name for declared in fields(cls)]
+        names = [described.name for described in cls.describe()]
         unknown = [key for key in document if key not in names]
         if unknown:
             allowed = gettext("may only have %(names)s") % {"names": ", ".join(names)} if names else gettext("has none")
@@ -128,8 +130,9 @@ class Options:
 
     @classmethod
     def describe(cls) -> list[OptionDescription]:
-        """Return the options with type, default and meaning, in order."""
-        return describe(cls)
+        """Return the options with type, default and meaning; those of every decoder come last."""
+        common = [declared.name for declared in fields(Options)]
+        return sorted(describe(cls), key=lambda described: described.name in common)
 
 
 def check_texts(name: str, mapping: Mapping[str, Any]) -> None:

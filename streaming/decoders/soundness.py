@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import shapely
 
-from streaming.decoders.base import MAX_SAMPLE_BYTES, OUT_OF_RANGE, Decoded, Malformed
+from streaming.decoders.base import MAX_SAMPLE_BYTES, NULL_ISLAND, OUT_OF_RANGE, Decoded, Malformed
 from streaming.decoders.units import LATEST_US
 from streaming.elements import bounds_of, element_schema
 from streaming.language import gettext_noop
@@ -37,13 +37,15 @@ _SHORT_BYTES = 1_000
 _ESCAPED_NUL = b"\\u0000"
 
 
-def sound(decoded: Decoded, space: Space) -> Decoded:
+def sound(decoded: Decoded, space: Space, drop_null_island: bool = True) -> Decoded:
     """Return decoded elements without those that break a rule; count these as malformed.
 
     Parameters
     ----------
     decoded : Decoded
     space : Space
+    drop_null_island : bool
+        Whether a point at longitude and latitude 0 is no position.
 
     Returns
     -------
@@ -59,7 +61,7 @@ def sound(decoded: Decoded, space: Space) -> Decoded:
     if not elements.num_rows:
         return Decoded(elements, malformed)
     good = np.ones(elements.num_rows, dtype=bool)
-    for reason, bad in _faults(elements, space):
+    for reason, bad in _faults(elements, space, drop_null_island):
         rows = np.flatnonzero(bad & good)
         malformed += tuple(Malformed(reason, sample) for sample in _samples(elements, rows))
         good[rows] = False
@@ -83,14 +85,18 @@ def _is_well_formed(elements: Any, space: Space) -> bool:
     return all(elements[field.name].null_count == 0 for field in elements.schema if not field.nullable)
 
 
-def _faults(elements: pa.Table, space: Space) -> Iterator[tuple[str, np.ndarray]]:
+def _faults(elements: pa.Table, space: Space, drop_null_island: bool) -> Iterator[tuple[str, np.ndarray]]:
     """Yield each reason, and the rows to which it applies as booleans of shape (N,)."""
     yield NO_KEY, _outside(pc.binary_length(elements["key"]), 1, MAX_KEY_BYTES + 1)
     yield NUL, _contains(elements["key"], b"\0")
     version = elements["version"]
     times = _outside(elements["time_us"], 0, LATEST_US) | _outside(version, -MAX_VERSION, MAX_VERSION)
     yield TIME, times
-    yield OUT_OF_RANGE, _beyond(bounds_of(elements["bounds"]), space)
+    bounds = bounds_of(elements["bounds"])
+    yield OUT_OF_RANGE, _beyond(bounds, space)
+    if drop_null_island and space.geographic:
+        # Devices without a position say 0, 0.
+        yield NULL_ISLAND, (bounds[:, [0, 1, space.n, space.n + 1]] == 0.0).all(axis=1)
     if elements["geometry"].null_count < elements.num_rows:
         yield GEOMETRY, _unsound_geometry(elements["geometry"])
     yield from _property_faults(elements["properties"])

@@ -54,7 +54,7 @@ AIRCRAFT_JSON = orjson.dumps(
                 "category": "A3",
                 "seen_pos": 1.5,
             },
-            {"hex": "~2a1b3c", "lat": 47.0, "lon": 188.0, "alt_baro": "ground"},
+            {"hex": "~2a1b3c", "lat": 47.0, "lon": -172.0, "alt_baro": "ground"},
             {"hex": "abcdef", "flight": "NOPOS"},
             {"hex": "bad001", "lat": 91.0, "lon": 8.0},
             {"lat": 1, "lon": 2},
@@ -75,6 +75,7 @@ def gtfs_realtime() -> bytes:
     first.vehicle.position.bearing, first.vehicle.position.speed = 284, 4.5
     first.vehicle.current_status = gtfs.VehiclePosition.STOPPED_AT
     first.vehicle.occupancy_status = gtfs.VehiclePosition.MANY_SEATS_AVAILABLE
+    second.vehicle.trip.trip_id = "e2"
     second.vehicle.position.latitude, second.vehicle.position.longitude = 38.5, -85.5
     third.vehicle.vehicle.id = "nowhere"
     return feed.SerializeToString()
@@ -83,7 +84,7 @@ def gtfs_realtime() -> bytes:
 GTFS_REALTIME = gtfs_realtime()
 
 GEOJSON_LINES = b"""\
-{"type":"Feature","id":7,"geometry":{"type":"Point","coordinates":[190,60,12.5]},"properties":{"t":1700000000}}
+{"type":"Feature","id":7,"geometry":{"type":"Point","coordinates":[-170,60,12.5]},"properties":{"t":1700000000}}
 {"type":"Feature","geometry":{"type":"LineString","coordinates":[[9,47],[10,48]]},\
 "properties":{"id":"road","t":"2023-11-14T22:13:20Z"}}
 
@@ -97,7 +98,7 @@ not json
 
 CSV = b'''id,when,x,y,z,speed,name,heading\r
 a,2023-11-14T22:13:20Z,8.5,47.5,1000,10,Caf\xc3\xa9,511\r
-b,2023-11-14T23:13:20.25+01:00,188.5,-47.5,,,"x, ""y""",90\r
+b,2023-11-14T23:13:20.25+01:00,-171.5,-47.5,,,"x, ""y""",90\r
 ,2023-11-14T22:13:20Z,8.5,47.5,,,,\r
 c,yesterday,8.5,47.5,,,,\r
 d,2023-11-14 22:13:20,8.5,,,,,\r

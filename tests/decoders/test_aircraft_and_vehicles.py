@@ -23,6 +23,7 @@ def test_sbs_message_types_are_merged_into_one_aircraft():
         "course_deg": 90.5,
         "vertical_rate_mps": -0.325,
         "callsign": "DLH8JW",
+        "position_source": "adsb",
     }
 
 
@@ -85,7 +86,7 @@ def test_aircraft_json_gives_si_units_and_the_time_of_the_position():
     }
 
 
-def test_an_aircraft_on_the_ground_has_no_altitude_and_its_longitude_is_wrapped():
+def test_an_aircraft_on_the_ground_has_no_altitude():
     elements, _ = decode_whole({"kind": "aircraft_json"}, AIRCRAFT_JSON)
     assert bounds_of(elements["bounds"])[1].tolist() == [-172.0, 47.0, -math.inf, -172.0, 47.0, math.inf]
     assert properties_of(elements, "~2a1b3c")["on_ground"] is True
@@ -102,7 +103,7 @@ def test_an_aggregators_answer_is_understood_as_well():
     ("document", "reason"),
     [
         (b"<html>", "not JSON"),
-        (b"[1, 2]", "not a list of aircraft"),
+        (b"7", "not a list of aircraft"),
         (b'{"now": "soon", "aircraft": []}', "not a list of aircraft"),
         (b'{"aircraft": [{"hex": "abc", "lat": "x", "lon": 1}]}', "position"),
         (b'{"aircraft": [7]}', "aircraft without hex"),
@@ -134,7 +135,7 @@ def test_gtfs_realtime_gives_vehicles_with_words_for_codes():
         "current_status": "stopped at",
         "occupancy": "many seats available",
     }
-    assert properties_of(elements, "e2") == {"kind": "vehicle"}
+    assert properties_of(elements, "e2") == {"kind": "vehicle", "trip_id": "e2"}
 
 
 def test_what_is_not_a_gtfs_realtime_feed_is_counted():

@@ -38,13 +38,15 @@ def test_a_message_gives_position_and_motion_in_si_units():
         "heading_deg": 21,
         "rate_of_turn_deg_per_min": 2.0,
         "status": "under way using engine",
+        "accuracy_m": 30.0,
+        "position_source": "ais",
     }
 
 
 def test_codes_for_not_available_give_no_property():
     nothing = {"speed": 102.3, "course": 360.0, "heading": 511, "turn": -128, "status": 15}
     _, _, properties = last(b"".join(lines(POSITION | nothing)))
-    assert properties == {"mmsi": 636092048, "ais_class": "A", "kind": "ship"}
+    assert set(properties) == {"mmsi", "ais_class", "kind", "accuracy_m", "position_source"}
 
 
 @pytest.mark.parametrize("place", [{"lat": 91.0}, {"lon": 181.0}, {"lat": 91.0, "lon": 181.0}])
@@ -169,14 +171,20 @@ def test_aids_to_navigation_and_base_stations_are_positions_too():
     elements, _ = decode_whole({"kind": "ais"}, b"".join(lines(aid) + lines(station)))
     assert properties_of(elements, "993692028")["name"] == "SF BUOY"
     assert properties_of(elements, "993692028")["aid_type"] == "beacon channel port hand"
-    assert properties_of(elements, "3669702")["kind"] == "base station"
+    assert properties_of(elements, "003669702")["kind"] == "base station"
 
 
 def test_a_long_range_message_is_a_position_in_whole_knots():
     message = {"type": 27, "mmsi": "206914217", "lon": 137.0, "lat": 4.84, "speed": 63, "course": 511, "status": 2}
     _, bounds, properties = last(b"".join(lines(message)))
     assert bounds[:2] == [137.0, 4.84]
-    assert properties == {"mmsi": 206914217, "kind": "ship", "status": "not under command"}
+    assert properties == {
+        "mmsi": 206914217,
+        "kind": "ship",
+        "status": "not under command",
+        "accuracy_m": 185.2,
+        "position_source": "ais long range",
+    }
 
 
 def test_each_way_of_telling_the_time_is_understood():

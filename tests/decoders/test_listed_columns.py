@@ -68,8 +68,8 @@ def test_on_a_circle_boxes_are_turned_into_it_and_may_cross_its_end():
 
 
 def test_coordinates_serve_the_earth_too():
-    boxes, _ = decode("key,x,y\nk,0,0\n", EARTH, columns={"key": "key"}, coordinates=["x", "y"])
-    assert boxes == {"k": [0, 0, -INF, 0, 0, INF]}
+    boxes, _ = decode("key,x,y\nk,1,0\nl,181,0\nm,0,0\n", EARTH, columns={"key": "key"}, coordinates=["x", "y"])
+    assert boxes == {"k": [1, 0, -INF, 1, 0, INF]}
 
 
 @pytest.mark.parametrize(

@@ -72,7 +72,11 @@ def _aircraft(content: Any) -> list[Any] | None:
 
 def _first(entry: dict[str, Any], names: Sequence[str]) -> float | None:
     """Return the first number that an entry has by one of some names."""
-    return next((entry[name] for name in names if is_number(entry.get(name))), None)
+    for name in names:
+        value = entry.get(name)
+        if is_number(value):
+            return value
+    return None
 
 
 def _add(entry: Any, now_us: int, points: Points) -> str | None:
@@ -88,7 +92,8 @@ def _add(entry: Any, now_us: int, points: Points) -> str | None:
     key = entry["hex"].strip().lower()
     age_s = min(max(_first(place, ("seen_pos", "seen")) or 0, 0), OLDEST_S)
     time_us = max(0, now_us - round(age_s * MICROSECONDS))
-    properties = _properties(entry) | quality(entry, place) | {"icao24": key, "kind": "aircraft"}
+    properties = _properties(entry)
+    properties.update(quality(entry, place), icao24=key, kind="aircraft")
     position = (lon, lat, properties.get("altitude_m", properties.get("altitude_geometric_m")))
     return None if points.add(key, time_us, position, properties) else OUT_OF_RANGE
 
@@ -100,7 +105,7 @@ def _place(entry: dict[str, Any]) -> dict[str, Any]:
 
 
 def _properties(entry: dict[str, Any]) -> dict[str, Any]:
-    on_ground = any(entry.get(name) == "ground" for name in ALTITUDES)
+    on_ground = entry.get("alt_baro") == "ground" or entry.get("altitude") == "ground"
     numbers = {name: scaled(_first(entry, fields), factor) for fields, name, factor in NUMBERS}
     texts = {name: entry[field].strip() or None for field, name in TEXTS if isinstance(entry.get(field), str)}
     altitude = {"altitude_m": scaled(_first(entry, ALTITUDES), FOOT_M), "on_ground": on_ground}

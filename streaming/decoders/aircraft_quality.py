@@ -26,7 +26,7 @@ _NUCP_M = {9: 3.0, 8: 10.0} | {
     code: round(miles * _MILE_M, 1)
     for code, miles in ((7, 0.05), (6, 0.1), (5, 0.25), (4, 0.5), (3, 1), (2, 5), (1, 10))
 }
-_CODES: tuple[tuple[str, Mapping[int, float]], ...] = (("nac_p", _NACP_M), ("nic", _NIC_M), ("nucp", _NUCP_M))
+_CODES: tuple[tuple[str, Mapping[int, float]], ...] = (("nic", _NIC_M), ("nucp", _NUCP_M))
 _SOURCES = ("adsb", "adsr", "tisb", "adsc", "mlat")
 
 
@@ -50,32 +50,35 @@ def quality(entry: Mapping[str, Any], place: Mapping[str, Any]) -> dict[str, Any
     source = _source(entry)
     # The codes are those of the aircraft's own position.
     accuracy_m = None if source == "mlat" else _accuracy_m(place)
-    told = {"position_source": source, "accuracy_m": accuracy_m}
-    return {name: value for name, value in told.items() if value is not None}
+    told: dict[str, Any] = {} if source is None else {"position_source": source}
+    if accuracy_m is not None:
+        told["accuracy_m"] = accuracy_m
+    return told
 
 
 def _source(entry: Mapping[str, Any]) -> str | None:
     for source in ("mlat", "tisb"):  # lists of the fields that come from there
         fields = entry.get(source)
-        if isinstance(fields, list) and "lat" in fields:
+        if fields and isinstance(fields, list) and "lat" in fields:
             return source
-    word = str(entry.get("type", "")).partition("_")[0]
-    if word in _SOURCES:
-        return word
+    kind = entry.get("type")
+    if isinstance(kind, str):
+        word = kind.partition("_")[0]
+        return word if word in _SOURCES else None
     # Programs before there was a type have these codes of ADS-B positions alone.
-    return "adsb" if "type" not in entry and ("nucp" in entry or "nic" in entry) else None
+    return "adsb" if "nucp" in entry or "nic" in entry else None
 
 
 def _accuracy_m(place: Mapping[str, Any]) -> float | None:
     """Return the accuracy by NACp; else the radius of containment; else that by NIC, or NUCp; None if none is known."""
-    nacp = _by_code(place, *_CODES[0])
+    code = place.get("nac_p")
+    if isinstance(code, int) and code in _NACP_M:
+        return _NACP_M[code]
     radius_m = place.get("rc")
-    if nacp is None and is_number(radius_m) and radius_m > 0:
+    if is_number(radius_m) and radius_m > 0:
         return radius_m
-    codes = (_by_code(place, *code) for code in _CODES)
-    return next((accuracy_m for accuracy_m in codes if accuracy_m is not None), None)
-
-
-def _by_code(place: Mapping[str, Any], name: str, radii_m: Mapping[int, float]) -> float | None:
-    code = place.get(name)
-    return radii_m.get(code) if isinstance(code, int) else None
+    for name, radii_m in _CODES:
+        code = place.get(name)
+        if isinstance(code, int) and code in radii_m:
+            return radii_m[code]
+    return None

@@ -98,14 +98,15 @@ class AisDecoder(LineDecoder):
         self._tag, self._announced_us = NO_TAG_BLOCK, None
 
     def _line(self, line: bytes, received_us: int, points: Points) -> None:
-        # Nearly all lines are one sentence, most often without a tag block, or else with one.
-        tagged = line.find(b"\\", 1) if line[:1] == b"\\" else -1
-        begin = tagged + 1
-        text = line[begin:] if begin else line
-        if text.startswith(SENTENCE_BEGINS) and GLUED.search(text, 1) is None:
-            if begin:
-                self._tag = self._tag.before(read_tag_block(line[1:tagged]))
-            self._sentence(text, received_us, points)
+        # Nearly all lines are one tag block, one sentence, or both.
+        end = line.find(b"\\", 1) if line[:1] == b"\\" else -1
+        text = line[end + 1 :].strip() if end > 0 else line
+        alone = GLUED.search(text, 1) is None if text.startswith(SENTENCE_BEGINS) else end > 0 and not text
+        if alone:
+            if end > 0:
+                self._tag = self._tag.before(read_tag_block(line[1:end]))
+            if text:
+                self._sentence(text, received_us, points)
             return
         texts = texts_of_json(line) if b"{" in line or b"[" in line else ()
         for text, time_us in texts:
@@ -157,10 +158,12 @@ class AisDecoder(LineDecoder):
 
     def _other_sentence(self, text: bytes, tag: TagBlock, received_us: int, points: Points) -> None:
         """Keep the time that a sentence of another kind tells; count the sentence if it is malformed."""
-        if GATEHOUSE.match(text) and self._options.time_source in ("auto", "gatehouse"):
-            self._announced_us = gatehouse_us(text)
-            if self._announced_us is None:
-                points.fault("time", text)
+        is_gatehouse = text.startswith(b"$PGHP") and self._options.time_source in ("auto", "gatehouse")
+        self._announced_us = gatehouse_us(text) if is_gatehouse else None
+        if self._announced_us is not None:
+            return
+        if is_gatehouse and GATEHOUSE.match(text):
+            points.fault("time", text)
         elif OTHER_SENTENCE.match(text.strip()):
             self._tell(self._tag_time(tag), received_us, points)
         else:
@@ -190,7 +193,9 @@ class AisDecoder(LineDecoder):
         ship = self.ships.renew(report.mmsi, lambda: {"mmsi": report.mmsi})
         for forgotten in self.ships.overflow():
             self._exact.pop(forgotten["mmsi"], None)
-        ship.update({name: value for name, value in report.static.items() if value is not None})
+        for name, value in report.static.items():
+            if value is not None:
+                ship[name] = value
         if report.position is None:
             return
         properties = ship | {name: value for name, value in report.moving.items() if value is not None}

@@ -6,9 +6,9 @@ https://gtfs.org/documentation/realtime/reference/
 """
 
 import math
+import struct
 from typing import Any
 
-import numpy as np
 from google.protobuf.message import DecodeError
 from google.transit import gtfs_realtime_pb2 as gtfs
 
@@ -18,6 +18,9 @@ from streaming.decoders.units import epoch_us
 from streaming.language import gettext
 
 VEHICLE = gtfs.VehiclePosition
+SINGLE = struct.Struct("f")
+# Few feeds have fewer digits behind the point, and none has more than these numbers hold.
+DECIMALS = (4, 5, 6, 7)
 
 
 class GtfsRealtimeDecoder(DocumentDecoder):
@@ -72,7 +75,11 @@ def _key(vehicle: gtfs.VehiclePosition) -> str:
 
 def _decimal(number: float) -> float:
     """Return the shortest decimal number that is this number of single precision, as its sender wrote it."""
-    return float(str(np.float32(number)))
+    for digits in DECIMALS:
+        decimal = round(number, digits)
+        if SINGLE.unpack(SINGLE.pack(decimal))[0] == number:
+            return decimal
+    return number
 
 
 def _properties(vehicle: gtfs.VehiclePosition) -> dict[str, Any]:

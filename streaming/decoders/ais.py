@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 
 from streaming.decoders.ais_json import texts_of_json
-from streaming.decoders.ais_reports import LONG_RANGE, AisReport, read_report
+from streaming.decoders.ais_reports import AisReport, read_report
 from streaming.decoders.ais_sentences import (
     ARMOUR,
     BROKEN,
@@ -26,6 +26,7 @@ from streaming.decoders.ais_sentences import (
     gatehouse_us,
     read_tag_block,
 )
+from streaming.decoders.ais_words import LONG_RANGE
 from streaming.decoders.base import Points
 from streaming.decoders.bounded import Bounded
 from streaming.decoders.lines import LineDecoder

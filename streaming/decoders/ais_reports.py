@@ -15,7 +15,19 @@ from pyais.bit_vector import bit_vector
 from pyais.constants import TurnRate
 from pyais.messages import MSG_CLASS
 
-from streaming.decoders.ais_words import AID_TYPE, SHIP_TYPE, STATUS
+from streaming.decoders.ais_words import (
+    AID_TYPE,
+    COARSE,
+    EMERGENCIES,
+    EXACT,
+    SENDERS,
+    SHIP_TYPE,
+    STARTS_AT,
+    STATUS,
+    TEST_MAKER,
+    TESTED,
+    UNTIMED,
+)
 from streaming.decoders.base import Position
 from streaming.decoders.units import KNOT_MPS
 from streaming.language import gettext
@@ -24,41 +36,6 @@ LAST_TYPE = 27
 NO_LATITUDE, NO_LONGITUDE = 91.0, 181.0
 NO_HEADING, NO_COURSE = 511, 360.0
 NO_SPEED = 102.3
-
-# The position of message 27 is in tenths of a minute, which are 185.2 m of latitude.
-LONG_RANGE = "ais long range"
-COARSE = {"position_source": LONG_RANGE, "accuracy_m": 185.2}
-# By the flags of accuracy and of RAIM. With the first, ITU-R M.1371-5 (annex 8, table 50) promises 10 m. Without both,
-# an uncorrected receiver gave the position, for which 30 m are assumed; with RAIM alone, the receiver expects more than
-# 10 m, and 100 m are assumed.
-EXACT = {
-    (accuracy, raim): {"position_source": "ais", "accuracy_m": 10.0 if accuracy else 100.0 if raim else 30.0}
-    for accuracy in (False, True)
-    for raim in (False, True)
-}
-# By the seconds of the time stamp, which are less than 60 if a satellite receiver gave the position. How accurate an
-# estimate of a person or of dead reckoning is, nobody knows.
-UNTIMED = {
-    60: {"position_source": "ais"},
-    61: {"position_source": "ais manual"},
-    62: {"position_source": "ais dead reckoning"},
-    63: {"position_source": "ais inoperative"},
-}
-
-# What senders of ships' messages are by the first three digits of their MMSI (ITU-R M.585-9).
-STARTS_AT = 1_000_000
-SENDERS = (
-    dict.fromkeys(range(10), "base station")
-    | dict.fromkeys(range(800, 900), "handheld radio")
-    | dict.fromkeys(range(980, 990), "auxiliary craft")
-    | dict.fromkeys(range(990, 1000), "aid to navigation")
-    | {111: "aircraft", 970: "search and rescue transmitter", 972: "man overboard", 974: "emergency beacon"}
-)
-EMERGENCIES = {SENDERS[start] for start in (970, 972, 974)}
-# In an emergency, a beacon has the status "active"; when it is tested, "undefined". Behind the first three digits stand
-# the two of its maker, of whom 00 is for tests.
-TESTED = {14: False, 15: True}
-TEST_MAKER = 0
 
 # A message of pyais, whose fields have no types.
 Message = Any

@@ -54,7 +54,8 @@ def _add(entity: gtfs.FeedEntity, feed_us: int | None, points: Points) -> str | 
         return NO_POSITION
     properties = _properties(vehicle)
     # Protobuf returns a text that is not UTF-8 as bytes.
-    if any(isinstance(value, bytes) for value in (key, *properties.values())):
+    texts = (key, vehicle.trip.start_date, vehicle.trip.start_time, *properties.values())
+    if any(isinstance(value, bytes) for value in texts):
         return "encoding"
     position = (_decimal(vehicle.position.longitude), _decimal(vehicle.position.latitude), None)
     return None if points.add(key, time_us, position, properties) else OUT_OF_RANGE
@@ -68,9 +69,11 @@ def _key(vehicle: gtfs.VehiclePosition) -> str:
     if vehicle.vehicle.id:
         return vehicle.vehicle.id
     trip = vehicle.trip
-    parts = (trip.trip_id, trip.start_date, trip.start_time) if trip.trip_id else ()
-    named = " ".join(filter(None, parts))
-    return named or vehicle.vehicle.label
+    if not trip.trip_id:
+        return vehicle.vehicle.label
+    # Formatted, since a text that is not UTF-8 is bytes.
+    key = " ".join(f"{part}" for part in (trip.trip_id, trip.start_date, trip.start_time) if part)
+    return key
 
 
 def _decimal(number: float) -> float:

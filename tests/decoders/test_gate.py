@@ -186,6 +186,15 @@ def test_a_label_that_is_no_utf8_costs_its_own_vehicle_alone():
     assert malformed == {"encoding": 1}
 
 
+def test_a_start_that_is_no_utf8_costs_its_own_vehicle_alone():
+    feed = gtfs.FeedMessage()
+    feed.ParseFromString(GTFS_REALTIME)
+    feed.entity[1].vehicle.trip.start_date = "Cafe2027"
+    elements, malformed = decode_whole({"kind": "gtfs_realtime"}, feed.SerializeToString().replace(b"Cafe", b"Caf\xe9"))
+    assert elements["key"].to_pylist() == ["1355"]
+    assert malformed == {"encoding": 1}
+
+
 @pytest.mark.parametrize("place", [NAN, INF, -INF])
 def test_numbers_of_gtfs_realtime_that_are_not_finite_are_absent(place):
     feed = gtfs.FeedMessage()

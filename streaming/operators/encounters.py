@@ -16,11 +16,13 @@ from streaming.operators.elements import Elements
 from streaming.operators.failures import Failures
 from streaming.operators.layer import LayerVersion
 from streaming.operators.lines import Look
-from streaming.operators.meetings import Meetings
+from streaming.operators.meetings import Meetings, is_first
 from streaming.operators.range_query import RangeQueries
 from streaming.operators.time_joins import MICROSECONDS, TimeJoin
 from streaming.spaces import Space
 
+# Predicates that hold both ways, or not at all; see `kinds.join.plan.PREDICATES`.
+SYMMETRIC = frozenset(("intersects", "touches", "overlaps", "equals", "disjoint", "dwithin", "boxes"))
 # A span of time that goes on; more than any event time.
 OPEN_US = 2**62
 
@@ -92,24 +94,34 @@ class Encounter(TimeJoin):
         away = self.plan.away_from
         return JoinPlan(self.plan.stream, Partners("layer", away.layer, "dwithin", away.distance), self.plan.area)
 
-    def told_once(self, pairs: Meetings, key_hash: np.ndarray) -> np.ndarray:
-        """Tell which pairs are told: of two that mirror each other, only one unless the plan wants both.
+    @cached_property
+    def is_even(self) -> bool:
+        """Whether two objects satisfy the join both ways or not at all, since it asks the same of both."""
+        plan, partners = self.plan, self.plan.partners
+        alike = (plan.where, plan.filters) == (partners.where, partners.filters)
+        whole = np.array_equal(plan.area, self.space.whole())
+        return alike and whole and not (plan.transform or partners.pair_filters) and partners.predicate in SYMMETRIC
+
+    @property
+    def tells_one_of_two(self) -> bool:
+        """Whether at most one of two encounters that mirror each other is told at a time."""
+        return self.itself and not self.plan.mirrored
+
+    def told_once(self, pairs: Meetings, elements: Elements) -> np.ndarray:
+        """Tell of which pairs of reports encounters are made, bool of shape (P,).
+
+        Of two that mirror each other, it is one if that makes no difference. Else which of two encounters is told is
+        decided once they are made: see `mirrored_encounters`.
 
         Parameters
         ----------
         pairs : Meetings
             Pairs that satisfy the whole query. Whenever one is there, so is its mirror image if that satisfies it, too.
-        key_hash : ndarray of int64, shape (N,)
-
-        Returns
-        -------
-        ndarray of bool, shape (P,)
+        elements : Elements
         """
-        if self.plan.mirrored or not self.itself or not len(pairs.row):
+        if not (self.tells_one_of_two and self.is_even and len(pairs.row)):
             return np.ones(len(pairs.row), dtype=bool)
-        size = len(key_hash)
-        ascending = key_hash[pairs.row] < key_hash[pairs.partner]
-        return ascending | ~np.isin(pairs.row * size + pairs.partner, pairs.partner * size + pairs.row)
+        return is_first(elements, pairs.row, pairs.partner)
 
     def away(
         self, elements: Elements, pairs: Meetings, features: Callable[[str], LayerVersion], look: Look

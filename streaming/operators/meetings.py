@@ -4,7 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields
 
 import numpy as np
+import pyarrow.compute as pc
 
+from streaming.operators.elements import Elements
 from streaming.operators.region_map import RegionMap
 from streaming.spaces import Space
 
@@ -66,3 +68,13 @@ class Meetings:
         ndarray of int64, shape (P,)
         """
         return (region_map.regions_of(self.reach) & region_map.regions_of(self.other)).argmax(1)
+
+
+def is_first(elements: Elements, row: np.ndarray, partner: np.ndarray) -> np.ndarray:
+    """Tell in which pairs of a stream with itself the element's key comes before the partner's, bool of shape (P,).
+
+    Of two pairs, or encounters, that mirror each other, such a one is told. Keys are compared by their characters.
+    """
+    rows, place = np.unique(np.r_[row, partner], return_inverse=True)
+    rank = pc.rank(elements.cold(rows)["key"], tiebreaker="dense").to_numpy()[place]
+    return rank[: len(row)] < rank[len(row) :]

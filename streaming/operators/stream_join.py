@@ -26,7 +26,7 @@ from streaming.operators.failures import Failures
 from streaming.operators.features import IndexedBoxes
 from streaming.operators.judging import Judging
 from streaming.operators.lines import Look
-from streaming.operators.meetings import Meetings
+from streaming.operators.meetings import Meetings, is_first
 from streaming.operators.metres import within_reach
 from streaming.operators.range_query import RangeQueries
 from streaming.operators.runs import expand, find
@@ -336,7 +336,7 @@ class _Predicting(_Group):
         failures: Failures,
         began: float,
     ) -> Meetings:
-        """As in `_Group`. Of two pairs that mirror each other, the one in which the hashes ascend is told."""
+        """As in `_Group`. Of two pairs that mirror each other, one is told; see `is_first`."""
         apart = key_hash[row] != key_hash[partner]
         row, partner = row[apart], partner[apart]
         near = np.flatnonzero(may_come_close(elements, row, partner, self.asked))
@@ -353,7 +353,7 @@ class _Predicting(_Group):
             return soon & not_too_old(elements, row[pair], partner[pair], self._gap_s[query])
 
         pair, query = self._passing(elements, row, partner, failures, within)
-        told = self._told(elements, key_hash, row, partner, pair, query)
+        told = self._told(elements, row, partner, pair, query)
         pair, query = pair[told], query[told]
         row, partner, found = row[pair], partner[pair], found.take(pair)
         # The distance is told with the place and the time, if they are told: see `closest.Closest`.
@@ -363,7 +363,6 @@ class _Predicting(_Group):
     def _told(
         self,
         elements: Elements,
-        key_hash: np.ndarray,
         row: np.ndarray,
         partner: np.ndarray,
         pair: np.ndarray,
@@ -373,7 +372,7 @@ class _Predicting(_Group):
         told = np.ones(len(pair), dtype=bool)
         if self.stream != self.partner_stream:
             return told
-        back = np.flatnonzero((key_hash[row] > key_hash[partner])[pair] & ~self._mirrored[query])
+        back = np.flatnonzero(~is_first(elements, row, partner)[pair] & ~self._mirrored[query])
         pairs, place = np.unique(pair[back], return_inverse=True)
         mirror, passing = self._passing(elements, partner[pairs], row[pairs], Failures())
         count = len(self.plans)

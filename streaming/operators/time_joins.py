@@ -20,7 +20,7 @@ from streaming.kinds.registry import kind_of
 from streaming.language import gettext
 from streaming.operators.elements import Elements
 from streaming.operators.failures import Failures
-from streaming.operators.meetings import Meetings
+from streaming.operators.meetings import Meetings, is_first
 from streaming.operators.region_map import RegionMap
 from streaming.operators.runs import expand
 from streaming.operators.stream_join import StreamJoins
@@ -134,8 +134,7 @@ class TimeJoin:
         told = np.ones(len(pairs.row), dtype=bool)
         if self.plan.mirrored or not self.itself or not len(told):
             return told
-        # Of two pairs that mirror each other, the one in which the hashes of the objects ascend is told.
-        told = key_hash[pairs.row] < key_hash[pairs.partner]
+        told = is_first(elements, pairs.row, pairs.partner)
         row, partner = pairs.partner[~told], pairs.row[~told]
         mirrors = self.judged(elements, key_hash, row, partner, failures)
         mirrors = mirrors.take(self.within(time_us[mirrors.row], time_us[mirrors.partner]))

@@ -381,7 +381,8 @@ def elements_of(motions, times_s):
     told = pa.array(
         [json.dumps({"course_deg": course, "speed_mps": speed}) for course, speed in motions[:, 2:].tolist()]
     )
-    cold = pa.table({"key": none, "geometry": none.cast(pa.binary()), "properties": told})
+    keys = pa.array(map(str, range(len(motions))), pa.string())
+    cold = pa.table({"key": keys, "geometry": none.cast(pa.binary()), "properties": told})
     return Elements(stream, bounds, cold.take, False, times_us, times_us, lambda rows, _: numbers[:, rows])
 
 

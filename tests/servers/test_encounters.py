@@ -125,21 +125,28 @@ class Query:
             for begin_us, end_us in self._away(one.element, other.element, low, high):
                 if begin_us < end_us and begin_us < self.watermark_us:
                     pairs.setdefault((one.element.key, other.element.key), []).append((begin_us, end_us, one, other))
-        return sorted(told for pair, spans in pairs.items() for told in self._joined(pair, spans))
+        found = [told for pair, spans in pairs.items() for told in self._joined(pair, spans)]
+        if not self.plan.mirrored and len(self.streams) == 1:
+            found = list(self._one_of_two(found))
+        return sorted(found)
+
+    def _one_of_two(self, found):
+        """Yield the encounters that are told of those that mirror each other, and last long enough."""
+        ends = {}
+        for told in sorted(found, key=lambda told: (told[1] + self.for_us, told[0])):
+            (one, other), _, until_us, _ = told
+            before_us = ends.get((other, one), -math.inf)
+            if before_us < min(self.watermark_us, until_us):
+                ends[one, other] = max(until_us, ends.get((one, other), -math.inf))
+                yield told
 
     def _overlaps(self):
         """Yield the pairs of reports that satisfy all but the times and the layer, with their validity."""
         valid = list(self._valid())
-        near = {
-            (i, j)
-            for i, (one, begun_us, ended_us) in enumerate(valid)
-            for j, (other, since_us, until_us) in enumerate(valid)
-            if max(begun_us, since_us) < min(ended_us, until_us) and self._satisfy(one, other)
-        }
-        for i, j in near:
-            lower = hash_of(valid[i][0].element) < hash_of(valid[j][0].element)
-            if self.plan.mirrored or len(self.streams) > 1 or lower or (j, i) not in near:
-                yield valid[i], valid[j]
+        for one, begun_us, ended_us in valid:
+            for other, since_us, until_us in valid:
+                if max(begun_us, since_us) < min(ended_us, until_us) and self._satisfy(one, other):
+                    yield (one, begun_us, ended_us), (other, since_us, until_us)
 
     def _satisfy(self, one, other):
         names = one.arrival, other.arrival
@@ -194,10 +201,6 @@ class Query:
         if names not in self.measured:
             self.measured[names] = round(apart_m(compared(self.plan, one.element), other.element.shape), 3)
         return self.measured[names]
-
-
-def hash_of(element):
-    return int(key_hashes(element.stream, [element.key])[0])
 
 
 class World:

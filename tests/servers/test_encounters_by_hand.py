@@ -175,3 +175,45 @@ def test_encounters_are_found_in_a_space_of_three_dimensions(tmp_path):
     aside = ("a", "z", 120, (50.0, 50.0, 5.0)), ("b", "z", 120, (-50.0, 5.0, 5.0))
     feed.run(("a", "x", 100, (1.0, 1.0, 5.0)), ("b", "y", 103, (2.0, 1.0, 5.0)), *aside)
     assert [(row["key"], row["partner"], row["distance"]) for row in feed.rows] == [("x", "y", 1.0)]
+
+
+ONE_SIDED = {"join": {"stream": "a", "predicate": "dwithin", "distance": 1000}, "where": "speed > 3"}
+
+
+def fast(**spans):
+    """Reports of two objects beside each other, every 5 s for 110 s, each of which is fast within a span of seconds."""
+    places = dict(zip(spans, (HERE, BESIDE), strict=True))
+    return [
+        ("a", key, 1000 + s, places[key], 5 * (low <= s < high))
+        for s in range(0, 111, 5)
+        for key, (low, high) in spans.items()
+    ]
+
+
+@pytest.mark.parametrize("keys", ["xy", "yx"])
+def test_each_way_of_a_pair_has_encounters_of_its_own_if_only_the_element_is_filtered(tmp_path, keys):
+    feed = Feed(tmp_path, **ONE_SIDED, for_s=60, gap_s=15)
+    reports = fast(**{keys[0]: (0, 200), keys[1]: (40, 70)})
+    assert feed.run(*reports, *both(1200)) == [("+", keys, 1000, None, "moved")]
+    assert [row[:4] for row in feed.run()] == [("-", keys, 1000, 1125)]
+    assert feed.run(*both(1300)) == []
+
+
+def test_of_two_ways_that_are_due_together_the_one_is_told_whose_element_has_the_first_key(tmp_path):
+    feed = Feed(tmp_path, **ONE_SIDED, for_s=60, gap_s=15)
+    feed.run(*fast(**{"9": (0, 200), "10": (0, 200)}), *both(1100))
+    assert [(row["key"], row["partner"]) for row in feed.rows] == [("10", "9")]
+
+
+def test_the_other_way_is_told_from_when_the_first_one_ends_if_it_goes_on(tmp_path):
+    feed = Feed(tmp_path, **ONE_SIDED, for_s=30, gap_s=15)
+    reports = fast(x=(20, 200), y=(0, 80))
+    told = [feed.run(*[one for one in reports if one[2] == s], *both(s)) for s in range(1000, 1111, 5)]
+    told += [feed.run(*both(1200)), feed.run()]
+    changes = [row[:4] for batch in told for row in batch if row[0] != "~"]
+    assert changes == [
+        ("+", "yx", 1000, None),
+        ("-", "yx", 1000, 1080),
+        ("+", "xy", 1020, None),
+        ("-", "xy", 1020, 1125),
+    ]

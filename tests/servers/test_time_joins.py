@@ -140,8 +140,7 @@ class Query:
                 if i != j and counts(i, j) and within and joined(self.plan, a.element, b.element):
                     pairs.add((a.name, b.name))
         if not self.plan.mirrored:
-            hashes = {name: int(key_hashes(name[0], [name[1]])[0]) for pair in pairs for name in pair}
-            pairs = {(a, b) for a, b in pairs if (b, a) not in pairs or hashes[a] < hashes[b]}
+            pairs = {(a, b) for a, b in pairs if (b, a) not in pairs or a < b}
         self.expected.update((a, b, window_us) for a, b in pairs)
 
 

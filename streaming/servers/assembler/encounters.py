@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from streaming.operators.encounters import OPEN_US
 from streaming.operators.failures import Failures
@@ -30,6 +31,7 @@ from streaming.results import (
     result_schema,
 )
 from streaming.servers.answers.tuples import Results
+from streaming.servers.assembler.mirrored_encounters import Ways
 from streaming.servers.control.border import LeftOut, left_out_of_rows, left_out_rows
 from streaming.servers.control.step import ControlStep
 from streaming.servers.event_times import EventTimeAdvance, EventTimes, is_dropped, renewed
@@ -39,6 +41,8 @@ from streaming.servers.spans import Ends, Spans, columns_of, pair_hashes, span_s
 from streaming.servers.spans import table_of as span_table
 from streaming.spaces import Space
 from streaming.state.codec import HEAD, NOTHING, Codec, Parts, Tables, head_of, with_head
+
+_PAIR = ("query", "key_hash", "partner_hash")
 
 
 @functools.lru_cache(maxsize=64)
@@ -226,6 +230,16 @@ class _Joining:
 
         return self._of_queries(reason)
 
+    @functools.cached_property
+    def _chooses(self) -> Callable[[np.ndarray], np.ndarray]:
+        """Tell which queries choose between encounters that mirror each other: 1, or 0."""
+        encounters = self.control.after.encounters
+
+        def chooses(query: int) -> int:
+            return int(encounters[query].tells_one_of_two and not encounters[query].is_even)
+
+        return self._of_queries(chooses)
+
     def joined(self) -> tuple[SortedRuns, pa.Table]:
         """Return the encounters after the batch, and their changes as result tuples."""
         keys = self._touched()
@@ -235,7 +249,7 @@ class _Joining:
         groups = joined_spans(*self._segments(known))
         told = self._told(groups)
         table, kept = groups.table, told.stays
-        names = [table[name].to_numpy() for name in ("query", "key_hash", "partner_hash")]
+        names = [table[name].to_numpy() for name in _PAIR]
         table = _with(table, "told", (groups.told | told.begins).astype(np.int8)).filter(pa.array(kept))
         hashes = pair_hashes(*names)[kept]
         order = np.argsort(hashes, kind="stable")
@@ -249,16 +263,10 @@ class _Joining:
 
     def _touched(self) -> np.ndarray:
         """Return the pairs of which something may have to be told, ascending."""
-        begun = [self.begun[name].to_numpy() for name in ("query", "key_hash", "partner_hash")]
-        ended = self.ended
-        part, row = self.pairs.select(self._due)
-        return distinct(
-            np.r_[
-                pair_hashes(*begun),
-                pair_hashes(ended.query, ended.key_hash, ended.partner_hash),
-                self.pairs.keys(part, row),
-            ]
-        )
+        due = self.pairs.take(*self.pairs.select(self._due), _PAIR)
+        columns = [np.r_[self.begun[name].to_numpy(), getattr(self.ended, name), due[name]] for name in _PAIR]
+        query, one, other = (column[self._chooses(columns[0]) == 1] for column in columns)
+        return distinct(np.r_[pair_hashes(*columns), pair_hashes(query, other, one)])
 
     def _due(self, run: Run) -> np.ndarray:
         """Tell of which encounters something may have to be told although no span begins or ends."""
@@ -288,8 +296,7 @@ class _Joining:
 
     def _numbered(self, table: pa.Table) -> tuple[np.ndarray, np.ndarray]:
         """Return a number of the pair of each segment, and of each end; equal pairs have equal numbers."""
-        names = ("query", "key_hash", "partner_hash")
-        columns = [np.r_[table[name].to_numpy(), getattr(self.ended, name)] for name in names]
+        columns = [np.r_[table[name].to_numpy(), getattr(self.ended, name)] for name in _PAIR]
         number = np.unique(np.stack(columns), axis=1, return_inverse=True)[1].reshape(-1)
         return number[: table.num_rows], number[table.num_rows :]
 
@@ -310,13 +317,29 @@ class _Joining:
         watermark_us = self._until_us(query)
         over = until_us < watermark_us
         lasts = np.minimum(until_us, watermark_us) - since_us >= self._for_us(query)
+        may, never = self._chosen(groups, lasts)
         ends = groups.told & over
-        stays = ~ends & ~(over & ~groups.told & ~lasts)
+        stays = ~ends & ~(over & ~groups.told & ~lasts) & ~never
         first = np.zeros(len(query), dtype=bool)
         first[np.flatnonzero(stays)[first_of_runs(groups.pair[stays])] if stays.any() else []] = True
-        begins = first & lasts & ~groups.told
+        begins = first & lasts & ~groups.told & may
         changes = first & groups.told & groups.closer & ~self.control.after.quiet(query)
         return _ToldEncounters(begins, changes, ends, stays)
+
+    def _chosen(self, groups: "_Groups", lasts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return which encounters may be told, and which never will be; see `Ways.may_be_told`."""
+        query = groups.table["query"].to_numpy()
+        may, never = np.ones(len(query), dtype=bool), np.zeros(len(query), dtype=bool)
+        rows = np.flatnonzero((self._chooses(query) == 1) & (lasts | groups.told))
+        if len(rows):
+            table = groups.table.take(pa.array(rows))
+            one, other = (table[name].to_numpy() for name in _PAIR[1:])
+            due_us = table["since_us"].to_numpy() + self._for_us(query[rows])
+            is_first = pc.less(table["key"], table["partner"]).to_numpy()
+            until_us, watermark_us = table["until_us"].to_numpy(), self._until_us(query[rows])
+            ways = Ways(query[rows], one, other, is_first, due_us, until_us, groups.told[rows], watermark_us)
+            may[rows], never[rows] = ways.may_be_told()
+        return may, never
 
 
 def joined_spans(table: pa.Table, pair: np.ndarray) -> "_Groups":

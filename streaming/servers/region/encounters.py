@@ -424,9 +424,10 @@ class _Piece:
         """Return the positions of the pairs that this region tells."""
         encounter, registry, place = self.evaluation.encounter, self.evaluation.registry, self.evaluation.place
         look = self.evaluation.failures.looking(np.array([self.evaluation.query]))
-        rows = np.flatnonzero(encounter.away(elements_of(both, self._cold), pairs, registry.features, look))
+        elements = elements_of(both, self._cold)
+        rows = np.flatnonzero(encounter.away(elements, pairs, registry.features, look))
         pairs = pairs.take(rows)
-        mine = encounter.told_once(pairs, both.key_hash)
+        mine = encounter.told_once(pairs, elements)
         mine &= pairs.tellers(place.region_map) == place.number
         return rows[mine]
 

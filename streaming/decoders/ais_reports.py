@@ -145,7 +145,7 @@ def _moving(kind: str, message: Message, **more: Any) -> dict[str, Any]:
     speed, course = message.speed, message.course
     return {
         "kind": kind,
-        "speed_mps": None if speed == NO_SPEED else round(speed * KNOT_MPS, 2),
+        "speed_mps": None if speed == NO_SPEED else speed * KNOT_MPS,
         "course_deg": None if course >= NO_COURSE else course,
         **more,
     }
@@ -178,7 +178,7 @@ def _long_range(message: Message) -> Parts:
     # Message 27 has whole knots and degrees: 63 and 511 stand for none.
     moving = {
         "kind": "ship",
-        "speed_mps": None if message.speed >= 63 else round(message.speed * KNOT_MPS, 2),
+        "speed_mps": None if message.speed >= 63 else message.speed * KNOT_MPS,
         "course_deg": None if message.course >= NO_COURSE else message.course,
         "status": STATUS[message.status],
     }
@@ -189,7 +189,7 @@ def _long_range(message: Message) -> Parts:
 def _aircraft(message: Message) -> Parts:
     # Message 9 has whole knots and metres: 1023 and 4095 stand for none.
     altitude = None if message.alt == 4095 else float(message.alt)
-    speed = None if message.speed == 1023 else round(message.speed * KNOT_MPS, 2)
+    speed = None if message.speed == 1023 else message.speed * KNOT_MPS
     moving = _moving("aircraft", message) | {"speed_mps": speed, "altitude_m": altitude}
     return _position(message, altitude), moving, {}
 

@@ -7,60 +7,79 @@ import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from streaming.decoders.units import LATEST_US, MICROSECONDS, iso_us
+from streaming.decoders.time_texts import TimeTexts
+from streaming.decoders.units import LATEST_US, MICROSECONDS
 from streaming.elements import bounds_array, element_schema, key_hashes, wrapped
 from streaming.spaces import Space
 
+# Microseconds of the unit of each form of epoch.
+EPOCHS = {"epoch_s": float(MICROSECONDS), "epoch_ms": 1e3, "epoch_us": 1.0, "epoch_ns": 1e-3}
+
 _NUMBER = r"^-?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
-_ZONED = r"(Z|z|[+-]\d\d(:?\d\d)?)$"
+# Marks between groups of three digits.
+_GROUP_MARKS = r"[ '\x{2019}\x{a0}\x{202f}\x{2009}]"
+_GROUPED = r"^-?\d{1,3}(%s\d{3})+(\.\d*)?$"
+# By decimal sign, commas between groups; a single one without a point behind it may be another's decimal comma.
+_COMMAS = {".": r"^-?\d{1,3}((,\d{3})+\.\d*|(,\d{3}){2,})$", ",": _GROUPED % ","}
 
 
-def numbers(texts: pa.Array) -> pa.Array:
+def numbers(texts: pa.Array, decimal: str = ".") -> pa.Array:
     """Return texts as float64, null if a text is no finite number.
+
+    Digits may stand in groups of three: ``1 234.5``, ``1,234.5``, and with a decimal comma ``1.234,5``.
+
+    Parameters
+    ----------
+    texts : pyarrow.StringArray
+    decimal : {".", ","}, optional
 
     Examples
     --------
-    >>> numbers(pa.array(["1.5", "", "x", "inf", "-2e3"])).to_pylist()
-    [1.5, None, None, None, -2000.0]
+    >>> numbers(pa.array(["1.5", "", "x", "inf", "-2e3", "1 000"])).to_pylist()
+    [1.5, None, None, None, -2000.0, 1000.0]
+    >>> numbers(pa.array(["1.234,5", "60.17", "24,95"]), ",").to_pylist()
+    [1234.5, None, 24.95]
     """
     try:
-        values = pc.cast(texts, pa.float64())
+        values = pc.cast(_with_point(texts) if decimal == "," else texts, pa.float64())
     except pa.ArrowInvalid:
-        is_number = pc.match_substring_regex(texts, _NUMBER)
-        values = pc.cast(pc.if_else(is_number, texts, None), pa.float64())
+        plain = _ungrouped(_with_point(texts) if decimal == "," else texts, decimal)
+        values = pc.cast(pc.if_else(pc.match_substring_regex(plain, _NUMBER), plain, None), pa.float64())
     return pc.if_else(pc.is_finite(values), values, None)
 
 
-def times_us(texts: pa.Array, time_format: str, utc_offset_s: float) -> pa.Array:
+def _with_point(texts: pa.Array) -> pa.Array:
+    """Return numbers with a point where they have a decimal comma, and with commas where they have points."""
+    swapped = pc.replace_substring(pc.replace_substring(texts, ".", "\0"), ",", ".")
+    return pc.replace_substring(swapped, "\0", ",")
+
+
+def _ungrouped(texts: pa.Array, decimal: str) -> pa.Array:
+    """Return numbers without a plus sign and without marks between groups of digits."""
+    texts = pc.replace_substring(pc.replace_substring_regex(texts, r"^\+", ""), "\u2212", "-")
+    for marks, pattern in ((_GROUP_MARKS, _GROUPED % _GROUP_MARKS), (",", _COMMAS[decimal])):
+        grouped = pc.match_substring_regex(texts, pattern)
+        if pc.any(grouped, min_count=0).as_py():
+            texts = pc.if_else(grouped, pc.replace_substring_regex(texts, marks, ""), texts)
+    return texts
+
+
+def times_us(texts: pa.Array, time_format: str, forms: TimeTexts) -> pa.Array:
     """Return texts as int64 microseconds since 1970, null if a text is no time between 1970 and 2200.
 
     Parameters
     ----------
     texts : pyarrow.StringArray
-    time_format : {"iso8601", "epoch_s", "epoch_ms", "epoch_us"}
-    utc_offset_s : float
-        Local time minus UTC, for ISO 8601 texts that do not state it.
+    time_format : str
+        `epoch_s`, `epoch_ms`, `epoch_us` or `epoch_ns`; for any other, `forms` reads the texts.
+    forms : TimeTexts
     """
-    if time_format == "iso8601":
-        times = _iso_us(texts, utc_offset_s)
-    else:
-        factor = {"epoch_s": MICROSECONDS, "epoch_ms": 1000, "epoch_us": 1}[time_format]
-        scaled = pc.multiply(numbers(texts), float(factor))
-        in_range = pc.and_(pc.greater_equal(scaled, 0), pc.less(scaled, LATEST_US))
-        times = pc.cast(pc.round(pc.if_else(in_range, scaled, None)), pa.int64())
-    in_range = pc.and_(pc.greater_equal(times, 0), pc.less(times, LATEST_US))
-    return pc.if_else(in_range, times, None)
-
-
-def _iso_us(texts: pa.Array, utc_offset_s: float) -> pa.Array:
-    zoned = pc.and_(pc.match_substring(texts, ":"), pc.match_substring_regex(texts, _ZONED))
-    offset_us = round(utc_offset_s * MICROSECONDS)
-    try:
-        with_zone = pc.cast(pc.if_else(zoned, texts, None), pa.timestamp("us", "UTC"))
-        without = pc.cast(pc.if_else(zoned, None, texts), pa.timestamp("us"))
-    except pa.ArrowInvalid:
-        return pa.array([None if t is None else iso_us(t, utc_offset_s) for t in texts.to_pylist()], pa.int64())
-    return pc.coalesce(pc.cast(with_zone, pa.int64()), pc.subtract(pc.cast(without, pa.int64()), offset_us))
+    if time_format not in EPOCHS:
+        return forms.array_us(texts)
+    scaled = pc.multiply(numbers(texts), EPOCHS[time_format])
+    in_range = pc.and_(pc.greater_equal(scaled, 0), pc.less(scaled, LATEST_US))
+    times = pc.cast(pc.round(pc.if_else(in_range, scaled, None)), pa.int64())
+    return pc.if_else(pc.less(times, LATEST_US), times, None)
 
 
 def json_objects(columns: Mapping[str, pa.Array], count: int) -> pa.Array:

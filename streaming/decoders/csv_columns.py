@@ -1,5 +1,6 @@
 """Decode CSV with a header, by a mapping of its columns."""
 
+import csv as csv_text
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import csv
 
+from streaming.decoders.angles import degrees
 from streaming.decoders.base import (
     LATITUDE_LIMIT_DEG,
     LONGITUDE_LIMIT_DEG,
@@ -18,12 +20,14 @@ from streaming.decoders.base import (
     Decoded,
     Malformed,
 )
-from streaming.decoders.columns import box_table, json_objects, numbers, times_us
+from streaming.decoders.columns import EPOCHS, box_table, json_objects, numbers, times_us
+from streaming.decoders.encodings import AUTO, Recoder, check_encoding
 from streaming.decoders.framing import TOO_LONG_LINE, Lines
 from streaming.decoders.listed_columns import boxes, check_lists
-from streaming.decoders.options import Options, check_texts, option
+from streaming.decoders.options import check_texts, option
 from streaming.decoders.properties import check_null_values, check_properties, targets
-from streaming.decoders.units import DIGITS_KEPT, FACTORS, WHOLE
+from streaming.decoders.time_texts import LocalTimeOptions, TimeTexts
+from streaming.decoders.units import FACTORS
 from streaming.elements import element_schema
 from streaming.errors import InvalidOptions
 from streaming.language import gettext, gettext_noop
@@ -32,11 +36,11 @@ from streaming.spaces import EARTH, Space
 ROLES = ("key", "time", "lon", "lat", "altitude")
 PLACES = ("lon", "lat", "altitude")
 USUAL_COLUMNS = {"key": "key", "time": "time", "lon": "lon", "lat": "lat"}
-TIME_FORMATS = ("iso8601", "epoch_s", "epoch_ms", "epoch_us")
+TIME_FORMATS = ("iso8601", "day_first", "month_first", *EPOCHS)
 
 
 @dataclass(frozen=True)
-class CsvOptions(Options):
+class CsvOptions(LocalTimeOptions):
     """Options of `CsvDecoder`."""
 
     columns: Mapping = option(
@@ -55,11 +59,12 @@ class CsvOptions(Options):
         shape="targets",
     )
     time_format: str = option("iso8601", "how times are written", TIME_FORMATS)
-    utc_offset_s: float = option(0.0, "local time minus UTC, for ISO 8601 times that do not say it")
     altitude_unit: str = option("metres", "unit of the altitude", ("metres", "feet"))
     null_values: Mapping = option({}, "texts that mean none, by column", shape="text_lists")
     constants: Mapping = option({}, "properties that every element gets", shape="texts")
     delimiter: str = option(",", "one character")
+    decimal: str = option(".", "decimal sign of numbers, a point or a comma", (".", ","))
+    encoding: str = option(AUTO, "of the text; auto: UTF-8, or UTF-16 by its byte order mark; else such as cp1252")
     header: str = option("", "names of the columns, for input whose first line does not have them")
     max_line_bytes: int = option(100_000, "longer lines are malformed", minimum=100)
 
@@ -72,6 +77,7 @@ class CsvOptions(Options):
             check_lists(self.coordinates, self.lo, self.hi)
         _check_columns(self)
         check_properties(self.properties)
+        check_encoding(self.encoding)
         check_null_values(self.null_values, str, "texts")
         if len(self.delimiter) != 1 or not self.delimiter.isascii() or self.delimiter in '"\r\n':
             raise InvalidOptions(
@@ -150,7 +156,9 @@ class CsvDecoder:
 
     def __init__(self, options: CsvOptions, stream: str, space: Space = EARTH) -> None:
         self._options, self._stream, self._space = options, stream, space
-        self._lines = Lines(options.max_line_bytes)
+        self._lines, self._recoder = Lines(options.max_line_bytes), Recoder(options.encoding)
+        order = options.time_format if options.time_format in ("day_first", "month_first") else ""
+        self._forms = TimeTexts(options.utc_offset_s, options.time_zone, order)
         self._targets = targets(options.properties)
         self._header = self._split(options.header) if options.header else None
         # A message to people about the header; None if there is nothing to say.
@@ -158,18 +166,21 @@ class CsvDecoder:
         self._fewest_missing = len(options.needed) + 1
         # Matches a well-quoted row: a quoted field that its line leaves open would swallow the lines after it.
         delimiter = re.escape(options.delimiter.encode())
-        field = rb'(?:"(?:[^"]|"")*"|[^"%s]*)' % delimiter
+        # A quote behind a digit is the sign of seconds in an angle.
+        field = rb'(?:"(?:[^"]|"")*"|(?:[^"%s]|(?<=\d)")*)' % delimiter
         self._row = re.compile(rb"%s(?:%s%s)*" % (field, delimiter, field), re.DOTALL)
 
     def feed(self, data: bytes, received_us: int) -> Decoded:
         """Decode all complete lines; see `Decoder.feed`."""
-        lines, too_long = self._lines.feed(data)
+        lines, too_long = self._lines.feed(self._recoder.feed(data))
         malformed = [_malformed(TOO_LONG_LINE, line) for line in too_long]
         return self._decoded(lines, received_us, malformed)
 
     def finish(self, received_us: int) -> Decoded:
         """Decode a last line without an end; the next input begins with a header. See `Decoder.finish`."""
-        decoded = self._decoded(self._lines.finish(), received_us, [])
+        lines, too_long = self._lines.feed(self._recoder.finish())
+        malformed = [_malformed(TOO_LONG_LINE, line) for line in too_long]
+        decoded = self._decoded(lines + self._lines.finish(), received_us, malformed)
         if not self._options.header:
             self._header = None
         return decoded
@@ -214,7 +225,8 @@ class CsvDecoder:
         )
 
     def _split(self, header: str) -> list[str]:
-        return [name.strip().strip('"') for name in header.split(self._options.delimiter)]
+        (names,) = csv_text.reader([header], delimiter=self._options.delimiter, skipinitialspace=True)
+        return [name.strip() for name in names]
 
     def _texts(self, lines: list[bytes], malformed: list[Malformed]) -> pa.Table | None:
         """Return the needed cells as a table of texts, null where empty; None if there are no rows."""
@@ -259,9 +271,11 @@ class CsvDecoder:
     def _elements(self, texts: pa.Table, received_us: int, malformed: list[Malformed]) -> pa.Table:
         options = self._options
         roles = {role: self._column(texts, name) for role, name in options.roles.items()}
-        altitude = _scaled(roles["altitude"], FACTORS[options.altitude_unit]) if "altitude" in roles else None
+        altitude = (
+            _scaled(roles["altitude"], FACTORS[options.altitude_unit], options.decimal) if "altitude" in roles else None
+        )
         times = (
-            times_us(roles["time"], options.time_format, options.utc_offset_s)
+            times_us(roles["time"], options.time_format, self._forms)
             if "time" in roles
             else pa.array(np.full(texts.num_rows, received_us))
         )
@@ -282,14 +296,14 @@ class CsvDecoder:
     def _boxes(self, texts: pa.Table) -> tuple[np.ndarray, dict[str, pa.Array]]:
         """Return the boxes of rows from the listed columns, and the faults in them."""
         lo, hi = ([None if c is None else self._column(texts, c) for c in names] for names in self._options.listed)
-        return boxes(lo, hi, texts.num_rows, self._space)
+        return boxes(lo, hi, texts.num_rows, self._space, self._options.decimal)
 
     def _points(
         self, roles: Mapping[str, pa.Array], altitude: pa.Array | None
     ) -> tuple[np.ndarray, dict[str, pa.Array]]:
         """Return the boxes of rows from longitude, latitude and altitude, and the faults in them."""
         n = self._space.n
-        lon, lat = numbers(roles["lon"]), numbers(roles["lat"])
+        lon, lat = (degrees(roles[axis], axis, self._options.decimal) for axis in ("lon", "lat"))
         bounds = np.hstack([np.full((len(lon), n), -np.inf), np.full((len(lon), n), np.inf)])
         for axis, values in enumerate((lon, lat, altitude)[:n]):
             if values is not None:
@@ -316,7 +330,7 @@ class CsvDecoder:
         for column, (name, factor) in self._targets.items():
             if column in texts.column_names:
                 values = self._column(texts, column)
-                columns[name] = values if factor is None else _scaled(values, factor)
+                columns[name] = values if factor is None else _scaled(values, factor, self._options.decimal)
         return columns
 
 
@@ -343,16 +357,13 @@ def _beyond(values: pa.Array, limit: float) -> pa.Array:
     return pc.fill_null(pc.greater(pc.abs(values), limit), False)
 
 
-def _scaled(texts: pa.Array, factor: float) -> pa.Array:
+def _scaled(texts: pa.Array, factor: float, decimal: str) -> pa.Array:
     """Return texts as numbers in SI units, null where a text is no finite number."""
-    values = numbers(texts)
+    values = numbers(texts, decimal)
     if factor == 1.0:
         return values
     values = pc.multiply(values, factor)
-    # Arrow raises an error for numbers too large to round; those have no digits behind the point anyway.
-    small = pc.less(pc.abs(values), WHOLE)
-    rounded = pc.round(pc.if_else(small, values, None), DIGITS_KEPT)
-    return pc.if_else(small, rounded, pc.if_else(pc.is_finite(values), values, None))
+    return pc.if_else(pc.is_finite(values), values, None)
 
 
 def _count_faults(faults: Mapping[str, pa.Array], texts: pa.Table, malformed: list[Malformed]) -> np.ndarray:

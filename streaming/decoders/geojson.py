@@ -5,6 +5,7 @@ References
 RFC 7946 (GeoJSON), RFC 8142 (GeoJSON text sequences).
 """
 
+from codecs import BOM_UTF8
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,9 +17,10 @@ import shapely
 
 from streaming.decoders.base import MAX_SAMPLE_BYTES, OUT_OF_RANGE, Decoded, Malformed, json_sample, on_earth
 from streaming.decoders.framing import TOO_LONG_DOCUMENT, TOO_LONG_LINE, Document, Lines
-from streaming.decoders.options import Options, option
+from streaming.decoders.options import option
 from streaming.decoders.properties import check_null_values, check_properties, is_number, targets, translated
-from streaming.decoders.units import epoch_us, iso_us
+from streaming.decoders.time_texts import LocalTimeOptions, TimeTexts
+from streaming.decoders.units import epoch_us
 from streaming.elements import box_elements, element_schema
 from streaming.language import gettext
 from streaming.spaces import EARTH, Space
@@ -28,15 +30,14 @@ RECORD_SEPARATOR = b"\x1e"
 
 
 @dataclass(frozen=True)
-class GeoJsonOptions(Options):
+class GeoJsonOptions(LocalTimeOptions):
     """Options of `GeoJsonDecoder`."""
 
     framing: str = option(
         "lines", "lines: a text a line; sequence: RFC 8142 record separators; document: one text", FRAMINGS
     )
     key: str = option("id", "property that names the object; where a feature lacks it, the feature's own id does")
-    time: str = option("", "property with the time (ISO 8601, or epoch in s, ms or us); empty: time of arrival")
-    utc_offset_s: float = option(0.0, "local time minus UTC, for ISO 8601 times that do not say it")
+    time: str = option("", "property with the time (ISO 8601, or epoch in s, ms, us or ns); empty: time of arrival")
     properties: Mapping = option(
         {},
         "what becomes of properties: a new name, with a unit where it is a number; others stay as they are",
@@ -81,6 +82,7 @@ class GeoJsonDecoder:
     def __init__(self, options: GeoJsonOptions, stream: str, space: Space = EARTH) -> None:
         self._options, self._stream, self._space = options, stream, space
         self._targets = targets(options.properties)
+        self._forms = TimeTexts(options.utc_offset_s, options.time_zone)
         separator = RECORD_SEPARATOR if options.framing == "sequence" else b"\n"
         self._lines = Lines(options.max_bytes, separator)
         self._document = Document(options.max_bytes)
@@ -104,7 +106,7 @@ class GeoJsonDecoder:
 
     def _decoded(self, texts: Iterable[bytes], received_us: int, features: _Features) -> Decoded:
         for text in texts:
-            self._text(text.strip(b" \t\r\n\x1e"), received_us, features)
+            self._text(text.strip(b" \t\r\n\x1e").removeprefix(BOM_UTF8), received_us, features)
         return Decoded(self._elements(features), tuple(features.malformed))
 
     def _text(self, text: bytes, received_us: int, features: _Features) -> None:
@@ -142,7 +144,7 @@ class GeoJsonDecoder:
 
     def _time_us(self, value: Any) -> int | None:
         if isinstance(value, str):
-            return iso_us(value, self._options.utc_offset_s)
+            return self._forms.us(value)
         return epoch_us(value) if is_number(value) else None
 
     def _elements(self, features: _Features) -> pa.Table:

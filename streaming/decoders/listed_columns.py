@@ -42,7 +42,7 @@ def check_lists(coordinates: Sequence[Any], lo: Sequence[Any], hi: Sequence[Any]
 
 
 def boxes(
-    lo: Sequence[Column], hi: Sequence[Column], rows: int, space: Space
+    lo: Sequence[Column], hi: Sequence[Column], rows: int, space: Space, decimal: str = "."
 ) -> tuple[np.ndarray, dict[str, pa.Array]]:
     """Return the boxes of rows whose bounds are texts, and the rows that have a fault.
 
@@ -54,6 +54,8 @@ def boxes(
     rows : int
         Number of rows.
     space : Space
+    decimal : {".", ","}, optional
+        The decimal sign.
 
     Returns
     -------
@@ -68,7 +70,7 @@ def boxes(
     for first, columns in ((0, lo), (n, hi)):
         for position, texts in enumerate(columns, first):
             if texts is not None:
-                values = numbers(texts).to_numpy(zero_copy_only=False)
+                values = numbers(texts, decimal).to_numpy(zero_copy_only=False)
                 known = ~np.isnan(values)
                 unread |= pc.is_valid(texts).to_numpy(zero_copy_only=False) & ~known
                 bounds[known, position] = values[known]

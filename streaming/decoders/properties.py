@@ -95,7 +95,7 @@ def translated(
     --------
     >>> knots = targets({"sog": {"name": "speed_mps", "unit": "knots"}})
     >>> translated({"sog": 10, "name": "Aino"}, knots, {}), translated({"sog": 102.3}, knots, {"sog": [102.3]})
-    ({'speed_mps': 5.144, 'name': 'Aino'}, {})
+    ({'speed_mps': 5.144444444444445, 'name': 'Aino'}, {})
     """
     if not targets and not null_values:
         return given

@@ -14,8 +14,9 @@ from typing import Any
 from streaming.decoders.base import NULL_ISLAND, OUT_OF_RANGE, Points, Position, on_earth
 from streaming.decoders.bounded import Bounded
 from streaming.decoders.lines import LineDecoder
-from streaming.decoders.options import Options, option
-from streaming.decoders.units import FOOT_M, FOOT_PER_MINUTE_MPS, KNOT_MPS, iso_us, scaled
+from streaming.decoders.options import option
+from streaming.decoders.time_texts import LocalTimeOptions, TimeTexts
+from streaming.decoders.units import FOOT_M, FOOT_PER_MINUTE_MPS, KNOT_MPS, scaled
 from streaming.language import gettext
 from streaming.spaces import EARTH, Space
 
@@ -61,10 +62,9 @@ PROPERTIES: tuple[tuple[int, str, Callable[[bytes], Any]], ...] = (
 
 
 @dataclass(frozen=True)
-class SbsOptions(Options):
-    """Options of `SbsDecoder`."""
+class SbsOptions(LocalTimeOptions):
+    """Options of `SbsDecoder`; the lines carry local time of the receiver."""
 
-    utc_offset_s: float = option(0.0, "local time of the receiver minus UTC; the lines carry local time")
     max_objects: int = option(20_000, "how many aircraft are remembered", minimum=1)
     max_line_bytes: int = option(1024, "longer lines are malformed", minimum=82)
 
@@ -83,6 +83,7 @@ class SbsDecoder(LineDecoder):
 
     def __init__(self, options: SbsOptions, stream: str, space: Space = EARTH) -> None:
         super().__init__(options, stream, space)
+        self._forms = TimeTexts(options.utc_offset_s, options.time_zone)
         self._aircraft = Bounded(options.max_objects)
 
     def _line(self, line: bytes, received_us: int, points: Points) -> None:
@@ -122,7 +123,7 @@ class SbsDecoder(LineDecoder):
 
     def _time_us(self, fields: list[bytes]) -> int | None:
         text = fields[DATE].replace(b"/", b"-") + b"T" + fields[TIME]
-        return iso_us(text.decode("ascii", "replace"), self._options.utc_offset_s)
+        return self._forms.us(text.decode("ascii", "replace"))
 
     def _merged(
         self, key: str, position: tuple[float, float] | None, news: dict[str, Any]

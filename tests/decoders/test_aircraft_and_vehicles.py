@@ -6,6 +6,7 @@ import orjson
 import pytest
 
 from streaming.decoders import make_decoder
+from streaming.decoders.units import FOOT_M, FOOT_PER_MINUTE_MPS, KNOT_MPS
 from streaming.elements import bounds_of
 from tests.decoders.feeds import AIRCRAFT_JSON, GTFS_REALTIME, SBS, decode, decode_whole, properties_of
 
@@ -17,11 +18,11 @@ def test_sbs_message_types_are_merged_into_one_aircraft():
     assert properties_of(elements, "a955d1") == {
         "icao24": "a955d1",
         "kind": "aircraft",
-        "altitude_m": 12199.62,
+        "altitude_m": 40025 * FOOT_M,
         "on_ground": False,
-        "speed_mps": 232.014,
+        "speed_mps": 451 * KNOT_MPS,
         "course_deg": 90.5,
-        "vertical_rate_mps": -0.325,
+        "vertical_rate_mps": -64 * FOOT_PER_MINUTE_MPS,
         "callsign": "DLH8JW",
         "position_source": "adsb",
     }
@@ -77,11 +78,11 @@ def test_aircraft_json_gives_si_units_and_the_time_of_the_position():
         "callsign": "DLH8JW",
         "squawk": "1000",
         "category": "A3",
-        "speed_mps": 226.356,
+        "speed_mps": 440 * KNOT_MPS,
         "course_deg": 324.3,
         "altitude_m": 10668.0,
         "altitude_geometric_m": 10820.4,
-        "vertical_rate_mps": 4.877,
+        "vertical_rate_mps": 960 * FOOT_PER_MINUTE_MPS,
         "on_ground": False,
     }
 

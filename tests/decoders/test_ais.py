@@ -7,6 +7,7 @@ from pyais import encode_dict
 
 from streaming.decoders import make_decoder
 from streaming.decoders.ais_sentences import checksum
+from streaming.decoders.units import KNOT_MPS
 from streaming.elements import bounds_of
 from tests.decoders.feeds import AIS, NOW_US, decode, decode_whole, properties_of
 
@@ -33,7 +34,7 @@ def test_a_message_gives_position_and_motion_in_si_units():
         "mmsi": 636092048,
         "ais_class": "A",
         "kind": "ship",
-        "speed_mps": 8.33,
+        "speed_mps": 16.2 * KNOT_MPS,
         "course_deg": 19.0,
         "heading_deg": 21,
         "rate_of_turn_deg_per_min": 2.0,
@@ -162,7 +163,7 @@ def test_a_search_and_rescue_aircraft_has_an_altitude():
     message = {"type": 9, "mmsi": "111232511", "alt": 303, "speed": 42, "lon": -6.27, "lat": 58.14, "course": 154.5}
     _, bounds, properties = last(b"".join(lines(message)))
     assert bounds[2] == bounds[5] == 303
-    assert (properties["kind"], properties["altitude_m"], properties["speed_mps"]) == ("aircraft", 303, 21.61)
+    assert (properties["kind"], properties["altitude_m"], properties["speed_mps"]) == ("aircraft", 303, 42 * KNOT_MPS)
 
 
 def test_aids_to_navigation_and_base_stations_are_positions_too():

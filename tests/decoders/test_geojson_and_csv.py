@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from streaming.decoders import make_decoder
+from streaming.decoders.units import FACTORS, KNOT_MPS
 from streaming.elements import bounds_of, point_elements
 from streaming.spaces import EARTH
 from tests.decoders.feeds import CSV, CSV_OPTIONS, GEOJSON_LINES, NOW_US, decode, decode_whole, properties_of
@@ -57,7 +58,7 @@ def test_key_names_and_units_of_properties_can_be_chosen():
 
 
 @pytest.mark.parametrize(
-    ("value", "speed"), [(10, 5.144), (0, 0.0), (102.3, None), ("10", None), (None, None), (True, None)]
+    ("value", "speed"), [(10, 10 * KNOT_MPS), (0, 0.0), (102.3, None), ("10", None), (None, None), (True, None)]
 )
 def test_what_means_none_or_is_no_number_is_absent(value, speed):
     definition = {
@@ -102,10 +103,20 @@ def test_csv_columns_become_elements_in_si_units():
     assert rows[0]["bounds"] == [8.5, 47.5, 304.8] * 2
     assert rows[1]["bounds"] == [-171.5, -47.5, -math.inf, -171.5, -47.5, math.inf]
     assert [orjson.loads(row["properties"]) for row in rows] == [
-        {"speed_mps": 5.144, "name": "Café", "altitude_m": 304.8},
+        {"speed_mps": 10 * KNOT_MPS, "name": "Café", "altitude_m": 304.8},
         {"name": 'x, "y"', "heading_deg": 90.0},
         {"name": "K", "altitude_m": 304.8},
     ]
+
+
+@pytest.mark.parametrize("unit", ["knots", "kmh", "mph", "feet", "feet_per_min"])
+def test_a_converted_number_is_not_rounded(unit):
+    target = {"v": {"name": "v", "unit": unit}}
+    rows = b"key,time,lon,lat,v\na,2023-11-14,1,2,10.1\n"
+    feature = b'{"type":"Feature","id":"a","geometry":{"type":"Point","coordinates":[1,2]},"properties":{"v":10.1}}'
+    for kind, feed in (("csv", rows), ("geojson", feature)):
+        elements, _ = decode_whole({"kind": kind, "properties": target}, feed)
+        assert properties_of(elements, "a") == {"v": 10.1 * FACTORS[unit]}
 
 
 def test_csv_elements_equal_those_built_row_by_row():

@@ -5,6 +5,7 @@ import orjson
 import pytest
 
 from streaming.decoders import make_decoder
+from streaming.decoders.units import KNOT_MPS
 from streaming.errors import InvalidOptions, LookoutError
 from streaming.gateway import samples
 from streaming.gateway.definitions import check_definition, read_definition
@@ -100,7 +101,7 @@ def test_ships_of_digitraffic_have_speed_and_course_in_si_units():
     decoded = decoder.finish(0)
     known, unknown = map(orjson.loads, decoded.elements["properties"].to_pylist())
     assert decoded.elements["key"].to_pylist() == ["230000001", "230000002"]
-    assert (known["speed_mps"], known["course_deg"], known["heading_deg"]) == (5.144, 90, 90)
+    assert (known["speed_mps"], known["course_deg"], known["heading_deg"]) == (10 * KNOT_MPS, 90, 90)
     assert not unknown.keys() & {"speed_mps", "course_deg", "sog", "cog"}
 
 

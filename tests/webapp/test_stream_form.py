@@ -6,6 +6,7 @@ import pytest
 from django.contrib.auth.models import Permission
 from django.urls import reverse
 
+from streaming.decoders.units import KNOT_MPS
 from streaming.gateway.access import FeedAccess
 from streaming.gateway.presets import DEMO_STREAMS
 from tests.webapp.conftest import PASSWORD
@@ -157,7 +158,7 @@ def trial_of(site, **change):
 def test_a_test_shows_the_first_elements_and_saves_nothing(site, feeds):
     told = trial_of(site, name="", title="")
     assert [(row["key"], row["lo"][:2]) for row in told["shown"]] == [("anna", [24.5, 60.1]), ("bert", [24.6, 60.2])]
-    assert json.loads(told["shown"][0]["properties"]) == {"speed_mps": 5.144}
+    assert json.loads(told["shown"][0]["properties"]) == {"speed_mps": 10 * KNOT_MPS}
     assert (told["error"], told["state"]) == (None, "finished")
     assert not Stream.objects.exists()
 

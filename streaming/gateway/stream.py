@@ -34,6 +34,8 @@ AHEAD = gettext_noop("time ahead of the clock")
 _THREAD_BYTES = 8_192
 # How often decoders are asked for the elements that have waited too long for a time.
 _TICK_S = 1.0
+# Elements of a recording that is sorted by time before it is played; what comes later is played after those.
+MOST_SORTED = 2_000_000
 # Shortest wait of a paced replay before it delivers the next elements that are due.
 _STEP_S = 0.02
 
@@ -73,6 +75,7 @@ class RunningStream:
         self._unfinished = Unfinished(outlet.config.unfinished_bytes)
         self._turn = asyncio.Lock()
         self._progress: ReplayProgress | None = None
+        self._unsorted: list[pa.Table] = []
         self._taken_us = 0  # when the bytes came that are decoded, or when the elements of a replay were due
 
     async def run(self) -> None:
@@ -98,6 +101,7 @@ class RunningStream:
     async def _read(self) -> None:
         self._decoders.clear()
         self._unfinished = Unfinished(self.outlet.config.unfinished_bytes)
+        self._unsorted = []
         self._begin_lap()
         ticking = asyncio.create_task(self._tick())
         try:
@@ -147,6 +151,7 @@ class RunningStream:
         if chunk.mark is not Mark.BYTES:
             self._unfinished.forget(chunk.source)
             await self._deliver(await self._decoded(decoder.finish))
+            await self._play_sorted()
         if chunk.mark is Mark.SOURCE_GONE:
             self._decoders.pop(chunk.source, None)
         if chunk.mark is Mark.LAP_END:
@@ -176,10 +181,21 @@ class RunningStream:
         elements = self._not_ahead(decoded.elements, now_us)
         if not elements.num_rows:
             return
-        if self.transport.replay:
+        if not self.transport.replay:
+            await self._put(elements)
+        elif not self.transport.replay.by_time:
             await self._play(elements, self.transport.replay)
         else:
-            await self._put(elements)
+            self._unsorted.append(elements)
+            if sum(table.num_rows for table in self._unsorted) > MOST_SORTED:
+                await self._play_sorted()
+
+    async def _play_sorted(self) -> None:
+        """Play the elements that were kept, in the order of their event times; equal ones as they were read."""
+        if self._unsorted and self.transport.replay:
+            elements, self._unsorted = pa.concat_tables(self._unsorted), []
+            order = np.argsort(elements["time_us"].to_numpy(), kind="stable")
+            await self._play(elements.take(pa.array(order)), self.transport.replay)
 
     def _not_ahead(self, elements: pa.Table, now_us: int) -> pa.Table:
         """Return the elements that are not ahead of the clock by more than the stream's bound; count the others.

@@ -15,7 +15,7 @@ from streaming.gateway.definitions import StreamDefinition, check_definition
 from streaming.gateway.elementqueue import ElementQueue
 from streaming.gateway.health import MAX_REASONS, StreamHealth
 from streaming.gateway.stream import Outlet, RunningStream
-from streaming.gateway.transports.base import Chunk, Replay
+from streaming.gateway.transports.base import Chunk, Mark, Replay
 from streaming.spaces import EARTH
 from tests.gateway.scenes import DECODER, SteppedClock, elements, feature
 
@@ -123,6 +123,14 @@ async def test_the_bound_of_times_ahead_can_be_chosen():
 async def test_a_replay_that_gives_its_own_times_may_hold_any(restamp, expected):
     script = Scripted(feature("k", NOW_S), feature("l", NOW_S + 10_000))
     script.replay = Replay(0, restamp)
+    assert await keys(running(script)) == expected
+
+
+@pytest.mark.parametrize(("by_time", "expected"), [(True, ["l", "n", "k", "m"]), (False, ["k", "l", "m", "n"])])
+async def test_a_recording_may_be_sorted_by_time_before_it_is_played(by_time, expected):
+    lines = [feature(key, NOW_S + time_s) for key, time_s in (("k", -5), ("l", -9), ("m", -4), ("n", -8))]
+    script = Scripted(*lines, Chunk(mark=Mark.DOCUMENT_END))
+    script.replay = Replay(0, False, by_time)
     assert await keys(running(script)) == expected
 
 

@@ -71,10 +71,13 @@ class Replay:
         A multiple of the recorded speed; 0 for as fast as possible.
     restamp : bool
         Whether event times and versions are moved to the time of the replay.
+    by_time : bool, optional
+        Whether all elements are read first and then played in the order of their event times.
     """
 
     speed: float
     restamp: bool
+    by_time: bool = False
 
 
 @runtime_checkable

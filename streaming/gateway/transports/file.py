@@ -42,6 +42,8 @@ class FileOptions:
     loop: bool = option(False, "begin anew at the end")
     restamp: bool = option(False, "elements bear the time at which they are replayed instead of the recorded one")
 
+    by_time: bool = option(False, "read the whole file first, then replay it in the order of its times")
+
     def __post_init__(self) -> None:
         check(bool(self.path), "path must name a file; got %(path)s", path=repr(self.path))
         check(0 <= self.speed <= 1e6, "speed must lie in [0, 1000000]; got %(speed)s", speed=repr(self.speed))
@@ -55,7 +57,7 @@ class FileTransport(Restricted):
 
     def __init__(self, definition: Mapping[str, Any]) -> None:
         self.options = parse_options(FileOptions, definition)
-        self.replay = Replay(self.options.speed, self.options.restamp)
+        self.replay = Replay(self.options.speed, self.options.restamp, self.options.by_time)
         self.read_bytes = READ_BYTES if self.options.speed else _FAST_READ_BYTES
 
     def check_access(self) -> None:

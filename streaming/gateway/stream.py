@@ -22,7 +22,7 @@ from streaming.gateway.pacing import ReplayProgress, next_lap, restamped, schedu
 from streaming.gateway.transports import make_transport
 from streaming.gateway.transports.base import Chunk, Mark, Replay, Transport, TransportError
 from streaming.gateway.unfinished import Unfinished
-from streaming.language import gettext_noop
+from streaming.language import gettext, gettext_noop
 from streaming.spaces import EARTH, Space
 from streaming.traces import RECEIVE
 
@@ -36,6 +36,8 @@ _THREAD_BYTES = 8_192
 _TICK_S = 1.0
 # Elements of a recording that is sorted by time before it is played; what comes later is played after those.
 MOST_SORTED = 2_000_000
+# A recording that goes back by more than this is told to be unsorted; networks alone delay elements by seconds.
+DISORDER_US = 30 * SECOND_US
 # Shortest wait of a paced replay before it delivers the next elements that are due.
 _STEP_S = 0.02
 
@@ -76,6 +78,8 @@ class RunningStream:
         self._turn = asyncio.Lock()
         self._progress: ReplayProgress | None = None
         self._unsorted: list[pa.Table] = []
+        self._newest_us = 0  # of what a recording has played in this lap
+        self._disorder: str | None = None
         self._taken_us = 0  # when the bytes came that are decoded, or when the elements of a replay were due
 
     async def run(self) -> None:
@@ -145,7 +149,7 @@ class RunningStream:
         decoder = self._decoders.get(chunk.source) or self._decoders.setdefault(chunk.source, self._decoder())
         if chunk.payload or decoder.waiting:
             decoded = await self._decoded(decoder.feed, chunk.payload)
-            health.noted = decoder.noted
+            health.noted = decoder.noted or self._disorder
             await self._deliver(decoded)
             self._bound(chunk, decoded)
         if chunk.mark is not Mark.BYTES:
@@ -158,6 +162,7 @@ class RunningStream:
             self._begin_lap()
 
     def _begin_lap(self) -> None:
+        self._newest_us = 0
         if self.transport.replay:
             self._progress = next_lap(self._progress, self.transport.replay, self.outlet.clock.now_us())
 
@@ -216,6 +221,7 @@ class RunningStream:
     async def _play(self, elements: pa.Table, replay: Replay) -> None:
         clock = self.outlet.clock
         time_us = elements["time_us"].to_numpy()
+        self._note_disorder(time_us)
         self._progress, due_us, stamp_us = schedule(self._progress, time_us, replay, clock.now_us())
         if replay.restamp:
             elements = restamped(elements, stamp_us)
@@ -228,6 +234,14 @@ class RunningStream:
                 played = due
             else:
                 await clock.sleep(max(_STEP_S, (int(due_us[played]) - clock.now_us()) / SECOND_US))
+
+    def _note_disorder(self, time_us: np.ndarray) -> None:
+        """Note that a recording is not sorted by time, if it goes back by more than `DISORDER_US`."""
+        newest_us = np.maximum(np.maximum.accumulate(time_us), self._newest_us)
+        self._newest_us = int(newest_us[-1])
+        if (newest_us - time_us).max() > DISORDER_US:
+            self._disorder = gettext("the file is not sorted by time; the option by_time sorts it before it is played")
+            self.outlet.health.noted = self.outlet.health.noted or self._disorder
 
     async def _put(self, elements: pa.Table) -> None:
         now_us, traces = self.outlet.clock.now_us(), self.outlet.config.traces

@@ -134,6 +134,15 @@ async def test_a_recording_may_be_sorted_by_time_before_it_is_played(by_time, ex
     assert await keys(running(script)) == expected
 
 
+@pytest.mark.parametrize(("by_time", "back_s", "told"), [(False, 60, True), (False, 20, False), (True, 60, False)])
+async def test_a_recording_that_is_not_sorted_by_time_is_told(by_time, back_s, told):
+    script = Scripted(feature("k", NOW_S), feature("l", NOW_S - back_s), Chunk(mark=Mark.DOCUMENT_END))
+    script.replay = Replay(0, False, by_time)
+    stream = running(script)
+    await keys(stream)
+    assert ("not sorted by time" in (stream.outlet.health.hint() or "")) is told
+
+
 @pytest.mark.parametrize("bound", [0, -1, None, "300", True])
 def test_the_bound_of_times_ahead_must_be_positive(bound):
     definition = StreamDefinition("s", "earth", {"kind": "stdin"}, DECODER, max_ahead_s=bound)

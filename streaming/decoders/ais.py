@@ -30,7 +30,7 @@ from streaming.decoders.ais_words import LONG_RANGE
 from streaming.decoders.base import Points
 from streaming.decoders.bounded import Bounded
 from streaming.decoders.lines import LineDecoder
-from streaming.decoders.options import Options, option
+from streaming.decoders.options import DecoderOptions, option
 from streaming.decoders.told_times import Timed
 from streaming.decoders.units import KNOT_MPS
 from streaming.language import gettext
@@ -46,7 +46,7 @@ NULL_ISLAND = (0.0, 0.0, None)
 
 
 @dataclass(frozen=True)
-class AisOptions(Options):
+class AisOptions(DecoderOptions):
     """Options of `AisDecoder`."""
 
     time_source: str = option(

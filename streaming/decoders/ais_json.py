@@ -7,7 +7,8 @@ from typing import Any
 import orjson
 
 from streaming.decoders.properties import is_number
-from streaming.decoders.units import epoch_us, iso_us
+from streaming.decoders.time_texts import TimeTexts
+from streaming.decoders.units import epoch_us
 
 _BEGIN = re.compile(rb"[\[{]")
 _SENTENCE = re.compile(r"!..VD[MO]\b", re.DOTALL)
@@ -15,7 +16,7 @@ _SENTENCE = re.compile(r"!..VD[MO]\b", re.DOTALL)
 _TIMES = ("rxuxtime", "toa", "timestamp", "time", "ts", "epoch", "received", "rxtime", "datetime")
 # A smaller number is not the time of a position: `timestamp` is also the second in a message of AIS.
 _EARLIEST = 1e8
-_COMPACT = re.compile(r"\d{14}")
+_TEXTS = TimeTexts()
 
 
 def texts_of_json(line: bytes) -> list[tuple[bytes, int | None]]:
@@ -69,11 +70,4 @@ def _time_us(value: Mapping[str, Any]) -> int | None:
 def _read_time(time: Any) -> int | None:
     if is_number(time):
         return epoch_us(time) if time >= _EARLIEST else None
-    if not isinstance(time, str):
-        return None
-    if _COMPACT.fullmatch(time):
-        return iso_us(f"{time[:8]}T{time[8:]}")
-    try:
-        return _read_time(float(time))
-    except ValueError:
-        return iso_us(time)
+    return _TEXTS.us(time) if isinstance(time, str) else None

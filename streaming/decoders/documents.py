@@ -4,13 +4,13 @@ from dataclasses import dataclass
 
 from streaming.decoders.base import Decoded, Points
 from streaming.decoders.framing import TOO_LONG_DOCUMENT, Document
-from streaming.decoders.options import Options, option
+from streaming.decoders.options import DecoderOptions, option
 from streaming.elements import element_schema
 from streaming.spaces import EARTH, Space
 
 
 @dataclass(frozen=True)
-class DocumentOptions(Options):
+class DocumentOptions(DecoderOptions):
     """Options of every decoder of documents."""
 
     max_document_bytes: int = option(64_000_000, "longer documents are malformed", minimum=1000)

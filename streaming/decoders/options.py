@@ -92,11 +92,9 @@ def _type_of(declared: Field) -> type:
     return cast(type, declared.type)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Options:
-    """Base of every decoder's options; it checks each field against its type, its choices and its minimum."""
-
-    drop_null_island: bool = option(True, "count positions at exactly 0, 0 as malformed")
+    """Base of options; it checks each field against its type, its choices and its minimum."""
 
     def __post_init__(self) -> None:
         """Check every field."""
@@ -130,8 +128,20 @@ class Options:
 
     @classmethod
     def describe(cls) -> list[OptionDescription]:
+        """Return the options with type, default and meaning, in order."""
+        return describe(cls)
+
+
+@dataclass(frozen=True, kw_only=True)
+class DecoderOptions(Options):
+    """Base of every decoder's options."""
+
+    drop_null_island: bool = option(True, "count positions at exactly 0, 0 as malformed")
+
+    @classmethod
+    def describe(cls) -> list[OptionDescription]:
         """Return the options with type, default and meaning; those of every decoder come last."""
-        common = [declared.name for declared in fields(Options)]
+        common = [declared.name for declared in fields(DecoderOptions)]
         return sorted(describe(cls), key=lambda described: described.name in common)
 
 

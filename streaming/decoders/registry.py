@@ -76,4 +76,4 @@ def make_decoder(definition: Mapping[str, Any], stream: str, space: Space = EART
     kind = decoder_class(options.pop("kind", None))
     parsed = kind.options.parse(options)
     parsed.check_space(space)
-    return GatedDecoder(lambda: kind(parsed, stream, space), space, parsed.drop_null_island)
+    return GatedDecoder(lambda: kind(parsed, stream, space), space, getattr(parsed, "drop_null_island", True))

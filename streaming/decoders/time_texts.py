@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from streaming.decoders.options import Options, option
+from streaming.decoders.options import DecoderOptions, option
 from streaming.decoders.units import LATEST_US, MICROSECONDS, epoch_us
 from streaming.errors import InvalidOptions
 from streaming.time_zones import is_time_zone
@@ -38,7 +38,7 @@ _FORM = re.compile(
 
 
 @dataclass(frozen=True)
-class LocalTimeOptions(Options):
+class LocalTimeOptions(DecoderOptions):
     """Options of every decoder whose times may be local ones."""
 
     utc_offset_s: float = option(0.0, "local time minus UTC, for times that do not say it")

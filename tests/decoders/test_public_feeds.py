@@ -241,7 +241,7 @@ def test_a_vehicle_is_named_by_its_id_its_trip_or_its_label_and_never_by_its_ent
         ({"type": "adsc"}, {"position_source": "adsc"}),
         ({"type": "adsb_icao", "mlat": ["lat", "lon"], "rc": 186}, {"position_source": "mlat"}),
         ({"tisb": ["lat"], "nucp": 7}, {"position_source": "tisb", "accuracy_m": 92.6}),
-        ({"altitude": "ground", "vert_rate": -64}, {"on_ground": True, "vertical_rate_mps": -0.325}),
+        ({"altitude": "ground", "vert_rate": -64}, {"on_ground": True, "vertical_rate_mps": -64 * 0.3048 / 60}),
         ({"alt_baro": 1000, "altitude": 5}, {"altitude_m": 304.8, "on_ground": False}),
     ],
 )

@@ -26,7 +26,6 @@ LONGER: dict[str, tuple[int, str]] = {
     "streaming/operators/region_map.py": (420, "one tree, and what changes it"),
     "streaming/operators/stream_join.py": (480, "one algorithm"),
     "streaming/plans/builder.py": (460, "a function for each kind of query, for programs"),
-    "streaming/servers/assembler/encounters.py": (420, ONE_THING),
     "streaming/servers/assembler/nearest.py": (520, ONE_THING),
     "streaming/servers/control/registry.py": (690, "the registry, and the one class that changes it"),
     "streaming/servers/region/encounters.py": (520, ONE_THING),

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from streaming.operators.encounters import OPEN_US
 from streaming.operators.failures import Failures
-from streaming.operators.runs import distinct, find, first_of_runs, last_of_runs
+from streaming.operators.runs import distinct, find, first_of_runs
 from streaming.results import (
     CANCELLED,
     DROPPED,
@@ -31,7 +31,8 @@ from streaming.results import (
     result_schema,
 )
 from streaming.servers.answers.tuples import Results
-from streaming.servers.assembler.mirrored_encounters import Ways
+from streaming.servers.assembler.joined_spans import JoinedSpans, joined_spans, with_column
+from streaming.servers.assembler.mirrored_encounters import MirroredEncounters
 from streaming.servers.control.border import LeftOut, left_out_of_rows, left_out_rows
 from streaming.servers.control.step import ControlStep
 from streaming.servers.event_times import EventTimeAdvance, EventTimes, is_dropped, renewed
@@ -250,7 +251,7 @@ class _Joining:
         told = self._told(groups)
         table, kept = groups.table, told.stays
         names = [table[name].to_numpy() for name in _PAIR]
-        table = _with(table, "told", (groups.told | told.begins).astype(np.int8)).filter(pa.array(kept))
+        table = with_column(table, "told", (groups.told | told.begins).astype(np.int8)).filter(pa.array(kept))
         hashes = pair_hashes(*names)[kept]
         order = np.argsort(hashes, kind="stable")
         table, hashes = table.take(pa.array(order)), hashes[order]
@@ -265,7 +266,9 @@ class _Joining:
         """Return the pairs of which something may have to be told, ascending."""
         due = self.pairs.take(*self.pairs.select(self._due), _PAIR)
         columns = [np.r_[self.begun[name].to_numpy(), getattr(self.ended, name), due[name]] for name in _PAIR]
-        query, one, other = (column[self._chooses(columns[0]) == 1] for column in columns)
+        known = np.flatnonzero(find(self.ids, columns[0])[1])
+        chooses = known[self._chooses(columns[0][known]) == 1]
+        query, one, other = (column[chooses] for column in columns)
         return distinct(np.r_[pair_hashes(*columns), pair_hashes(query, other, one)])
 
     def _due(self, run: Run) -> np.ndarray:
@@ -287,7 +290,7 @@ class _Joining:
         broken = self._broken(query)
         here = (broken >= 0) & (until_us == OPEN_US)
         until_us[here], reason[here] = self._from_us(query)[here], broken[here]
-        before = _with(_with(before, "until_us", until_us), "reason", reason.astype(np.int8))
+        before = with_column(with_column(before, "until_us", until_us), "reason", reason.astype(np.int8))
         told = pa.array(np.zeros(self.begun.num_rows, dtype=np.int8))
         table = pa.concat_tables([before, self.begun.append_column("told", told).cast(schema)])
         pair, ended = self._numbered(table)
@@ -309,9 +312,9 @@ class _Joining:
         at, present = _matched(_ranked(pair[going]), place)
         until_us[going[present]] = self.ended.until_us[order][at[present]]
         reason[going[present]] = self.ended.reason[order][at[present]]
-        return _with(_with(table, "until_us", until_us), "reason", reason), pair
+        return with_column(with_column(table, "until_us", until_us), "reason", reason), pair
 
-    def _told(self, groups: "_Groups") -> "_ToldEncounters":
+    def _told(self, groups: JoinedSpans) -> "_ToldEncounters":
         """Return what is told of encounters now, and which of them stay."""
         query, since_us, until_us = (groups.table[name].to_numpy() for name in ("query", "since_us", "until_us"))
         watermark_us = self._until_us(query)
@@ -326,8 +329,8 @@ class _Joining:
         changes = first & groups.told & groups.closer & ~self.control.after.quiet(query)
         return _ToldEncounters(begins, changes, ends, stays)
 
-    def _chosen(self, groups: "_Groups", lasts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return which encounters may be told, and which never will be; see `Ways.may_be_told`."""
+    def _chosen(self, groups: JoinedSpans, lasts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return which encounters may be told, and which never will be; see `MirroredEncounters.may_be_told`."""
         query = groups.table["query"].to_numpy()
         may, never = np.ones(len(query), dtype=bool), np.zeros(len(query), dtype=bool)
         rows = np.flatnonzero((self._chooses(query) == 1) & (lasts | groups.told))
@@ -337,44 +340,11 @@ class _Joining:
             due_us = table["since_us"].to_numpy() + self._for_us(query[rows])
             is_first = pc.less(table["key"], table["partner"]).to_numpy()
             until_us, watermark_us = table["until_us"].to_numpy(), self._until_us(query[rows])
-            ways = Ways(query[rows], one, other, is_first, due_us, until_us, groups.told[rows], watermark_us)
+            ways = MirroredEncounters(
+                query[rows], one, other, is_first, due_us, until_us, groups.told[rows], watermark_us
+            )
             may[rows], never[rows] = ways.may_be_told()
         return may, never
-
-
-def joined_spans(table: pa.Table, pair: np.ndarray) -> "_Groups":
-    """Join spans that follow each other without a break.
-
-    Parameters
-    ----------
-    table : pyarrow.Table, N rows
-        With `encounter_schema`, by pair and in the order of event time.
-    pair : ndarray of int64, shape (N,)
-        A number of the pair of each.
-    """
-    since_us, until_us = (table[name].to_numpy() for name in ("since_us", "until_us"))
-    begins = np.ones(len(pair), dtype=bool)
-    begins[1:] = (pair[1:] != pair[:-1]) | (since_us[1:] != until_us[:-1])
-    number, first = np.cumsum(begins) - 1, np.flatnonzero(begins)
-    last = last_of_runs(number)
-    nearest = np.lexsort((np.arange(len(pair)), table["distance"].to_numpy(), number))[first]
-    found = table.take(pa.array(nearest))
-    for name, rows in (("since_us", first), ("until_us", last), ("reason", last)):
-        found = _with(found, name, table[name].to_numpy()[rows])
-    return _Groups(found, pair[first], table["told"].to_numpy()[first] == 1, nearest != first)
-
-
-@dataclass(frozen=True)
-class _Groups:
-    """Encounters of pairs, by pair and in the order of event time.
-
-    `table` has `encounter_schema`; `told` says whose beginning was told, and `closer` who have come closer.
-    """
-
-    table: pa.Table
-    pair: np.ndarray
-    told: np.ndarray
-    closer: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -386,7 +356,7 @@ class _ToldEncounters:
     ends: np.ndarray
     stays: np.ndarray
 
-    def rows(self, groups: _Groups, space: Space) -> pa.Table:
+    def rows(self, groups: JoinedSpans, space: Space) -> pa.Table:
         """Return the result tuples."""
         tables = []
         for chosen, sign in ((self.begins, ENTERED), (self.changes, STAYED), (self.ends, LEFT)):
@@ -409,11 +379,6 @@ def _matched(wanted: np.ndarray, known: np.ndarray) -> tuple[np.ndarray, np.ndar
     """Return the position in `known` of each column of `wanted`, and whether it is there; both are ordered."""
     most = 1 + max(wanted[1].max(initial=0), known[1].max(initial=0))
     return find(known[0] * most + known[1], wanted[0] * most + wanted[1])
-
-
-def _with(table: pa.Table, name: str, column: np.ndarray) -> pa.Table:
-    at = table.schema.get_field_index(name)
-    return table.set_column(at, table.schema.field(at), pa.array(column, table.schema.field(at).type))
 
 
 def encounter_codec(space: Space) -> Codec:

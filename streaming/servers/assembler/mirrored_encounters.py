@@ -15,7 +15,7 @@ import numpy as np
 _NEVER_US = -(2**62)
 
 
-class Ways(NamedTuple):
+class MirroredEncounters(NamedTuple):
     """Encounters of queries that tell one of two, as arrays of shape (P,).
 
     Parameters

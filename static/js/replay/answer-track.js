@@ -68,9 +68,14 @@ export class AnswerTrack {
   /** Ask for the page that comes next, if the answers are not known up to a time; `jumps`: `seek` follows. */
   readAhead(atMs, wantedMs, jumps = false, mostRows = MOST_ROWS) {
     if (this.idle || this.#asking) return;
-    if (this.#pages.length > 0 && (!this.knows(atMs) || (jumps && this.#cut))) this.#restart();
+    if (this.#pages.length > 0 && (!this.#leadsTo(atMs) || (jumps && this.#cut))) this.#restart();
     this.#forget(mostRows);
     if (!(this.untilMs >= Math.min(wantedMs, this.clock.toMs))) this.#ask(atMs, wantedMs);
+  }
+
+  /** Return whether the next pages come to a time without a new beginning. */
+  #leadsTo(ms) {
+    return ms >= this.fromMs && ms - LEAD_MS <= this.untilMs;
   }
 
   /** Return all messages that lead to a known time from the beginning of what is known. */
@@ -116,7 +121,7 @@ export class AnswerTrack {
     const { fromMs: first, toMs: last } = this.clock;
     const begins = this.#pages.length === 0;
     const fromMs = begins ? Math.max(first, atMs - LEAD_MS) : this.#pages.at(-1).untilMs;
-    const toMs = Math.max(fromMs + 1, Math.min(begins ? atMs + FIRST_MS : wantedMs, last));
+    const toMs = Math.max(fromMs + 1, Math.min(this.untilMs >= atMs ? wantedMs : atMs + FIRST_MS, last));
     this.#asking = true;
     try {
       const page = await this.ask(this.wanted, { fromMs, toMs }, signal);

@@ -24,7 +24,8 @@ TIMES = {"lateness_s": 5, "idle_s": 2, "for_s": 10, "gap_s": 20}
 COLUMNS = ["key", "partner", "since_us", "until_us"]
 
 METRE_DEG = 1 / 111_320  # of latitude
-SEA, PORT = (0.0, 0.0), (1.0, 0.0)
+# Near the point where four regions meet; to be exactly at 0, 0 is to have no position.
+SEA, PORT = (1e-6, 0.0), (1.0, 0.0)
 # Of so many ships there is one for each home server.
 OTHERS = {f"other{number}": (20.0 + number, 0.0) for number in range(16)}
 

@@ -372,7 +372,10 @@ class _Predicting(_Group):
         told = np.ones(len(pair), dtype=bool)
         if self.stream != self.partner_stream:
             return told
-        back = np.flatnonzero(~is_first(elements, row, partner)[pair] & ~self._mirrored[query])
+        once = np.flatnonzero(~self._mirrored[query])
+        if not len(once):
+            return told
+        back = once[~is_first(elements, row[pair[once]], partner[pair[once]])]
         pairs, place = np.unique(pair[back], return_inverse=True)
         mirror, passing = self._passing(elements, partner[pairs], row[pairs], Failures())
         count = len(self.plans)

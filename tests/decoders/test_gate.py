@@ -177,21 +177,15 @@ def test_a_speed_of_1e308_knots_does_not_stop_a_decoder(name):
     check_elements(elements, EARTH)
 
 
-def test_a_label_that_is_no_utf8_costs_its_own_vehicle_alone():
+@pytest.mark.parametrize(
+    ("row", "part", "name", "left"), [(0, "vehicle", "label", "e2"), (1, "trip", "start_date", "1355")]
+)
+def test_a_text_that_is_no_utf8_costs_its_own_vehicle_alone(row, part, name, left):
     feed = gtfs.FeedMessage()
     feed.ParseFromString(GTFS_REALTIME)
-    feed.entity[0].vehicle.vehicle.label = "Cafe Bus"
+    setattr(getattr(feed.entity[row].vehicle, part), name, "Cafe Bus")
     elements, malformed = decode_whole({"kind": "gtfs_realtime"}, feed.SerializeToString().replace(b"Cafe", b"Caf\xe9"))
-    assert elements["key"].to_pylist() == ["e2"]
-    assert malformed == {"encoding": 1}
-
-
-def test_a_start_that_is_no_utf8_costs_its_own_vehicle_alone():
-    feed = gtfs.FeedMessage()
-    feed.ParseFromString(GTFS_REALTIME)
-    feed.entity[1].vehicle.trip.start_date = "Cafe2027"
-    elements, malformed = decode_whole({"kind": "gtfs_realtime"}, feed.SerializeToString().replace(b"Cafe", b"Caf\xe9"))
-    assert elements["key"].to_pylist() == ["1355"]
+    assert elements["key"].to_pylist() == [left]
     assert malformed == {"encoding": 1}
 
 

@@ -41,7 +41,6 @@ class FileOptions:
     speed: float = option(1.0, "times the recorded speed; 0 is as fast as the engine takes it", minimum=0)
     loop: bool = option(False, "begin anew at the end")
     restamp: bool = option(False, "elements bear the time at which they are replayed instead of the recorded one")
-
     by_time: bool = option(False, "read the whole file first, then replay it in the order of its times")
 
     def __post_init__(self) -> None:

@@ -11,6 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from streaming.operators.runs import first_of_runs
+
 # Before any event time.
 _NEVER_US = -(2**62)
 
@@ -55,7 +57,7 @@ class MirroredEncounters(NamedTuple):
         pair = np.unique(names, axis=1, return_inverse=True)[1].reshape(-1)
         way = (self.key_hash > self.partner_hash).astype(np.int64)
         order = np.lexsort((~self.is_first, self.due_us, pair))
-        starts = np.flatnonzero(np.r_[True, np.diff(pair[order]) != 0]) if len(order) else order
+        starts = np.flatnonzero(first_of_runs(pair[order]))
         rank = np.arange(len(order)) - np.repeat(starts, np.diff(np.r_[starts, len(order)]))
         may, never = self.told.copy(), np.zeros(len(pair), dtype=bool)
         ends_us = np.full((len(starts), 2), _NEVER_US)

@@ -222,7 +222,8 @@ def edit(user: User, number: int, confirmed: bool = False, **changes: Any) -> Qu
     """Change the name, plan, shared, team, paused or severity of a query, and have the engine told.
 
     Its open incidents close if its plan changes, or if it is paused or no longer opens incidents. `confirmed` says that
-    a plan is wanted although there may be no room for it.
+    a plan is wanted although there may be no room for it. An edit that the engine need not know of, such as another
+    name, leaves the query as it is there; a plan that is saved as it was has a query tried again that lacks its answer.
 
     Raises
     ------
@@ -252,11 +253,14 @@ def _changed(user: User, rights: Rights, number: int, changes: dict[str, Any]) -
             _check_space(query, changes["stream"])
         was_shared, was_team = query.shared, query.team_id
         why = _why_close(query, user, changes)
+        before, again = _concerns_engine(query), "plan" in changes and query.failed
         for field, value in changes.items():
             setattr(query, field, value)
         _check_severity(query)
-        stand(query)
-        _revise(query)
+        if again or _concerns_engine(query) != before:
+            stand(query)
+            query.revision += 1
+        query.save()
         if why:
             close_of([query], why)
     return query, was_shared, was_team
@@ -276,7 +280,8 @@ def cancel(user: User, number: int) -> Query:
             return query
         close_of([query], f"{user.get_username()} deleted the query")
         query.status, query.error, query.warning = Query.CANCELLED, "", ""
-        _revise(query)
+        query.revision += 1
+        query.save()
     _send(query)
     announce(warn_rules(query))
     return query
@@ -368,9 +373,9 @@ def _why_close(query: Query, user: User, changes: dict[str, Any]) -> str:
     return done and f"{user.get_username()} {done}"
 
 
-def _revise(query: Query) -> None:
-    query.revision += 1
-    query.save()
+def _concerns_engine(query: Query) -> tuple[Any, ...]:
+    """Return what the engine does with a query: what it evaluates, whether it does, and whom that counts for."""
+    return query.plan, query.paused, query.counts_for
 
 
 def _send(query: Query, was_shared: bool = False, was_team: int | None = None) -> None:

@@ -82,12 +82,12 @@ def test_each_further_failure_moves_the_time_and_after_one_without_the_query_is_
 def test_an_edit_forgets_that_the_query_was_left_out_and_late_news_of_the_former_plan_is_ignored(told, user):
     query = made(user)
     told(query)
-    edited = queries.edit(user, query.pk, name="smaller")
+    edited = queries.edit(user, query.pk, paused=True)
     assert (edited.left_out, edited.left_out_cause, edited.left_out_until) == ("", "", None)
     told(query)
     query.refresh_from_db()
     former = Query(pk=query.pk, revision=query.revision)
-    queries.edit(user, query.pk, name="smaller yet")
+    queries.edit(user, query.pk, paused=False)
     former.refresh_from_db = query.refresh_from_db
     told(former)
     assert query.document()["left_out"] is None

@@ -94,7 +94,7 @@ def test_a_failing_filter_becomes_a_warning_of_its_query_once_a_revision(log, re
     assert announced == [warning]
     assert list(Query.objects.order_by("pk").values_list("warning", flat=True)) == [warning, ""]
     monkeypatch.setattr(queries, "_send", lambda *_: None)
-    assert queries.edit(user, query.pk, name="renamed").warning == ""
+    assert queries.edit(user, query.pk, paused=True).warning == ""
 
 
 def test_what_cannot_be_recorded_of_one_query_is_its_warning_and_the_others_are_recorded(

@@ -65,10 +65,10 @@ class QuerySet(AuditedQuerySet):
 class Query(models.Model):
     """A continuous query that somebody saved; its primary key is its number in the engine.
 
-    `status` is what people see. `revision` counts the changes. `acknowledged` is the newest revision that the engine
-    has acknowledged, and `epoch` names the engine's state that did so. A query with the status `waiting` names a layer
-    or a query that is not there for its owner, so it is not in the engine. A query without an owner is an example of
-    the demonstration.
+    `status` is what people see. `revision` counts the changes that concern the engine. `acknowledged` is the newest
+    revision that the engine has acknowledged, and `epoch` names the engine's state that did so. A query with the status
+    `waiting` names a layer or a query that is not there for its owner, so it is not in the engine. A query without an
+    owner is an example of the demonstration.
     """
 
     PENDING, RUNNING, PAUSED, CANCELLED, FAILED = "pending", "running", "paused", "cancelled", "failed"
@@ -168,6 +168,11 @@ class Query(models.Model):
         """Whether the engine leaves this query out now, or one that it watches."""
         until = self.left_out_until
         return self.status == self.RUNNING and until is not None and timezone.now() < until + TRIED_WITHIN
+
+    @property
+    def failed(self) -> bool:
+        """Whether the engine does not evaluate this query although it should, since it failed or there was no room."""
+        return self.status == self.FAILED or (self.lacks_answer and self.left_out_cause != Cause.WATCHED)
 
     def leave_out(self, cause: str, why: str, until: datetime) -> None:
         """Note why the engine leaves this query out, and when it is tried again. Nothing is saved."""

@@ -121,6 +121,9 @@ class Border:
         self.left_out = {query: out for query, out in known.items() if now_us < out.until_us}
         self._again = {query: out for query, out in known.items() if query not in self.left_out}
         self._unknown = self._quarantine()
+        # They begin anew even if an edit left their plans equal.
+        lacking = self.left_out_before.keys() | self._unknown
+        self._begun = [query for query in lacking - self.left_out.keys() if self.control.after.runs(query)]
 
     def _quarantine(self) -> set[int]:
         """Leave out the queries in quarantine; return those whose end is not reported, since even that may not end."""
@@ -268,7 +271,7 @@ class Border:
         if before is self.control.before and after is self.control.after:
             return self.control
         applied = self.control.applied
-        begun = np.union1d(applied.changed, list(self._again))
+        begun = np.union1d(applied.changed, self._begun)
         ended = np.setdiff1d(list({*self.left_out, *failed}), list({*self.left_out_before, *unknown})).astype(np.int64)
         return replace(
             self.control,

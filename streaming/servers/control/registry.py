@@ -79,7 +79,7 @@ class Applied:
     acks : tuple of dict
         ``{"query", "revision", "op", "error"}`` for each entry that registers or cancels.
     changed, cancelled : ndarray of int64
-        Queries with a new plan, and queries that ended; ascending.
+        Queries with a new plan, and queries that ended; ascending. An edit that leaves the plan equal is neither.
     failed : ndarray of int64
         Queries that ended because evaluating them failed (see `servers.control.border`); they are among `cancelled`.
     clocks : tuple of (int, str)
@@ -588,16 +588,16 @@ class _RegistryChanges:
 
     def _put(self, entry: Entry, known: Registration | None, registration: Registration) -> None:
         query = entry["query"]
-        self.driven.pop(query, None)
-        if known is not None or registration.parsed:
+        # Whatever else was edited, a query whose plan stays goes on as it is.
+        if (known and known.parsed) is not registration.parsed:
+            self.driven.pop(query, None)
             self._touched[query] = None
         self.put.pop(query, None)  # the query that ended last comes last
         self.put[query] = registration
         self._ack(entry, None)
 
     def _ack(self, entry: Entry, error: str | None) -> None:
-        told = {"query": entry["query"], "revision": entry["revision"], "op": entry["op"], "error": error}
-        self._acks.append(told)
+        self._acks.append({"query": entry["query"], "revision": entry["revision"], "op": entry["op"], "error": error})
 
     def _snapshot(self, entry: Entry) -> None:
         self._snapshots[entry["query"]] = None

@@ -111,9 +111,11 @@ class TimeJoinGroup(Group):
     by_partner: frozenset[int] = frozenset()
 
     def changed(self, ended: Sequence[Row], begun: Sequence[Row]) -> Self:
-        """See `Group`. A query that begins, or is edited, is driven by its own stream."""
+        """See `Group`. A query that begins, or gets another plan, is driven by its own stream."""
         ended = [row for row in ended if row.bits & self.bit]
-        return replace(super().changed(ended, begun), by_partner=self.by_partner - {row.query for row in ended})
+        plans = {row.query: row.plan for row in begun}
+        other = {row.query for row in ended if plans.get(row.query) is not row.plan}
+        return replace(super().changed(ended, begun), by_partner=self.by_partner - other)
 
     def driven(self, by_partner: frozenset[int]) -> Self:
         """Return the group in which the partners drive some queries, as far as they are here."""

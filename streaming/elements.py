@@ -5,6 +5,8 @@ An element is one report about one object: its place (a box; a point has lo = hi
 """
 
 import functools
+import math
+import sys
 import zlib
 from collections.abc import Mapping, Sequence
 
@@ -18,6 +20,12 @@ from streaming.spaces import EARTH, Space
 
 # Mixes the stream's number into the key's hash. Any odd 64-bit constant with well spread bits would do.
 _MIX = np.uint64(0x9E3779B97F4A7C15)
+
+# Both bounds of an element in a dimension that it has, but in which it is not known where: within no interval that has
+# a bound. `spaces.OPEN` is below it.
+UNKNOWN = np.inf
+# What stands for `UNKNOWN` as a lower bound in JSON.
+_UNKNOWN_IN_JSON = sys.float_info.max
 
 # Elements of a feed take a third of their size, at 0.1 us each to compress and 0.05 us to read. Redis copies every byte
 # several times, and writes it to its file.
@@ -36,7 +44,8 @@ def element_schema(space: Space) -> pa.Schema:
         key_hash : int64, `key_hashes` of it;
         time_us : int64, event time in microseconds since 1970 UTC;
         version : int64, a later version supersedes an earlier one (the event time if the feed has nothing better);
-        bounds : fixed-size list of 2n float64, ``[lo.., hi..]``, never NaN, infinite in dimensions the element lacks;
+        bounds : fixed-size list of 2n float64, ``[lo.., hi..]``, never NaN, -inf and inf in dimensions the element
+            lacks, and `UNKNOWN` twice where it is not known;
         geometry : binary, WKB or null;
         properties : string, a JSON object; values are in SI units, which the names of the properties tell.
     """
@@ -104,7 +113,8 @@ def point_elements(
     time_us : array_like of int, shape (N,)
         Event times, in microseconds since 1970 UTC; they are the versions, too.
     coordinates : array_like of float, shape (N, m), m <= n
-        In the order of the space's dimensions. NaN, or a missing column, means that the element lacks the dimension.
+        In the order of the space's dimensions. NaN, or a missing column, means that the element lacks the dimension,
+        and `UNKNOWN` that it is not known where it is.
     properties : sequence of mapping or None, length N
     space : Space
 
@@ -136,7 +146,8 @@ def box_elements(
     Parameters
     ----------
     bounds : ndarray of float64, shape (N, 2n)
-        ``[lo.., hi..]`` with lo <= hi; -inf and inf in a dimension that the element lacks.
+        ``[lo.., hi..]`` with lo <= hi; -inf and inf in a dimension that the element lacks, and `UNKNOWN` twice where
+        it is not known.
     geometry : sequence of bytes or None, length N, optional
         WKB.
 
@@ -156,6 +167,28 @@ def box_elements(
         pa.array([orjson.dumps(p or {}).decode() for p in properties], pa.string()),
     ]
     return pa.Table.from_arrays(columns, schema=element_schema(space))
+
+
+def bounds_document(box: Sequence[float]) -> list[float | None]:
+    """Return a box as JSON: null in a dimension that the element lacks, and the largest number and null if not known.
+
+    Examples
+    --------
+    >>> bounds_document([24.9, 60.1, -np.inf, 24.9, 60.1, np.inf])
+    [24.9, 60.1, None, 24.9, 60.1, None]
+    >>> bounds_document([24.9, 60.1, UNKNOWN, 24.9, 60.1, UNKNOWN])[2]
+    1.7976931348623157e+308
+    """
+    half = len(box) // 2
+    low = [_UNKNOWN_IN_JSON if bound == UNKNOWN else bound for bound in box[:half]]
+    return [bound if math.isfinite(bound) else None for bound in (*low, *box[half:])]
+
+
+def box_of_document(bounds: Sequence[float | None]) -> np.ndarray:
+    """Return a box as float64 of shape (2n,); the inverse of `bounds_document`."""
+    half = len(bounds) // 2
+    low = [-np.inf if bound is None else UNKNOWN if bound == _UNKNOWN_IN_JSON else bound for bound in bounds[:half]]
+    return np.array([*low, *(np.inf if bound is None else bound for bound in bounds[half:])])
 
 
 def wrapped(bounds: np.ndarray, space: Space) -> np.ndarray:

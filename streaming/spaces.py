@@ -22,6 +22,9 @@ SPACE_NAME = re.compile(r"[a-z][a-z0-9_-]*")
 SPACE_KEYS = ("name", "dimensions", "geographic")
 # All integers up to here are float64 numbers.
 EXACT = 2**53
+# The upper end of an interval that has a lower one only, in a dimension after the second: above every place, and below
+# `elements.UNKNOWN`.
+OPEN = sys.float_info.max
 DIMENSION_KEYS = ("name", "unit", "lo", "hi", "wraps")
 
 
@@ -126,6 +129,7 @@ class Space:
                 count_2=len(hi),
             )
         intervals = [_interval(*bounded) for bounded in zip(self.dimensions, lo, hi, strict=False)]
+        intervals = _beyond_plane(intervals)
         beyond = self.n - len(intervals)
         lower, upper = zip(*intervals, strict=True)
         return tuple(map(float, (*lower, *[-math.inf] * beyond, *upper, *[math.inf] * beyond)))
@@ -191,6 +195,14 @@ def _interval(dimension: Dimension, low: float | None, high: float | None) -> tu
             known=repr(known[0]),
         )
     return -math.inf if low is None else low, math.inf if high is None else high
+
+
+def _beyond_plane(intervals: list[tuple[float, float]]) -> list[tuple[float, float]]:
+    """Return intervals that have an end, where they are open, in dimensions after the second."""
+    return [
+        *intervals[:2],
+        *((low, OPEN if low > -math.inf and high == math.inf else high) for low, high in intervals[2:]),
+    ]
 
 
 def _check_interval(dimension: Dimension, low: float, high: float) -> None:

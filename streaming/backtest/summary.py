@@ -7,7 +7,7 @@ import numpy as np
 import orjson
 import pyarrow as pa
 
-from streaming.elements import bounds_of
+from streaming.elements import bounds_document, bounds_of
 from streaming.operators.runs import first_of_runs
 from streaming.results import ENTERED, LEFT, REGISTERED, result_schema
 from streaming.spaces import Space
@@ -93,7 +93,7 @@ class QuerySummary:
                     "start_us": start_us,
                     "end_us": None if end_us < 0 else end_us,
                     "before": reason == REGISTERED,
-                    "bounds": [bound if np.isfinite(bound) else None for bound in box],
+                    "bounds": bounds_document(box),
                     "properties": orjson.loads(properties or "{}"),
                 }
                 for (key, partner, start_us, properties, reason), end_us, box in zip(

@@ -11,7 +11,7 @@ from typing import Any
 import orjson
 
 from streaming.decoders.aircraft_quality import quality
-from streaming.decoders.base import OUT_OF_RANGE, Points, json_sample
+from streaming.decoders.base import OUT_OF_RANGE, Points, altitude_of, json_sample
 from streaming.decoders.documents import DocumentDecoder
 from streaming.decoders.properties import is_number
 from streaming.decoders.units import FOOT_M, FOOT_PER_MINUTE_MPS, KNOT_MPS, MICROSECONDS, epoch_us, scaled
@@ -94,7 +94,7 @@ def _add(entry: Any, now_us: int, points: Points) -> str | None:
     time_us = max(0, now_us - round(age_s * MICROSECONDS))
     properties = _properties(entry)
     properties.update(quality(entry, place), icao24=key, kind="aircraft")
-    position = (lon, lat, properties.get("altitude_m", properties.get("altitude_geometric_m")))
+    position = (lon, lat, altitude_of(properties))
     return None if points.add(key, time_us, position, properties) else OUT_OF_RANGE
 
 

@@ -30,6 +30,7 @@ from streaming.decoders.ais_words import (
 )
 from streaming.decoders.base import Position
 from streaming.decoders.units import KNOT_MPS
+from streaming.elements import UNKNOWN
 from streaming.language import gettext
 
 LAST_TYPE = 27
@@ -191,7 +192,7 @@ def _aircraft(message: Message) -> Parts:
     altitude = None if message.alt == 4095 else float(message.alt)
     speed = None if message.speed == 1023 else message.speed * KNOT_MPS
     moving = _moving("aircraft", message) | {"speed_mps": speed, "altitude_m": altitude}
-    return _position(message, altitude), moving, {}
+    return _position(message, UNKNOWN if altitude is None else altitude), moving, {}
 
 
 def _base_station(message: Message) -> Parts:

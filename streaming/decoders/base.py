@@ -10,7 +10,7 @@ import orjson
 import pyarrow as pa
 
 from streaming.decoders.options import Options
-from streaming.elements import element_schema, point_elements
+from streaming.elements import UNKNOWN, element_schema, point_elements
 from streaming.language import gettext_noop
 from streaming.spaces import Space
 
@@ -21,7 +21,8 @@ OUT_OF_RANGE = gettext_noop("position out of range")
 NO_POSITION = gettext_noop("no position")
 NULL_ISLAND = gettext_noop("null island")
 
-# Longitude and latitude in degrees, and the altitude in metres; None if it is not known.
+# Longitude and latitude in degrees, and the altitude in metres: None for what has none, such as a ship, and `UNKNOWN`
+# where it has one that is not known.
 Position = tuple[float, float, float | None]
 
 
@@ -106,6 +107,20 @@ def json_sample(value: Any) -> bytes:
         return b""
 
 
+def altitude_of(properties: Mapping[str, Any]) -> float:
+    """Return the altitude of an aircraft, given its properties: 0 on the ground, `UNKNOWN` if nothing tells it.
+
+    Examples
+    --------
+    >>> altitude_of({"altitude_m": 150.0}), altitude_of({"on_ground": True}), altitude_of({})
+    (150.0, 0.0, inf)
+    """
+    told = properties.get("altitude_m", properties.get("altitude_geometric_m"))
+    if told is None:
+        return 0.0 if properties.get("on_ground") else UNKNOWN
+    return float(told)
+
+
 class Points:
     """Gathers the point elements and the faults of one call of a decoder.
 
@@ -132,7 +147,7 @@ class Points:
         time_us : int
             Event time in microseconds since 1970.
         position : (longitude, latitude, altitude_m)
-            In degrees and metres; the altitude is None if the element has none.
+            In degrees and metres; see `Position`.
         properties : mapping
         """
         lon, lat, altitude = position

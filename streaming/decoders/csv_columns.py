@@ -28,7 +28,7 @@ from streaming.decoders.options import check_texts, option
 from streaming.decoders.properties import check_null_values, check_properties, targets
 from streaming.decoders.time_texts import LocalTimeOptions, TimeTexts
 from streaming.decoders.units import FACTORS
-from streaming.elements import element_schema
+from streaming.elements import UNKNOWN, element_schema
 from streaming.errors import InvalidOptions
 from streaming.language import gettext, gettext_noop
 from streaming.spaces import EARTH, Space
@@ -307,6 +307,8 @@ class CsvDecoder:
         bounds = np.hstack([np.full((len(lon), n), -np.inf), np.full((len(lon), n), np.inf)])
         for axis, values in enumerate((lon, lat, altitude)[:n]):
             if values is not None:
+                if axis > 1:
+                    bounds[:, axis] = UNKNOWN
                 known = pc.is_valid(values).to_numpy(zero_copy_only=False)
                 bounds[known, axis] = bounds[known, n + axis] = _floats(values)[known]
         faults = {

@@ -27,6 +27,8 @@ class GatedDecoder:
     space : Space
     drop_null_island : bool
         See `streaming.decoders.soundness.sound`.
+    unknown_everywhere : bool
+        Likewise.
 
     Attributes
     ----------
@@ -34,8 +36,14 @@ class GatedDecoder:
         The decoder that decodes at present.
     """
 
-    def __init__(self, make: Callable[[], Decoder], space: Space, drop_null_island: bool = True) -> None:
-        self._make, self._space, self._drop_null_island = make, space, drop_null_island
+    def __init__(
+        self,
+        make: Callable[[], Decoder],
+        space: Space,
+        drop_null_island: bool = True,
+        unknown_everywhere: bool = False,
+    ) -> None:
+        self._make, self._space, self._rules = make, space, (drop_null_island, unknown_everywhere)
         self._unpacker = Unpacker()
         self.inner = make()
         self.options = self.inner.options
@@ -69,7 +77,7 @@ class GatedDecoder:
 
     def _decoded(self, method: str, received_us: int, *data: bytes) -> Decoded:
         try:
-            return sound(getattr(self.inner, method)(*data, received_us), self._space, self._drop_null_island)
+            return sound(getattr(self.inner, method)(*data, received_us), self._space, *self._rules)
         except Exception as error:  # neither the input nor a third-party decoder must end the stream
             return self._failed(error, *data)
 

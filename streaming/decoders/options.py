@@ -9,6 +9,8 @@ from streaming.errors import InvalidOptions
 from streaming.language import gettext, gettext_noop
 from streaming.spaces import Space
 
+# In which ranges of altitude objects are whose altitude is not known.
+NOWHERE, EVERYWHERE = "nowhere", "everywhere"
 _KINDS = {
     bool: (lambda value: isinstance(value, bool), gettext_noop("true or false")),
     int: (lambda value: isinstance(value, int) and not isinstance(value, bool), gettext_noop("a whole number")),
@@ -137,6 +139,11 @@ class DecoderOptions(Options):
     """Base of every decoder's options."""
 
     drop_null_island: bool = option(True, "count positions at exactly 0, 0 as malformed")
+    unknown_altitude: str = option(
+        NOWHERE,
+        "in which ranges of altitude objects are whose altitude is not known: in none, or in all",
+        (NOWHERE, EVERYWHERE),
+    )
 
     @classmethod
     def describe(cls) -> list[OptionDescription]:

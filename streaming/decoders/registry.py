@@ -6,6 +6,7 @@ from typing import Any
 
 from streaming.decoders.base import Decoder
 from streaming.decoders.gate import GatedDecoder
+from streaming.decoders.options import EVERYWHERE, NOWHERE
 from streaming.entry_points import known_kinds
 from streaming.errors import InvalidOptions
 from streaming.spaces import EARTH, Space
@@ -76,4 +77,6 @@ def make_decoder(definition: Mapping[str, Any], stream: str, space: Space = EART
     kind = decoder_class(options.pop("kind", None))
     parsed = kind.options.parse(options)
     parsed.check_space(space)
-    return GatedDecoder(lambda: kind(parsed, stream, space), space, getattr(parsed, "drop_null_island", True))
+    everywhere = getattr(parsed, "unknown_altitude", NOWHERE) == EVERYWHERE
+    drop_null_island = getattr(parsed, "drop_null_island", True)
+    return GatedDecoder(lambda: kind(parsed, stream, space), space, drop_null_island, everywhere)

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from streaming.decoders.base import NULL_ISLAND, OUT_OF_RANGE, Points, Position, on_earth
+from streaming.decoders.base import NULL_ISLAND, OUT_OF_RANGE, Points, Position, altitude_of, on_earth
 from streaming.decoders.bounded import Bounded
 from streaming.decoders.lines import LineDecoder
 from streaming.decoders.options import option
@@ -140,7 +140,7 @@ class SbsDecoder(LineDecoder):
         changed = properties != known["properties"]
         known["properties"], known["position"] = properties, position or known["position"]
         if known["position"] and (position or changed):
-            return key, (*known["position"], properties.get("altitude_m")), properties
+            return key, (*known["position"], altitude_of(properties)), properties
         return None
 
 

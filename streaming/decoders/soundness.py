@@ -11,7 +11,7 @@ import shapely
 
 from streaming.decoders.base import MAX_SAMPLE_BYTES, NULL_ISLAND, OUT_OF_RANGE, Decoded, Malformed
 from streaming.decoders.units import LATEST_US
-from streaming.elements import bounds_of, element_schema
+from streaming.elements import UNKNOWN, bounds_array, bounds_of, element_schema
 from streaming.language import gettext_noop
 from streaming.spaces import Space
 
@@ -37,7 +37,7 @@ _SHORT_BYTES = 1_000
 _ESCAPED_NUL = b"\\u0000"
 
 
-def sound(decoded: Decoded, space: Space, drop_null_island: bool = True) -> Decoded:
+def sound(decoded: Decoded, space: Space, drop_null_island: bool = True, unknown_everywhere: bool = False) -> Decoded:
     """Return decoded elements without those that break a rule; count these as malformed.
 
     Parameters
@@ -46,6 +46,8 @@ def sound(decoded: Decoded, space: Space, drop_null_island: bool = True) -> Deco
     space : Space
     drop_null_island : bool
         Whether a point at longitude and latitude 0 is no position.
+    unknown_everywhere : bool
+        Whether elements are everywhere in dimensions in which it is not known where they are, instead of nowhere.
 
     Returns
     -------
@@ -65,7 +67,20 @@ def sound(decoded: Decoded, space: Space, drop_null_island: bool = True) -> Deco
         rows = np.flatnonzero(bad & good)
         malformed += tuple(Malformed(reason, sample) for sample in _samples(elements, rows))
         good[rows] = False
-    return Decoded(elements if good.all() else elements.filter(pa.array(good)), malformed)
+    elements = elements if good.all() else elements.filter(pa.array(good))
+    return Decoded(_everywhere(elements, space) if unknown_everywhere else elements, malformed)
+
+
+def _everywhere(elements: pa.Table, space: Space) -> pa.Table:
+    """Return elements that are everywhere in dimensions in which it is not known where they are."""
+    bounds = bounds_of(elements["bounds"])
+    unknown = np.isposinf(bounds[:, : space.n])
+    if not unknown.any():
+        return elements
+    low = np.where(unknown, -np.inf, bounds[:, : space.n])
+    place = elements.schema.get_field_index("bounds")
+    told = bounds_array(np.hstack([low, bounds[:, space.n :]]))
+    return elements.set_column(place, elements.schema.field(place), told)
 
 
 def _plain(fault: Malformed) -> Malformed:
@@ -126,7 +141,8 @@ def _beyond(bounds: np.ndarray, space: Space) -> np.ndarray:
     bad = ~np.all(lo <= hi, axis=1)
     for axis, dimension in enumerate(space.dimensions):
         low, high = lo[:, axis], hi[:, axis]
-        bad |= (low == np.inf) | (high == -np.inf)
+        unknown = (low == UNKNOWN) & (axis > 1)
+        bad |= (low == np.inf) & ~unknown | (high == -np.inf)
         bad |= np.isfinite(low) & ((low < dimension.lo) | (low > dimension.hi))
         turn = dimension.extent if dimension.wraps else 0.0
         bad |= np.isfinite(high) & ((high < dimension.lo) | (high > dimension.hi + turn))

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 
+from streaming.elements import UNKNOWN
 from streaming.explaining.borders import border_of_box, border_of_shape, outside_by
 from streaming.explaining.subject import Subject
 from streaming.explaining.terms import BorderDistance, Term, every, negated
@@ -16,7 +17,7 @@ from streaming.kinds.words import shape as shape_words
 from streaming.language import gettext, gettext_noop
 from streaming.operators.areas import Areas
 from streaming.operators.boxes import intersects, transformed
-from streaming.spaces import Space
+from streaming.spaces import OPEN, Space
 
 _NONE = np.zeros(1, dtype=np.int64)
 _STEPS = {
@@ -111,6 +112,8 @@ def _axis_term(box: Box, axis: int, bounds: np.ndarray, space: Space) -> Term:
     meets = _meets(only(box, (axis,), space), bounds, space)
     low, high = float(bounds[0, axis]), float(bounds[0, n + axis])
     asks = f"{dimension.name} {interval(box[axis], box[n + axis])} {dimension.unit}".rstrip()
+    if low == UNKNOWN:
+        return Term(asks, meets, gettext("its %(name)s is not known, which counts as none") % {"name": dimension.name})
     if not (math.isfinite(low) and math.isfinite(high)):
         return Term(asks, meets, gettext("it has no %(name)s, which counts as any") % {"name": dimension.name})
     found = gettext("%(name)s is %(low)s") % {
@@ -137,7 +140,7 @@ def interval(low: float, high: float) -> str:
         return gettext("up to %(high)s") % {"high": number(high)} if math.isfinite(high) else gettext("any")
     return (
         gettext("%(low)s to %(high)s") % {"low": number(low), "high": number(high)}
-        if math.isfinite(high)
+        if high < OPEN
         else gettext("from %(low)s") % {"low": number(low)}
     )
 

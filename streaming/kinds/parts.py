@@ -16,7 +16,7 @@ from streaming.errors import InvalidPlan, InvalidSpace
 from streaming.filters import parse_filter
 from streaming.kinds.areas import AreaFilter
 from streaming.language import gettext, numeral, thousands
-from streaming.spaces import Space
+from streaming.spaces import OPEN, Space
 
 ENLARGEMENTS = ("enlarge_factor", "enlarge_value", "enlarge_m")
 MAX_TRANSFORMS = 8
@@ -159,7 +159,7 @@ def box_document(box: Box, space: Space) -> dict[str, Any]:
 
 
 def _bound(value: float) -> float | None:
-    return value if math.isfinite(value) else None
+    return value if abs(value) < OPEN else None
 
 
 def parse_transform(steps: Any, space: Space) -> tuple[Enlargement, ...]:

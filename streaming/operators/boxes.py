@@ -100,13 +100,18 @@ def enlarged(boxes: np.ndarray, by: str, amount: float, space: Space) -> np.ndar
     elif by_value:
         margin = np.full(low.shape, amount)
     else:
-        margin = np.where(np.isfinite(low) & np.isfinite(high), high - low, 0) * ((amount - 1) / 2)
+        margin = _widths(low, high) * ((amount - 1) / 2)
     low, high = low - margin, high + margin
     for axis, dimension in enumerate(space.dimensions):
         if dimension.wraps:
-            around = high[:, axis] - low[:, axis] >= dimension.extent
+            around = _widths(low[:, axis], high[:, axis]) >= dimension.extent
             low[around, axis], high[around, axis] = -np.inf, np.inf
     return np.hstack([low, high])
+
+
+def _widths(low: np.ndarray, high: np.ndarray) -> np.ndarray:
+    """Return how wide intervals are; 0 where one has no place, or no end."""
+    return np.subtract(high, low, out=np.zeros(low.shape), where=np.isfinite(low) & np.isfinite(high))
 
 
 def transformed(boxes: np.ndarray, transform: Sequence[Enlargement], space: Space) -> np.ndarray:

@@ -93,10 +93,15 @@ class FocalRanges:
         reach : ndarray of float64, shape (Q,)
             The radii of search regions. NaN for a search region without a radius (yet), and for other ranges.
         """
+        n = self.space.n
         position, known = find(keys, self.focal)
         middle = np.full((len(self), max(2, self.space.n)), np.nan)
         middle[:, :2] = self.at
-        middle[known] = middles(bounds[position[known]], self.space)
+        about = bounds[position[known]]
+        middle[known] = middles(about, self.space)
+        # A range that is bounded in height is nowhere if the height of its focal object is not known.
+        unknown = np.isposinf(about[:, 2:n]) & np.isfinite(self.half_widths[known, 2:])
+        middle[np.flatnonzero(known)[unknown.any(axis=1)]] = np.nan
         return PlacedRanges(self, middle, np.where(np.isnan(self.radius), reach, self.radius))
 
 

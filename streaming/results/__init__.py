@@ -17,7 +17,7 @@ import numpy as np
 import orjson
 import pyarrow as pa
 
-from streaming.elements import bounds_of
+from streaming.elements import bounds_document, bounds_of
 from streaming.language import gettext
 from streaming.spaces import EARTH, Space
 
@@ -297,7 +297,7 @@ def json_rows(rows: pa.Table, space: Space = EARTH) -> tuple[list[dict[str, Any]
             "time_us": time_us,
             "lon": _finite(center[0]) if space.geographic else None,
             "lat": _finite(center[1]) if space.geographic else None,
-            "bounds": [_finite(bound) for bound in box],
+            "bounds": bounds_document(box),
             "reason": REASONS[reason],
             "properties": properties,
         }
@@ -337,7 +337,7 @@ def _further(rows: pa.Table, unread: dict[int, str]) -> list[dict[str, Any]]:
     told = list(map(_told, *columns, _objects(rows, "partner_properties", "partner", unread)))
     for row in np.flatnonzero(rows["partner_time_us"].is_valid().to_numpy()).tolist():
         told[row]["partner"]["time_us"] = rows["partner_time_us"][row].as_py()
-        told[row]["partner"]["bounds"] = [_finite(bound) for bound in rows["partner_bounds"][row].as_py()]
+        told[row]["partner"]["bounds"] = bounds_document(rows["partner_bounds"][row].as_py())
         for name in ("window_us", "since_us", "until_us"):
             if (time_us := rows[name][row].as_py()) is not None:
                 told[row][name] = time_us

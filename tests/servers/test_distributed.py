@@ -146,7 +146,7 @@ def test_a_focal_object_that_says_something_else_in_the_same_version_is_told(tmp
 
 
 # Histories that between them make every kind of tuple.
-TELLING = 3, 20
+TELLING = 0, 37
 
 
 def test_the_histories_make_every_kind_of_tuple():

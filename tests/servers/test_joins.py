@@ -226,9 +226,10 @@ def test_a_history_in_which_a_corner_of_a_box_touches_a_slanting_line_beyond_the
 
 
 # Histories that between them make every kind of tuple.
-TELLING = 5, 24
+TELLING = 5, 12, 24
 
 
+@pytest.mark.long
 def test_the_histories_tell_of_pairs_that_come_and_go_by_motion_and_by_edits():
     told = [row for seed in TELLING for row in play(random.Random(seed))]
     assert {(LEFT, MOVED), (LEFT, EDITED)} <= {(row["sign"], row["reason"]) for row in told}

@@ -1,6 +1,5 @@
 """Fixes of objects: as the engine tells them, as an event has them, and as the history has them."""
 
-import math
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -8,7 +7,7 @@ import numpy as np
 import orjson
 from django.conf import settings
 
-from streaming.elements import bounds_of
+from streaming.elements import bounds_document, bounds_of, box_of_document
 from streaming.explaining import Subject
 from streaming.history import StoredTables, stored
 from streaming.spaces import Space
@@ -33,7 +32,7 @@ def instant(time_us: int) -> str:
 
 def subject_of_row(stream: str, row: dict[str, Any], space: Space) -> Subject:
     """Return the element of a row of an answer, as `results.json_rows` has it."""
-    return Subject.of(stream, row["key"], row["time_us"], _bounds(row["bounds"], space), row["properties"], space)
+    return Subject.of(stream, row["key"], row["time_us"], box_of_document(row["bounds"]), row["properties"], space)
 
 
 def subject_of_event(event: Event, space: Space) -> Subject | None:
@@ -41,13 +40,7 @@ def subject_of_event(event: Event, space: Space) -> Subject | None:
     if not event.key or not event.bounds:
         return None
     about = event.query.stream, event.key, microseconds(event.time)
-    return Subject.of(*about, _bounds(event.bounds, space), event.properties, space)
-
-
-def _bounds(bounds: list[float | None], space: Space) -> np.ndarray:
-    """Return bounds in which null stands for infinite ones, float64 of shape (2n,)."""
-    ends = [-math.inf] * space.n + [math.inf] * space.n
-    return np.array([end if bound is None else bound for bound, end in zip(bounds, ends, strict=True)])
+    return Subject.of(*about, box_of_document(event.bounds), event.properties, space)
 
 
 def stored_subject(stream: Stream, key: str, before_us: int | None = None) -> Subject | None:
@@ -70,7 +63,6 @@ def stored_subject(stream: Stream, key: str, before_us: int | None = None) -> Su
 
 def fix_document(subject: Subject, source: str) -> dict[str, Any]:
     """Return a fix as a JSON object; `source` says where it is from: ``engine``, ``event`` or ``history``."""
-    bounds = subject.bounds[0].tolist()
     lon, lat = subject.place if subject.space.geographic else (None, None)
     time_us = subject.table["time_us"][0].as_py()
     return {
@@ -79,7 +71,7 @@ def fix_document(subject: Subject, source: str) -> dict[str, Any]:
         "time": instant(time_us),
         "lon": lon,
         "lat": lat,
-        "bounds": [bound if math.isfinite(bound) else None for bound in bounds],
+        "bounds": bounds_document(subject.bounds[0].tolist()),
         "properties": subject.properties,
         "source": source,
     }

@@ -373,7 +373,7 @@ def region_task(
         applied.acks if number == 0 else (),
         counters,
         max(sent.head.get("newest_us", 0) for sent in inputs),
-        failures_of(results.failures, border, after) + (refusals_of(after) if number == 0 else ()),
+        failures_of(results, border, after) + (refusals_of(after) if number == 0 else ()),
         results.shared,
         stale=dict(stale),
         costs=costs_of(results.seconds, control, began.since(before_s), results.snapshots),

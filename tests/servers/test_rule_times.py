@@ -170,3 +170,46 @@ def test_alarms_are_those_of_brute_force_however_reports_are_cut_into_micro_batc
             for alarm in BruteForce(plan, happened_to(key, reports), end_us).alarms
         ]
         assert sorted(feed.told) == sorted(expected)
+
+
+def alarms(folder, plan, reports, clocks_us):
+    """Return the alarms of a rule over `NARROW`: `reports` are pairs of a time and whether it is inside."""
+    engine, told = Engine(folder, 1, 2, rescaled=0.0), []
+
+    def run(batch, clock_us, control=()):
+        tables = []
+        for at_us, inside in batch:
+            lon = 0.0 if inside else 40.0
+            box = [lon, 0.0, -float("inf"), lon, 0.0, float("inf")]
+            tables.append(("a", at_us, box_elements("a", ["ship"], [at_us], [box], [{}])))
+        fragments = engine.run(tables, [{"op": "tick", "now_us": clock_us}, *control])
+        rows = (row for row in net(fragments).to_pylist() if row["query"] == 10)
+        told.extend((row["sign"], row["time_us"] - START_US) for row in rows)
+
+    plans = {NARROW: QUERIES[NARROW], 10: {"stream": "a", "kind": "rule", "when": {"query": NARROW}} | plan}
+    control = [{"op": "register", "query": query, "revision": 1, "plan": plan} for query, plan in plans.items()]
+    run([], START_US, control)
+    reports = [(START_US + at_us, inside) for at_us, inside in reports]
+    for clock_us in [START_US + clock_us for clock_us in clocks_us]:
+        run([report for report in reports if report[0] <= clock_us], clock_us)
+        reports = [report for report in reports if report[0] > clock_us]
+    return told
+
+
+@pytest.mark.parametrize(("left_us", "fires"), [(15_770_000, False), (15_900_000, False), (15_900_001, True)])
+def test_an_alarm_begins_no_earlier_than_its_seconds_and_never_ends_as_it_begins(tmp_path, left_us, fires):
+    clocks_us = [second * SECOND_US for second in range(1, 22)]
+    told = alarms(tmp_path, {"for_s": 10}, [(5_900_000, True), (left_us, False)], clocks_us)
+    assert told == ([(ENTERED, 15_900_000), (LEFT, left_us)] if fires else [])
+
+
+def test_an_object_that_came_and_went_in_one_micro_batch_has_its_alarms(tmp_path):
+    reports = [(1_000_000, True), (21_000_000, False), (23_500_000, True)]
+    told = alarms(tmp_path, {"for_s": 10}, reports, [43 * SECOND_US, 44 * SECOND_US, 45 * SECOND_US])
+    assert told == [(ENTERED, 11_000_000), (LEFT, 21_000_000), (ENTERED, 33_500_000)]
+
+
+def test_a_schedule_begins_at_its_minute(tmp_path):
+    clocks_us = [300_000 + second * SECOND_US for second in range(1, 16)]
+    told = alarms(tmp_path, {"for_s": 2, "schedule": OFFICE}, [(1_000_000, True)], clocks_us)
+    assert told == [(ENTERED, NINE_US - START_US + 2 * SECOND_US)]

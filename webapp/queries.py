@@ -279,7 +279,7 @@ def cancel(user: User, number: int) -> Query:
         if query.status == Query.CANCELLED:
             return query
         close_of([query], f"{user.get_username()} deleted the query")
-        query.status, query.error, query.warning = Query.CANCELLED, "", ""
+        query.status, query.error, query.warning, query.warnings = Query.CANCELLED, "", "", {}
         query.revision += 1
         query.save()
     _send(query)

@@ -3,12 +3,15 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from django.db import transaction
 from django.utils import timezone
-from django.utils.translation import gettext, gettext_noop
+from django.utils.translation import gettext, gettext_noop, ngettext
 
 from streaming.explaining.words import clock
+from streaming.language import thousands
+from streaming.operators.failures import DOUBTED, LATE
 from webapp.incidents import close_of
 from webapp.models import Query
 from webapp.models.queries import Cause
@@ -17,6 +20,15 @@ from webapp.rules import rules_watching
 from webapp.stored_words import retold
 
 ANY_REVISION = 0
+# What a query's warnings are about: a filter or join failed; answers could not be sent, or events not be recorded.
+# Those about reports that were not used have the kinds of `streaming.operators.failures`.
+FAILED, UNSENT, UNRECORDED = "failed", "unsent", "unrecorded"
+# In words, given the error; other kinds are the error itself.
+_WORDS = {
+    FAILED: gettext_noop(
+        "a part of the query failed, and the objects on which it fails count as not matching; %(error)s"
+    )
+}
 WATCHED = gettext_noop("it watches query %(number)s, %(name)s, which is left out")
 
 
@@ -36,29 +48,83 @@ class LeftOutQuery:
     until: datetime
 
 
-def warn(failures: Mapping[tuple[int, int], str]) -> None:
-    """Save a warning for each query that has none, and announce it.
+@dataclass(frozen=True)
+class Warned:
+    """What does not work although a query runs: the newest text of its kind, how often it happened, and when last."""
 
-    Parameters
-    ----------
-    failures : mapping of (int, int) to str
-        Warnings by query and revision; `ANY_REVISION` stands for the present one. Those of former revisions are
-        ignored.
-    """
-    numbers = {query for query, _ in failures}
+    text: str
+    count: int
+    last: datetime
+
+
+class Warnings:
+    """Collects warnings by query, revision and kind, the newest of each kind with the number of all."""
+
+    def __init__(self) -> None:
+        self._found: dict[tuple[int, int], dict[str, Warned]] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._found)
+
+    def note(self, query: tuple[int, int], kind: str, error: str, at: datetime, count: int = 1) -> None:
+        """Add a warning.
+
+        Parameters
+        ----------
+        query : tuple of int
+            The query and its revision; `ANY_REVISION` stands for the present one.
+        kind : str
+        error : str
+        at : datetime
+        count : int
+            How often it happened, or how many reports it is about.
+        """
+        kinds = self._found.setdefault(query, {})
+        before = kinds[kind].count if kind in kinds else 0
+        kinds[kind] = Warned(_WORDS.get(kind, "%(error)s") % {"error": error}, before + count, at)
+
+    @property
+    def queries(self) -> set[int]:
+        """The numbers of the queries that have any."""
+        return {query for query, _ in self._found}
+
+    def of(self, query: Query) -> dict[str, Warned]:
+        """Return those of a query in its present revision, by kind."""
+        found = (self._found.get((query.pk, revision), {}) for revision in (query.revision, ANY_REVISION))
+        return {kind: told for some in found for kind, told in some.items()}
+
+
+def warn(found: Warnings) -> None:
+    """Add warnings to those of their queries, and announce them; those of former revisions are ignored."""
     with transaction.atomic():
-        silent = (
-            Query.objects.select_for_update(of=("self",))
-            .select_related("owner")
-            .filter(pk__in=numbers, warning="")
-            .order_by("pk")
-        )
-        warned = [query for query in silent if _of(query, failures)]
-        for query in warned:
-            query.warning = _of(query, failures)
-            Query.objects.filter(pk=query.pk).update(warning=query.warning, updated=timezone.now())
+        held = Query.objects.select_for_update(of=("self",)).select_related("owner").filter(pk__in=found.queries)
+        warned = [query for query in held.order_by("pk") if (told := found.of(query)) and _renew(query, told)]
         if warned:
             transaction.on_commit(lambda: announce(warned))
+
+
+def _renew(query: Query, told: Mapping[str, Warned]) -> bool:
+    """Save the newest warning of each kind, and how many there were since the query was edited."""
+    for kind, one in told.items():
+        before = query.warnings.get(kind, {}).get("count", 0)
+        query.warnings[kind] = {"text": one.text, "count": before + one.count, "last": one.last.isoformat()}
+    return bool(Query.objects.filter(pk=query.pk).update(warnings=query.warnings, updated=timezone.now()))
+
+
+def warning_words(query: Query) -> str:
+    """Say what keeps a query from working, and what did not work although it ran; empty if nothing did."""
+    return "; ".join(filter(None, [retold(query.warning), *map(_counted, query.warned())]))
+
+
+def _counted(told: Mapping[str, Any]) -> str:
+    text, count = retold(told["warning"]), told["count"]
+    words = ngettext("%(text)s (once, at %(time)s)", "%(text)s (%(count)s times, last at %(time)s)", count)
+    if told["kind"] in (LATE, DOUBTED):
+        words = ngettext(
+            "%(text)s (%(count)s report, at %(time)s)", "%(text)s (%(count)s reports, the last at %(time)s)", count
+        )
+    last, now = (int(at.timestamp() * 1e6) for at in (datetime.fromisoformat(told["last"]), timezone.now()))
+    return words % {"text": text, "count": thousands(count), "time": clock(last, now)}
 
 
 def refuse(failures: Mapping[tuple[int, int], str]) -> None:
@@ -133,7 +199,3 @@ def _leave_out(query: Query, cause: str, why: str, until: datetime) -> None:
     query.leave_out(cause, why, until)
     fields = {name: getattr(query, name) for name in ("left_out", "left_out_cause", "left_out_until")}
     Query.objects.filter(pk=query.pk).update(**fields, updated=timezone.now())
-
-
-def _of(query: Query, failures: Mapping[tuple[int, int], str]) -> str:
-    return failures.get((query.pk, query.revision)) or failures.get((query.pk, ANY_REVISION)) or ""

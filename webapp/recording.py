@@ -11,7 +11,6 @@ import pyarrow.compute as pc
 import redis
 from django.db import transaction
 from django.utils import timezone
-from django.utils.translation import gettext_noop
 
 from streaming.eventlog import EventLog
 from streaming.isolation import faulty
@@ -22,7 +21,7 @@ from streaming.spaces import Space
 from webapp import incident_recording
 from webapp.hub.assembly import Assembly, Batch
 from webapp.models import Event, EventCursor, Query
-from webapp.query_warnings import ANY_REVISION, LeftOutQuery, leave_out, refuse, warn
+from webapp.query_warnings import ANY_REVISION, FAILED, UNRECORDED, LeftOutQuery, Warnings, leave_out, refuse, warn
 from webapp.redis import event_log
 
 logger = logging.getLogger(__name__)
@@ -34,7 +33,6 @@ ENTRIES_PER_STEP = 64
 CROSSINGS_PER_STEP = 10_000
 EVENTS_PER_STEP = 2_000
 ENTRIES_PER_READ = 16
-WARNING = gettext_noop("a part of the query failed, and the objects on which it fails count as not matching; %(error)s")
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 T = TypeVar("T")
@@ -68,8 +66,8 @@ class _RecordedPart:
         How many older rows are not stored.
     losses : list of str
         What was lost, for the log.
-    failures : dict of (int, int) to str
-        The first warning by query and revision.
+    warnings : Warnings
+        What did not work although queries ran.
     refusals : dict of (int, int) to str
         Why the engine ended a query, by query and revision.
     omissions : dict of (int, int) to LeftOutQuery
@@ -84,7 +82,7 @@ class _RecordedPart:
     incidents: list[_BatchEvents] = field(default_factory=list)
     left_out: int = 0
     losses: list[str] = field(default_factory=list)
-    failures: dict[tuple[int, int], str] = field(default_factory=dict)
+    warnings: Warnings = field(default_factory=Warnings)
     refusals: dict[tuple[int, int], str] = field(default_factory=dict)
     omissions: dict[tuple[int, int], LeftOutQuery] = field(default_factory=dict)
     ends: bool = True
@@ -94,16 +92,18 @@ class _RecordedPart:
         """How many rows `incidents` has."""
         return sum(told.rows.num_rows for told in self.incidents)
 
-    def note(self, failure: dict[str, Any]) -> None:
-        """Add a failure of a fragment."""
+    def note(self, failure: dict[str, Any], told: datetime) -> None:
+        """Add a failure of a fragment, and when it was told."""
         queries = [(query, revision) for query, revision in failure["queries"]]
         if cause := failure.get("left_out"):
-            told = LeftOutQuery(cause, failure["error"], _time(failure["until_us"]))
-            self.omissions |= {query: told for query in queries if _longer(told, self.omissions.get(query))}
-            return
-        found, words = (self.refusals, "%(error)s") if failure.get("refused") else (self.failures, WARNING)
-        for query in queries:
-            found.setdefault(query, words % {"error": failure["error"]})
+            omitted = LeftOutQuery(cause, failure["error"], _time(failure["until_us"]))
+            self.omissions |= {query: omitted for query in queries if _longer(omitted, self.omissions.get(query))}
+        elif failure.get("refused"):
+            self.refusals = dict.fromkeys(queries, failure["error"]) | self.refusals
+        else:
+            for query in queries:
+                kind, count = failure.get("kind", FAILED), failure.get("reports", 1)
+                self.warnings.note(query, kind, failure["error"], told, count)
 
     def add(self, told: _BatchEvents) -> None:
         """Add the rows of a batch, and leave out older ones that are too many."""
@@ -172,7 +172,7 @@ def _take(step: _RecordedPart, batch: Batch, cursor: EventCursor, told_ms: int) 
         cursor.check_at = incident_recording.when_to_check(step.watched)
     cursor.epoch, cursor.batch = batch.epoch, batch.number
     for failure in (failure for fragment in batch.fragments for failure in fragment.failures):
-        step.note(failure)
+        step.note(failure, _time(told_ms * 1_000))
     aggregates = frozenset(query for fragment in batch.fragments for query in fragment.aggregates)
     rows, left_out = _apart(step, batch.number, lambda: _queries(batch), lambda some: _rows(batch, some))
     step.left_out += left_out
@@ -207,7 +207,7 @@ def _apart(
         if not found:
             raise error
     for query, why in found.items():
-        step.failures.setdefault((query, ANY_REVISION), why)
+        step.warnings.note((query, ANY_REVISION), UNRECORDED, why, timezone.now())
     return work([query for query in everyone if query not in found])
 
 
@@ -264,7 +264,7 @@ def _events(step: _RecordedPart, told: _BatchEvents, space: Space) -> list[Event
 
     events, unread = _apart(step, told.batch, lambda: told.rows["query"].unique().to_pylist(), made)
     for query, rule in unread.items():
-        step.failures.setdefault((query, ANY_REVISION), rule)
+        step.warnings.note((query, ANY_REVISION), UNRECORDED, rule, timezone.now())
     return events
 
 
@@ -284,7 +284,7 @@ def _store(step: _RecordedPart, events: list[Event], crossings: list[Event], cur
         _trim(queries)
         incident_recording.record(crossings)
         refuse(step.refusals)
-        warn(step.failures)
+        warn(step.warnings)
         leave_out(step.omissions)
     return True
 

@@ -24,7 +24,7 @@ _LEAST_LETTERS = 8
 # Longer texts are left as they are, since the search takes time.
 _MOST_CHARACTERS = 600
 # Where messages for clients have such texts.
-_STORED, _PARTS, _LISTS = ("error", "warning"), ("layer", "query", "left_out"), ("queries", "layers")
+_STORED, _PARTS, _LISTS = ("error", "warning"), ("layer", "query", "left_out"), ("queries", "layers", "warnings")
 
 
 def retold(text: str) -> str:

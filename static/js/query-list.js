@@ -18,6 +18,7 @@ import { sketchText } from "./sketch/words.js";
 import { stateText } from "./states.js";
 import { mayEdit, mayShare } from "./teams/rights.js";
 import { unitsName } from "./units.js";
+import { warningTexts } from "./warnings.js";
 
 const REFRESH_MS = 200;
 const AGES_MS = 1000;
@@ -146,6 +147,7 @@ function createRow(store, number, actions) {
     note: h("p", { class: "query-note hint", hidden: true }),
     error: h("p", { class: "field-error", hidden: true }),
     warning: h("p", { class: "query-warning notice", role: "status", hidden: true }),
+    warnings: h("div", { class: "query-warnings" }),
     alarm: button("alarm", "bell", gettext("Alarm")),
     edit: button("edit", "edit", gettext("Edit")),
     pause: button("pause", "pause", gettext("Pause")),
@@ -199,6 +201,7 @@ function createRow(store, number, actions) {
     parts.note,
     parts.error,
     parts.warning,
+    parts.warnings,
     more,
   );
   const updates = [
@@ -324,6 +327,7 @@ function update(store, query, element, parts, nowMs) {
   );
   showNotice(parts.error, query.error);
   showNotice(parts.warning, missing, query.warning);
+  showWarnings(parts.warnings, warningTexts(query, serverMs));
   showMissed(store, query.query, element, parts);
   setHint(parts.pause, paused ? gettext("Resume") : gettext("Pause"));
   parts.pause.querySelector("use").setAttribute("href", paused ? "#icon-play" : "#icon-pause");
@@ -339,6 +343,15 @@ function showNotice(element, ...texts) {
   const text = texts.filter(Boolean).join(" ");
   element.hidden = !text;
   setText(element, text);
+}
+
+/** Show each warning as a notice of its own; those that stay are not written again. */
+function showWarnings(element, texts) {
+  while (element.children.length > texts.length) element.lastChild.remove();
+  for (const [place, text] of texts.entries()) {
+    element.children[place] ?? element.append(h("p", { class: "query-warning notice" }));
+    setText(element.children[place], text);
+  }
 }
 
 /** Give a name to a button that shows only an icon, for the pointer and for screen readers. */

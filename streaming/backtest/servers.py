@@ -11,10 +11,9 @@ from streaming.engine.batch import Saving, home_step, region_task
 from streaming.engine.layout import Layout
 from streaming.engine.store import Store
 from streaming.history.writer import HistoryWriter
-from streaming.operators.rules import MICROSECONDS
 from streaming.results import Fragment
 from streaming.servers.assembler.rule_entries import NEVER_US
-from streaming.servers.assembler.rules import UNDERWAY_US, due_by
+from streaming.servers.assembler.rules import DECIDED_AFTER_US, due_by
 from streaming.servers.control.entries import Entry
 from streaming.servers.control.registry import Registry
 from streaming.spaces import Space
@@ -87,9 +86,10 @@ class BacktestServers:
             if self.waits:
                 return now_us + 1
             due = state.entries.take(*state.entries.select(lambda run: run.columns["due_us"] < NEVER_US), ("due_us",))
-            until_us = rules.until_us(due_by(now_us))
-            found += (state.numbers.waiting_us + MICROSECONDS + UNDERWAY_US).tolist()
-            found += [
-                min(time_us, NEVER_US - UNDERWAY_US) + UNDERWAY_US for time_us in (until_us, *due["due_us"].tolist())
+            waits = [
+                rules.schedules.until_us(due_by(now_us)),
+                *state.numbers.waiting_us.tolist(),
+                *due["due_us"].tolist(),
             ]
+            found += [min(time_us, NEVER_US - DECIDED_AFTER_US) + DECIDED_AFTER_US for time_us in waits]
         return min(found)

@@ -165,7 +165,7 @@ def _fragment(
         results = results.plus(more)
     layout.known.count(results.seconds)
     seconds = {query: seconds.get(query, 0.0) + cost for query, cost in results.seconds.items()}
-    failures = [failures_of(told.failures, border, control.after) for told, border, _ in parts]
+    failures = [failures_of(told, border, control.after) for told, border, _ in parts]
     return Fragment(
         layout.store.epoch(),
         batch,

@@ -47,14 +47,15 @@ from streaming.servers.region.place import RegionPlace
 from streaming.servers.region.reports import reports_schema
 from streaming.servers.region.sketching import Sketchlet
 from streaming.servers.region.state import ObjectChanges, ObjectInput
+from streaming.servers.region.steps import steps_of
 from streaming.servers.region.time_join import TimeJoins
-from streaming.servers.region.watched import Heard, WatchedAnswers, concern_rules
+from streaming.servers.region.watched import NEVER_US, Heard, WatchedAnswers, concern_rules
 from streaming.servers.runs_codec import first_number
 from streaming.spaces import Space
 from streaming.state.versions import Attempt
 
 # The tables with elements of the batch, all with `tracked_schema`.
-ELEMENTS = ("arrivals", "departures", "passing", "copies", "removed_copies", "superseded_copies", "focals")
+ELEMENTS = ("arrivals", "departures", "passing", "copies", "removed_copies", "superseded_copies", "focals", "steps")
 TABLES = (*ELEMENTS, "reports", "released", "observed", *tracks.TABLES)
 # The tables with the newest elements of objects.
 OF_OBJECTS = ("arrivals", "departures", "copies", "removed_copies")
@@ -350,6 +351,8 @@ def region_task(
     if len(before.watched) or len(after.watched):
         found = WatchedAnswers.of(results, control, batch, changed.was.now_us, heard)
         found = found if measures is None else replace(found, measures=measures)
+        steps = border.passed(lambda control: steps_of(tables["steps"], changed, control, batch))
+        found = replace(found, steps=steps, heard_us=_heard_by(inputs))
         _watch(layout, number, attempt, found.lacks(border.left_out, after.watched), control, ruled)
     has_assembler = distributed or asked or ruled or times is not None
     store.leave(f"region/{number}", batch, replace(state, left_out=border.left_out))
@@ -373,7 +376,7 @@ def region_task(
         applied.acks if number == 0 else (),
         counters,
         max(sent.head.get("newest_us", 0) for sent in inputs),
-        failures_of(results.failures, border, after) + (refusals_of(after) if number == 0 else ()),
+        failures_of(results, border, after) + (refusals_of(after) if number == 0 else ()),
         results.shared,
         stale=dict(stale),
         costs=costs_of(results.seconds, control, began.since(before_s), results.snapshots),
@@ -453,6 +456,12 @@ def _ask(layout: Layout, number: int, attempt: Attempt, border: Border, due: Seq
     found = border.passed(partial(asked_leaves.step, sketchlet, due))
     attempt.save(f"asked/{number}", replace(found, lacking=frozenset(border.left_out)))
     return Results.nothing(store.space, seconds=dict(found.seconds))
+
+
+def _heard_by(inputs: Inputs) -> int:
+    """Return up to when home servers have heard what they read; `NEVER_US` in another region than the first."""
+    newest = (one.head.get("newest_us", 0) for one in inputs)
+    return min((heard_us for heard_us in newest if heard_us), default=NEVER_US)
 
 
 def _watch(

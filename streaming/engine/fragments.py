@@ -1,6 +1,6 @@
 """What a fragment says of queries: which failed, are left out or were refused, and which cost much."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from time import perf_counter, process_time
 from typing import Any, NamedTuple
 
@@ -10,6 +10,7 @@ import pyarrow as pa
 from streaming.operators.asked import NOBODY
 from streaming.operators.runs import find, first_of_runs
 from streaming.results import FAILURE, ROOM
+from streaming.servers.answers.tuples import Results
 from streaming.servers.control.border import Border
 from streaming.servers.control.registry import Registry
 from streaming.servers.control.step import ControlStep
@@ -41,23 +42,28 @@ class Spent(NamedTuple):
         return Spent(now.clock_s - self.clock_s + before_s, now.processor_s - self.processor_s + before_s)
 
 
-def failures_of(warnings: Mapping[int, str], border: Border, registry: Registry) -> tuple[dict[str, Any], ...]:
+def failures_of(results: Results, border: Border, registry: Registry) -> tuple[dict[str, Any], ...]:
     """Return the failures for a fragment: of parts of queries, of queries left out from now on, and in quarantine.
+
+    Those of reports that were not used come last.
 
     Parameters
     ----------
-    warnings : mapping of int to str
-        By query, what is wrong although it is evaluated.
+    results : Results
+        Tells by query what is wrong although it is evaluated.
     border : Border
         Knows the queries that were left out.
     registry : Registry
     """
-    failed = {query: {"error": error} for query, error in warnings.items()}
+    failed: dict[int, dict[str, Any]] = {query: {"error": error} for query, error in results.failures.items()}
     failed |= {query: _left_out(query, border) for query in border.errors}
     kept = {query: why for query, why in border.quarantined.items() if query in border.left_out}
-    return _alike(
-        failed | {query: {"error": kept[query], "refused": True} | _lost(query, border) for query in kept}, registry
-    )
+    failed |= {query: {"error": kept[query], "refused": True} | _lost(query, border) for query in kept}
+    unused = [
+        (query, {"error": told.reason, "kind": kind, "reports": told.reports})
+        for (query, kind), told in results.unused.items()
+    ]
+    return _alike([*failed.items(), *unused], registry)
 
 
 def _left_out(query: int, border: Border) -> dict[str, Any]:
@@ -73,13 +79,13 @@ def _lost(query: int, border: Border) -> dict[str, Any]:
 
 def refusals_of(registry: Registry) -> tuple[dict[str, Any], ...]:
     """Return the failures for a fragment that tell of refused queries."""
-    return _alike({query: {"error": why, "refused": True} for query, why in registry.refused.items()}, registry)
+    return _alike([(query, {"error": why, "refused": True}) for query, why in registry.refused.items()], registry)
 
 
-def _alike(failures: Mapping[int, dict[str, Any]], registry: Registry) -> tuple[dict[str, Any], ...]:
+def _alike(failures: Iterable[tuple[int, dict[str, Any]]], registry: Registry) -> tuple[dict[str, Any], ...]:
     """Group queries by their failure, so that it is written once, however many queries share it."""
     queries: dict[tuple[tuple[str, Any], ...], list[list[int]]] = {}
-    for query, failure in failures.items():
+    for query, failure in failures:
         queries.setdefault(tuple(failure.items()), []).append([query, registry.registrations[query].revision])
     return tuple(dict(failure) | {"queries": alike} for failure, alike in queries.items())
 

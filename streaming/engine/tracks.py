@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from streaming.engine.layout import Layout
 from streaming.engine.quarantine import home_place
+from streaming.operators.failures import Unused, UnusedReports
 from streaming.results import result_schema
 from streaming.servers import tracking
 from streaming.servers.answers.tuples import Results
@@ -48,6 +49,7 @@ def followed(
         "lost": sorted(border.lost),
         "quarantined": [[query, why] for query, why in border.quarantined.items() if query in border.lost],
         "warnings": list(tracked.failures.errors.items()),
+        "unused": [[*of, *told] for of, told in tracked.failures.unused.items()],
         "seconds": list(tracked.failures.seconds.items()),
         "counters": {"doubted": tracked.doubted, "late": tracked.late, "waiting": found.waiting.num_rows},
     }
@@ -72,6 +74,7 @@ def told(inputs: Sequence[Any], border: Border, space: Space) -> Results:
     counters = Counter({"results": changes.num_rows})
     seconds: dict[int, float] = defaultdict(float)
     warnings: dict[int, str] = {}
+    unused: UnusedReports = {}
     for known in (one.head["tracks"] for one in inputs if "tracks" in one.head):
         border.errors.update(dict(known["errors"]))
         border.refused.update(known["refused"])
@@ -79,7 +82,10 @@ def told(inputs: Sequence[Any], border: Border, space: Space) -> Results:
         border.lost.update(known["lost"])
         border.quarantined.update(dict(known["quarantined"]))
         warnings |= dict(known["warnings"])
+        for query, kind, reason, reports in known["unused"]:
+            before = unused.get((query, kind))
+            unused[query, kind] = Unused(reason, reports + (before.reports if before else 0))
         counters.update(known["counters"])
         for query, cost_s in known["seconds"]:
             seconds[query] += cost_s
-    return Results(changes, snapshots, dict(counters), warnings, seconds=dict(seconds))
+    return Results(changes, snapshots, dict(counters), warnings, seconds=dict(seconds), unused=unused)

@@ -124,7 +124,7 @@ def _duration_term(for_s: float, told: RuleClock | None) -> Term:
         return Term(asks, True, gettext("held since %(time)s") % {"time": clock(told.since_us, told.now_us)})
     return Term(
         asks,
-        lasted_s >= for_s,
+        lasted_s > for_s,
         gettext("%(found)s; %(for_s)s to go") % {"found": found, "for_s": span(max(0.0, for_s - lasted_s))},
     )
 
@@ -147,7 +147,7 @@ def _rearm_term(rearm_s: float, told: RuleClock | None) -> Term:
     asks = gettext("not again for %(rearm_s)s after an alarm") % {"rearm_s": span(rearm_s)}
     if told is None:
         return Term(asks, None, gettext("when the last alarm ended is not known"))
-    if told.rearmed_us > told.now_us:
+    if told.rearmed_us >= told.now_us:
         left = span((told.rearmed_us - told.now_us) / MICROSECONDS)
         return Term(
             asks,

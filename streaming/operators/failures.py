@@ -1,7 +1,7 @@
-"""The filters that failed, by query, what the evaluation of each query cost, and for which there was no room."""
+"""By query: filters that failed, reports that were not used, what the evaluation cost, and if there was no room."""
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
@@ -10,6 +10,19 @@ from streaming.operators.asked import Asked, Owners, refused_unseen, too_many
 from streaming.operators.runs import find
 
 V = TypeVar("V")
+# Why reports were not used: they came too late, or their objects would have been too fast.
+LATE, DOUBTED = "late", "doubted"
+
+
+class Unused(NamedTuple):
+    """Reports that a query did not use, all of one kind: the newest reason, and how many reports they are."""
+
+    reason: str
+    reports: int
+
+
+# By query and kind.
+UnusedReports = dict[tuple[int, str], Unused]
 
 
 class Failures:
@@ -27,6 +40,8 @@ class Failures:
     ----------
     errors : dict of int to str
         What failed first and why, by query.
+    unused : dict of (int, str) to Unused
+        The reports that were not used, by query and kind: `LATE` or `DOUBTED`.
     asked : list of Asked
         What queries asked to look at.
     cut : set of int
@@ -51,6 +66,7 @@ class Failures:
     def __init__(self, allowance: PairAllowance | None = None) -> None:
         self.allowance = allowance or PairAllowance()
         self.errors: dict[int, str] = {}
+        self.unused: UnusedReports = {}
         self.refused: dict[int, str] = {}
         self.asked: list[Asked] = []
         self.cut: set[int] = set()
@@ -74,6 +90,10 @@ class Failures:
         if error is not None:
             for query in np.unique(queries).tolist():
                 self.errors.setdefault(query, error)
+
+    def leave(self, queries: np.ndarray, kind: str, reason: str, reports: int) -> None:
+        """Note that queries, of shape (Q,), did not use some reports."""
+        self.unused |= dict.fromkeys(((query, kind) for query in queries.tolist()), Unused(reason, reports))
 
     def ask(self, asked: Asked) -> bool:
         """Count pairs before queries look at them; return whether the step has room for them.

@@ -10,6 +10,7 @@ from streaming.elements import key_hashes
 from streaming.kinds.rule.conditions import MOST_QUERIES, TRUE, UNKNOWN, RuleCondition
 from streaming.kinds.rule.plan import RulePlan
 from streaming.operators.runs import expand, find
+from streaming.operators.schedules import Schedules
 
 MICROSECONDS = 1_000_000
 # In place of the group of a number: it is how many objects an answer has, and not the value of a group.
@@ -36,7 +37,6 @@ class Rules:
     ids : ndarray of int64, shape (R,)
         The numbers of the rules, ascending. The other arrays and methods refer to positions in it.
     for_us, rearm_us : ndarray of int64, shape (R,)
-        In whole seconds, rounded up: so it does not matter when in a second the clock is set.
     more_than, within_us : ndarray of int64, shape (R,)
         The rate; 0 without one.
     whole : ndarray of bool, shape (R,)
@@ -50,12 +50,9 @@ class Rules:
         self.ids = np.array(list(plans), dtype=np.int64)
         rules = list(plans.values())
         self.for_us, self.rearm_us = (
-            np.array([_whole_seconds_us(getattr(rule, name)) for rule in rules], dtype=np.int64)
-            for name in ("for_s", "rearm_s")
+            np.array([_us(getattr(rule, name)) for rule in rules], dtype=np.int64) for name in ("for_s", "rearm_s")
         )
-        rates = [
-            (rule.rate.more_than, _whole_seconds_us(rule.rate.within_s)) if rule.rate else (0, 0) for rule in rules
-        ]
+        rates = [(rule.rate.more_than, _us(rule.rate.within_s)) if rule.rate else (0, 0) for rule in rules]
         self.more_than, self.within_us = np.array(rates, dtype=np.int64).reshape(-1, 2).T
         tables = [rule.tables for rule in rules]
         sizes = np.array([len(begins) for begins, _ in tables], dtype=np.int64)
@@ -74,8 +71,7 @@ class Rules:
         self.numbers, number = np.unique(named, axis=0, return_inverse=True)
         rows = zip(number.reshape(-1).tolist(), numbers, strict=True)
         self._numbers = _Terms([(number, place, bit, *_limits(term)) for number, (term, place, bit) in rows])
-        self._schedules = {place: rule.schedule for place, rule in enumerate(rules) if rule.schedule}
-        self._known_at: tuple[int, int, tuple[np.ndarray, np.ndarray]] | None = None
+        self.schedules = Schedules([rule.schedule for rule in rules])
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -167,28 +163,6 @@ class Rules:
         true = bits & _TERM_BITS & ~unknown
         return self._first[rule] + UNKNOWN * _IN_BASE_3[unknown] + TRUE * _IN_BASE_3[true]
 
-    def on(self, now_us: int) -> np.ndarray:
-        """Tell which rules count now, by their schedules: bool of shape (R,)."""
-        return self._at(now_us)[0]
-
-    def off(self, now_us: int) -> np.ndarray:
-        """Return the numbers of the rules that do not count now, int64, ascending."""
-        return self._at(now_us)[1]
-
-    def until_us(self, now_us: int) -> int:
-        """Return until when the same rules count as now, in microseconds since 1970 UTC; int64's maximum if always."""
-        return self._at(now_us)[2]
-
-    def _at(self, now_us: int) -> tuple[np.ndarray, np.ndarray, int]:
-        """Return what `on`, `off` and `until_us` do; it is kept until a schedule begins or ends."""
-        if self._known_at is None or not self._known_at[0] <= now_us < self._known_at[1]:
-            on, until_us = np.ones(len(self.ids), dtype=bool), np.iinfo(np.int64).max
-            for place, schedule in self._schedules.items():
-                on[place], bound_us = schedule.at(now_us)
-                until_us = min(until_us, bound_us)
-            self._known_at = now_us, until_us, (on, self.ids[~on])
-        return *self._known_at[2], self._known_at[1]
-
     def place_of(self, rules: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the positions of rules, given their numbers (K,), and which there are."""
         return find(self.ids, rules)
@@ -223,6 +197,5 @@ def _limits(term: RuleCondition) -> tuple[float, float]:
     return -math.inf if term.above is None else term.above, math.inf if term.below is None else term.below
 
 
-def _whole_seconds_us(seconds: float) -> int:
-    """Return seconds, rounded up to whole ones, in microseconds."""
-    return math.ceil(seconds) * MICROSECONDS
+def _us(seconds: float) -> int:
+    return round(seconds * MICROSECONDS)

@@ -122,3 +122,23 @@ def order_of_hashes(values: np.ndarray) -> np.ndarray:
     if (ordered[1:] < ordered[:-1]).any():
         order = order[np.argsort(ordered, kind="stable")]
     return order
+
+
+def running_maximum(ordered: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """Return, for each position, the largest value so far within its run of equal numbers.
+
+    Parameters
+    ----------
+    ordered : ndarray of int64, shape (N,)
+        Of which the runs are.
+    values : ndarray, shape (N,)
+
+    Examples
+    --------
+    >>> running_maximum(np.array([7, 7, 7, 9]), np.array([2, 5, 4, 1])).tolist()
+    [2, 5, 5, 1]
+    """
+    known, rank = np.unique(values, return_inverse=True)
+    offset = (np.cumsum(first_of_runs(ordered)) - 1) * len(known)
+    largest: np.ndarray = known[np.maximum.accumulate(offset + rank) - offset]
+    return largest

@@ -261,13 +261,12 @@ class IntervalJoin(TimeJoin):
         return (time_us + self.lower_us <= partner_us) & (partner_us <= time_us + self.upper_us)
 
 
-def too_late(join: TimeJoin, count: int, behind_us: int) -> str:
+def too_late(join: TimeJoin, behind_us: int) -> str:
     """Return the warning of reports that came too late, up to so much behind the newest of their stream."""
     return gettext(
-        "%(count)s reports came too late to be joined, up to %(behind_s)g s behind the newest of "
+        "reports came too late to be joined, up to %(behind_s)g s behind the newest of "
         "their stream; lateness_s is %(lateness_s)g, idle_s is %(idle_s)g"
     ) % {
-        "count": count,
         "behind_s": behind_us / MICROSECONDS,
         "lateness_s": join.plan.lateness_s,
         "idle_s": join.plan.idle_s,

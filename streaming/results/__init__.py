@@ -139,9 +139,9 @@ class Fragment:
         Wall-clock time at which the newest element of the batch reached the gateway; 0 without elements.
     failures : tuple of dict
         What failed: ``{"error", "queries"}``, the latter a list of query and revision, [q, r]. These run, and a part of
-        them failed. With ``left_out``, `ROOM` or `FAILURE`, the region evaluates them again at `until_us` at the
-        earliest; with ``"lost": true`` it could not even report that its part of their answers ended. With ``"refused":
-        true`` they have ended.
+        them failed; with a ``kind``, ``"late"`` or ``"doubted"``, they did not use so many ``reports``. With
+        ``left_out``, `ROOM` or `FAILURE`, the region evaluates them again at `until_us` at the earliest; with ``"lost":
+        true`` it could not even report that its part of their answers ended. With ``"refused": true`` they have ended.
     shared : mapping of int to tuple of int
         The queries of each answer in `changes` that several queries share.
     sent : mapping of int to tuple of int

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from streaming.elements import bounds_of
 from streaming.operators.encounters import Ordering
-from streaming.operators.runs import first_of_runs, order_of_hashes
+from streaming.operators.runs import first_of_runs, last_of_runs, order_of_hashes, running_maximum
 from streaming.operators.watermarks import NEVER_US, Progress, seen_before
 from streaming.servers import ordering
 from streaming.servers.control.registry import MICROSECONDS, Registry
@@ -111,7 +111,9 @@ class HomeOutput:
     newest known. `reports` has every element of the streams that are joined over event time, stale or not, for each
     region that must know it, with `reports.reports_schema`. `released` has the reports of streams of encounters that
     are due, in the order of event time (`ordering.Released`); `late` says which came too late for that. `observed` has
-    what sketches take of accepted elements, of the streams that are sketched (`observing.observed`).
+    what sketches take of accepted elements, of the streams that are sketched (`observing.observed`). `steps` has
+    all accepted elements of objects with several ones that were heard at different moments, the newest of each moment,
+    of the streams in `Registry.streams_of_steps`, for the regions where they lie.
     """
 
     arrivals: Routed
@@ -126,6 +128,7 @@ class HomeOutput:
     released: Routed
     late: Mapping[Ordering, Late]
     observed: Observed
+    steps: Routed
 
 
 def step(home: Home, elements: pa.Table, control: ControlStep) -> tuple[Home, HomeOutput]:
@@ -166,6 +169,7 @@ def step(home: Home, elements: pa.Table, control: ControlStep) -> tuple[Home, Ho
     region = places[rows]
     moved = np.flatnonzero(known & (before != region))
     passing = _passing(stream, order, accepted & ~_mask(newest[newest >= 0], len(order)), after.streams_in_full)
+    steps = _steps(elements, order[accepted], after.streams_of_steps)
     met, passing_met = (_met(elements, some, bounds[some], stream[some], after) for some in (rows, passing))
     left = regions_of(copies, region_map.regions) & ~met
     # When a stream is no longer joined, the regions remove its elements by themselves.
@@ -184,6 +188,7 @@ def step(home: Home, elements: pa.Table, control: ControlStep) -> tuple[Home, Ho
         Routed(released.reports, np.arange(len(released.region)), released.region),
         released.late,
         observed(elements, arrived, places[arrived], after.sketched),
+        Routed(elements, steps, places[steps]),
     )
     columns = {name: elements[name].to_numpy()[rows] for name in ("stream", "version", "heard_us")}
     columns |= {"region": region.astype(COLUMNS["region"]), "copies": bits_of(met)}
@@ -255,7 +260,7 @@ def _accept(version: np.ndarray, start: np.ndarray, least: np.ndarray) -> tuple[
     of = np.repeat(np.arange(len(start)), np.diff(np.r_[start, len(version)]))
     accepted = version >= least[of]
     if ((version[1:] < version[:-1]) & (of[1:] == of[:-1])).any():  # else none is older than one before it
-        accepted &= version >= _running_maximum(of, np.where(accepted, version, np.iinfo(np.int64).min))
+        accepted &= version >= running_maximum(of, np.where(accepted, version, np.iinfo(np.int64).min))
     newest = np.full(len(start), -1)
     chosen = np.flatnonzero(accepted)
     newest[of[chosen]] = chosen
@@ -265,13 +270,6 @@ def _accept(version: np.ndarray, start: np.ndarray, least: np.ndarray) -> tuple[
 def _counted(streams: np.ndarray) -> dict[int, int]:
     """Return the number of rows of each stream."""
     return dict(zip(*(column.tolist() for column in np.unique(streams, return_counts=True)), strict=True))
-
-
-def _running_maximum(key: np.ndarray, value: np.ndarray) -> np.ndarray:
-    """Return, for each position, the largest value so far of the same key; `key` is ordered."""
-    values, rank = np.unique(value, return_inverse=True)
-    offset = np.cumsum(np.r_[False, key[1:] != key[:-1]][: len(key)]) * len(values)
-    return values[np.maximum.accumulate(offset + rank) - offset]
 
 
 def _mask(positions: np.ndarray, length: int) -> np.ndarray:
@@ -288,6 +286,18 @@ def _passing(
         return np.empty(0, dtype=np.int64)
     rows = np.sort(order[superseded])
     return rows[np.isin(stream[rows], list(streams_in_full))]
+
+
+def _steps(elements: pa.Table, rows: np.ndarray, streams: np.ndarray) -> np.ndarray:
+    """Return those of some rows, ordered by key and arrival, that are steps of objects in streams, ascending ones."""
+    if not len(streams):
+        return rows[:0]
+    key, heard_us, stream = (elements[name].to_numpy()[rows] for name in ("key_hash", "heard_us", "stream"))
+    newest = np.union1d(last_of_runs(key), last_of_runs(heard_us))  # of those that were heard at one moment
+    rows, key = rows[newest], key[newest]
+    first = first_of_runs(key)
+    several = ~(first & np.r_[first[1:], np.ones(min(1, len(first)), dtype=bool)])
+    return rows[several & np.isin(stream[newest], streams)]
 
 
 def _met(

@@ -53,7 +53,7 @@ class Tracked:
     changes, snapshots : pyarrow.Table
         With `results.result_schema`.
     failures : Failures
-        By query: what failed, which reports were not believed, and costs.
+        By query: what failed, how many reports were not believed, and costs.
     doubted, late : int
         How many reports were not believed, and came too late, each once for each query.
     """

@@ -17,9 +17,9 @@ import numpy as np
 import pyarrow as pa
 
 from streaming.elements import bounds_array, partition_of
-from streaming.language import gettext_noop, thousands
+from streaming.language import gettext_noop
 from streaming.operators.allowance import PairAllowance
-from streaming.operators.failures import Failures
+from streaming.operators.failures import DOUBTED, Failures
 from streaming.operators.runs import distinct, expand, find, first_of_runs, last_of_runs
 from streaming.operators.tracks import TrackQueries, Turns, passed_at, places_of
 from streaming.results import (
@@ -57,12 +57,7 @@ from streaming.servers.track_state import Tracked, Tracking
 
 T = TypeVar("T")
 
-_ONE_DOUBTED = gettext_noop(
-    "%(count)s report was not believed: faster than %(fastest)g m/s since the last believed report"
-)
-_DOUBTED = gettext_noop(
-    "%(count)s reports were not believed: faster than %(fastest)g m/s since the last believed report"
-)
+_DOUBTED_TEXT = gettext_noop("reports were not believed: faster than %(fastest)g m/s since the last believed report")
 
 # Queries that begin, the objects in their answers, and the rows of the objects' reports.
 Begun = tuple[np.ndarray, np.ndarray, np.ndarray]
@@ -394,8 +389,7 @@ class _TrackStep:
         for number in np.flatnonzero(advance.doubted).tolist():
             count, fastest = int(advance.doubted[number]), self._queries.groups[number][1]
             queries = self._queries.ids[group == number]
-            text = _ONE_DOUBTED if count == 1 else _DOUBTED
-            self._failures.note(queries, text % {"count": thousands(count), "fastest": fastest})
+            self._failures.leave(queries, DOUBTED, _DOUBTED_TEXT % {"fastest": fastest}, count)
         return int(advance.doubted[group].sum()), int(advance.late[group].sum())
 
 

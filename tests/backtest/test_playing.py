@@ -98,7 +98,7 @@ def test_silence_and_a_dwell_are_told_although_nothing_is_heard():
     # a falls silent after eight seconds, b after another eight.
     assert found == [
         *((1, "a", 0.0, -1), (1, "a", 0.0, 1), (1, "b", 0.0, 1), (1, "b", 7.5, -1)),
-        *((2, "a", 5.0, 1), (2, "a", 8.0, -1), (2, "b", 5.0, 1), (2, "b", 15.0, -1)),
+        *((2, "a", 5.0, 1), (2, "a", 8.0, -1), (2, "b", 5.0, 1), (2, "b", 15.5, -1)),
     ]
 
 

@@ -44,13 +44,14 @@ def test_objects_move_on_the_map(screen, feed):
 @pytest.mark.long
 def test_a_warning_is_shown_beside_the_answer_until_it_is_withdrawn(drawn):
     """The server's words about the query are changed on their way."""
-    warning = "a part of the query failed, and the objects on which it fails count as not matching; got None"
+    words = "reports were not believed: faster than 50 m/s since the last believed report"
+    warning = {"kind": "doubted", "warning": words, "count": 12, "last": "2026-05-01T12:00:00+00:00"}
 
     def between(route):
         server = route.connect_to_server()
 
         def warned(query):
-            return query | {"warning": None if query["status"] == "paused" else warning}
+            return query | {"warnings": [] if query["status"] == "paused" else [warning]}
 
         def changed(message):
             told = json.loads(message) if isinstance(message, str) else {"type": "answer"}
@@ -65,9 +66,10 @@ def test_a_warning_is_shown_beside_the_answer_until_it_is_withdrawn(drawn):
     drawn.page.route_web_socket("**/ws/monitor/?*", between)
     drawn.look(ZOOM, *MIDDLE)
     drawn.expect_query("Roads", "running", "1")
-    expect(drawn.query("Roads").locator(".query-warning")).to_have_text(warning)
+    notices = drawn.query("Roads").locator(".query-warnings .query-warning")
+    expect(notices).to_have_text([re.compile(rf"{words} \(12 reports, the last at 2026-05-01 .*\)")])
     drawn.act("Roads", "Pause")
-    expect(drawn.query("Roads").locator(".query-warning")).to_be_hidden()
+    expect(notices).to_have_count(0)
 
 
 def test_a_drawn_query_runs_and_tells_who_enters_and_leaves(screen, feed):

@@ -111,7 +111,7 @@ async def test_ships_of_a_recording_that_stay_near_each_other_equal_pandas(live,
         found = [tuple(row) for row in ended().itertuples(index=False)]
         assert (len(found), set(found) ^ wanted) == (len(wanted), set())
         assert len(wanted) > 20
-        assert not monitor.statuses[query].get("warning")
+        assert not monitor.statuses[query].get("warnings")
         await monitor.request("query.cancel", query=query)
     live.remove_stream("danes")
 

@@ -71,7 +71,7 @@ async def test_ships_that_met_in_a_minute_or_within_ten_seconds_are_told_once(li
         assert min(map(len, truth.values())) > 1_000
         windows = {row["window_us"] % MINUTE_US for row in monitor.told[queries["window"]]}
         assert windows == {0}
-        assert all(not monitor.statuses[query].get("warning") for query in queries.values())
+        assert all(not monitor.statuses[query].get("warnings") for query in queries.values())
         for query in queries.values():
             await monitor.request("query.cancel", query=query)
     live.remove_stream("danes")

@@ -100,7 +100,7 @@ def test_reports_out_of_order_make_the_same_encounter_and_late_ones_are_counted_
     assert feed.run(("b", "y", 108), ("b", "y", 99, FAR), *both(140)) == [("+", "xy", 108, None, "moved")]
     assert feed.late == 1
     assert feed.warnings == [
-        "1 reports came too late to be joined, up to 11 s behind the newest of their stream; "
+        "reports came too late to be joined, up to 11 s behind the newest of their stream; "
         "lateness_s is 5, idle_s is 30"
     ]
 

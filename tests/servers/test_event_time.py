@@ -66,7 +66,7 @@ def test_a_report_is_late_once_its_stream_has_passed_the_end_of_its_window_and_i
     assert feed.run(("b", "b1", 120)) == [("a1", 101, "b1", 102), ("a2", 104, "b1", 102)]
     assert [counted["late"] for counted in feed.counters] == [0, 0, 1, 0]
     assert feed.warnings == [
-        "1 reports came too late to be joined, up to 10 s behind the newest of their stream; "
+        "reports came too late to be joined, up to 10 s behind the newest of their stream; "
         "lateness_s is 5, idle_s is 30"
     ]
 

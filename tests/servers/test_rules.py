@@ -17,6 +17,7 @@ from tests.servers.harness import Client, Engine
 SECOND_US = 1_000_000
 # A Thursday, shortly before nine in Berlin.
 START_S = 1_700_121_590
+NINE_S = START_S + 10
 WIDE, NARROW, EAST, PAIRS, NEAREST = 1, 2, 3, 4, 5
 QUERIES = {
     WIDE: {"stream": "a", "compare": {"lo": [-20, -20], "hi": [20, 20]}},
@@ -75,6 +76,8 @@ class Follower:
     held: bool = False
     deciding: float = 0.0
     due: float = float("inf")
+    members: tuple | None = None
+    moved: float = float("-inf")
 
 
 class Oracle:
@@ -99,11 +102,12 @@ class Oracle:
         queries that the object is in from then on.
         """
         for (number, key), history in histories.items():
-            known = self.followers.setdefault((number, key), Follower())
+            plan, known = self.rules[number], self.followers.setdefault((number, key), Follower())
+            history = self.in_order(plan, known, history, now)
             horizons = [*(at for at, _ in history[1:]), now]
             for (at, members), until in zip(history, horizons, strict=True):
-                on = self.counts(self.rules[number].get("schedule"), now)
-                told = self.follow(self.rules[number], known, members, on, at, until)
+                known.members, known.moved = members, at
+                told = self.follow(plan, known, members, at, until)
                 self.queues.setdefault((number, key), []).extend(told)
         told = []
         for name, queue in self.queues.items():
@@ -112,13 +116,29 @@ class Oracle:
             del queue[:count]
         return told
 
-    def follow(self, plan, known, members, on, at, now):
-        """Yield (sign, time) of one rule and object."""
+    @staticmethod
+    def in_order(plan, known, history, now):
+        """Return what happens: nothing is earlier than what was before, and the schedule begins at its time."""
+        moved, found = known.moved, []
+        for at, members in history:
+            moved = max(moved, at)
+            found.append((moved, members))
+        last = found[-1][0] if found else known.moved
+        if plan.get("schedule") and known.moved < NINE_S and (now > NINE_S or last >= NINE_S):
+            place = sum(at < NINE_S for at, _ in found)
+            before = [known.members] if known.moved > float("-inf") else []
+            before += [members for _, members in found[:place]]
+            found[place:place] = [(NINE_S, members) for members in before[-1:]]
+        return found
+
+    def follow(self, plan, known, members, at, now):
+        """Yield (sign, time) of one rule and object; it is known what happens before `now`."""
         members, stopped = members if isinstance(members, tuple) else (members, frozenset())
+        on = self.counts(plan.get("schedule"), at)
         begins = on and holds(plan["when"], members, stopped) is True
         lasts = on and (begins or ("until" in plan and holds(plan["until"], members, stopped) is True))
         if plan.get("rate"):
-            yield from self.rated(plan, known, begins, on, at, now)
+            yield from self.rated(plan, known, begins, at)
             return
         rearm = plan.get("rearm_s", 0)
         if known.alarm:
@@ -131,36 +151,36 @@ class Oracle:
             if begins:
                 known.since = at
                 known.due = max(at + plan.get("for_s", 0), known.rearmed)
-                if known.due <= max(at, now):
+                if known.due <= at or known.due < now:
                     known.alarm = True
                     yield ENTERED, known.due
         elif begins:
-            if known.due <= now:
+            if known.due < now:
                 known.alarm = True
                 yield ENTERED, known.due
         else:
-            if known.due <= at:
+            if known.due < at:
                 yield ENTERED, known.due
-            if known.due <= at and lasts:
+            if known.due < at and lasts:
                 known.alarm = True
                 return
             known.since = None
-            if known.due <= at:
+            if known.due < at:
                 yield LEFT, at
                 known.rearmed = at + rearm
 
-    def rated(self, plan, known, begins, on, at, now):
+    def rated(self, plan, known, begins, at):
         """Yield (sign, time) of a rule with a rate: what was due before something happened, then that."""
         while known.due <= at:
-            yield from self.rate(plan, known, on, known.due)
+            yield from self.rate(plan, known, known.due)
         if begins and not known.held:
             known.began.append(at)
         known.held = begins
-        yield from self.rate(plan, known, on, at)
+        yield from self.rate(plan, known, at)
 
-    @staticmethod
-    def rate(plan, known, on, at):
+    def rate(self, plan, known, at):
         """Yield (sign, time) of a rule with a rate at a time."""
+        on = self.counts(plan.get("schedule"), at)
         more_than, within = plan["rate"]["more_than"], plan["rate"]["within_s"]
         known.began = sorted(t for t in known.began if t + within > at)
         often = on and len(known.began) > more_than
@@ -181,7 +201,7 @@ class Oracle:
     @staticmethod
     def counts(schedule, now):
         """Nine in Berlin is ten seconds after the start."""
-        return schedule is None or now >= START_S + 10
+        return schedule is None or now >= NINE_S
 
 
 class History:
@@ -272,7 +292,7 @@ class History:
         """When an object enters or leaves at the earliest: when it was heard, or else the clock."""
         if query == NEAREST:
             return since
-        return heard if key in reported else clock
+        return heard - 0.5 if key in reported else clock
 
     def members(self):
         """Who is in which answer."""

@@ -342,7 +342,8 @@ def test_what_is_not_believed_is_counted_and_is_the_warning_of_the_query(sea):
     told = sea.step([("s", version, one("s", "a", version, (9, 60, 0, 9, 60, 0), {}))])
     assert sum(fragment.counters.get("doubted", 0) for fragment in told) == 1
     (failure,) = (failure for fragment in told for failure in fragment.failures)
-    assert failure["queries"] == [[1, 1]] and failure["error"].startswith("1 report was not believed")
+    assert failure["queries"] == [[1, 1]] and failure["error"].startswith("reports were not believed")
+    assert (failure["kind"], failure["reports"]) == ("doubted", 1)
     assert sea.answer == {"a"}
 
 

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from streaming.elements import box_elements
+from streaming.elements import box_elements, key_hashes, partition_of
 from streaming.operators.comparison import Comparison
 from streaming.results import ENTERED, LEFT
 from streaming.results.netting import net
@@ -74,18 +74,21 @@ class History:
         self.rng = rng = random.Random(seed)
         self.engine = Engine(folder, rng.randint(1, 3), rng.randint(1, 4), saved_every=rng.choice([1, 3]))
         self.client, self.oracle = Client(), Oracle()
-        self.phase_us = rng.randrange(SECOND_US)
-        # When objects were heard last and where, the longitudes of queries, and the counts at the ends of seconds.
+        self.phase_us = rng.randrange(1, SECOND_US)
+        # When objects were heard last and where, the longitudes of queries, and the counts at the ends of seconds, by
+        # the time of that.
         self.fixes, self.boxes, self.counts = {}, dict.fromkeys([*BOXES, *AGGREGATES]), {}
         self.running, self.functions = set(), {query: one["function"] for query, one in AGGREGATES.items()}
-        self.decided, self.begun, self.told, self.revision = 0, {}, 0, 0
+        self.decided_us, self.begun, self.told, self.revision = 0, {}, 0, 0
+        self.clock_us, self.put = 0, {}
 
     def play(self, seconds):
         # Nothing but what objects of stream a do changes the pairs: the others stay.
         streams = [{"op": "stream", "stream": stream, "ttl_s": ttl_s} for stream, ttl_s in (("a", TTL_S), ("b", 1000))]
         tick = {"op": "tick", "now_us": START_S * SECOND_US + self.phase_us}
         nothing = dict.fromkeys([*BOXES, PAIRS], 0) | self.values([])
-        self.decided, self.counts = self.due(START_S), dict.fromkeys(range(START_S - 2, START_S + 1), nothing)
+        self.counts = dict.fromkeys(range(START_S - 3, START_S + 2), nothing)
+        self.before_us = self.decided_us = tick["now_us"] - SECOND_US
         control = [tick, *streams, *map(self.query, [*BOXES, PAIRS, *AGGREGATES])]
         rules = {10: ALWAYS, 9: ALWAYS_VALUES} | {number: self.plan() for number in range(11, 15)}
         self.run([], [*control, *(self.rule(number, plan) for number, plan in rules.items())])
@@ -104,7 +107,6 @@ class History:
         late = [report for report in reports if report[0] > tick["now_us"]]
         cut = rng.randint(0, len(early))
         self.run(early[:cut], [])
-        self.tick(second)
         self.run(early[cut:], [tick])
         if rng.random() < 0.3:
             self.run([], self.edits(second))
@@ -113,16 +115,16 @@ class History:
         cut = rng.randint(0, len(late))
         self.run(late[:cut], [])
         self.run(late[cut:], [])
-        self.counts[second] = self.counted(second)
+        self.counts[second + 1] = self.counted(second)
 
-    def due(self, second):
-        """Up to which second it is decided, when the clock was set in a second."""
-        return second if self.phase_us >= SECOND_US // 2 else second - 1
-
-    def tick(self, second):
-        """Decide what was counted up to half a second before the tick."""
-        self.before, self.decided = self.decided, self.due(second)
-        self.looked = False
+    def decide(self, reports, control):
+        """Note before when it is decided, given what a micro-batch has: a second before what has been read."""
+        self.clock_us = max([self.clock_us, *(entry["now_us"] for entry in control if entry["op"] == "tick")])
+        newest = {}
+        for heard_us, key, *_ in reports:
+            home = int(partition_of(key_hashes(key[0], [key]), self.engine.layout.partitions)[0])
+            newest[home] = heard_us
+        self.decided_us = max(self.decided_us, min([self.clock_us, *newest.values()]) - SECOND_US)
 
     def edits(self, second):
         """Return control entries that change some rule, and some query that it watches."""
@@ -156,8 +158,7 @@ class History:
         return self.entry(number, None)
 
     def rule(self, number, plan):
-        self.oracle.put(number, plan, self.decided)
-        self.begun[number] = self.decided
+        self.put[number] = plan
         return self.entry(number, plan)
 
     def entry(self, query, plan):
@@ -237,14 +238,21 @@ class History:
             properties = {"kind": kind} | ({} if speed is None else {"speed": speed})
             tables.append((key[0], heard_us, box_elements(key[0], [key], [heard_us], [box], [properties])))
         fragments = self.engine.run_or_die(tables, control, self.rng, 0.1)
+        looks = any("entries" in fragment.counters for fragment in fragments)
+        if looks:
+            self.decide(reports, control)
+        for number, plan in self.put.items():
+            self.oracle.put(number, plan, self.decided_us / SECOND_US)
+            self.begun[number] = self.decided_us // SECOND_US
+        self.put = {}
         self.client.receive(fragments)
         rows = [row for row in net(fragments).to_pylist() if row["query"] >= 9]
         found = [(row["query"], row["key"], row["sign"], row["time_us"] / SECOND_US) for row in rows]
         expected = []
-        if any("entries" in fragment.counters for fragment in fragments):
-            expected = self.oracle.look(self.histories(), self.decided)
-            self.before, self.begun = self.decided, {}
-        assert sorted(found) == sorted(expected), (control, self.decided, self.oracle.rules)
+        if looks:
+            expected = self.oracle.look(self.histories(), self.decided_us / SECOND_US)
+            self.before_us, self.begun = self.decided_us, {}
+        assert sorted(found) == sorted(expected), (control, self.decided_us, self.oracle.rules)
         self.told += len(found)
 
     def histories(self):
@@ -252,15 +260,17 @@ class History:
         found = {}
         for rule, plan in self.oracle.rules.items():
             named = terms(plan["when"]) + (terms(plan["until"]) if "until" in plan else [])
+            # The numbers of a second are known if it ends before what is decided.
+            first, last = (-(-at_us // SECOND_US) for at_us in (self.before_us, self.decided_us))
             if rule in self.begun:
-                found[rule, ""] = [(self.decided, self.counts[self.decided - 1])]
+                found[rule, ""] = [(self.begun[rule], self.counts[last - 1])]
                 continue
             history = []
-            for second in range(self.before, self.decided):
+            for second in range(first, last):
                 were, are = self.counts[second - 1], self.counts[second]
                 if [holds(term, were) for term in named] != [holds(term, are) for term in named]:
                     history.append((second, are))
-            found[rule, ""] = history or [(self.decided, self.counts[self.decided - 1])]
+            found[rule, ""] = history or [(self.decided_us / SECOND_US, self.counts[last - 1])]
         return found
 
 
@@ -294,8 +304,8 @@ def test_an_answer_that_is_counted_first_counts_with_the_objects_in_it(tmp_path)
     assert run(104, "x") == []
     engine.restart()
     assert run(106) == []  # y is gone since 105
-    assert run(107, control=[{"op": "snapshot", "query": 10}]) == [(ENTERED, "", 107)]
-    assert run(108, control=[{"op": "snapshot", "query": 10}]) == []
+    assert run(107, control=[{"op": "snapshot", "query": 10}]) == []
+    assert run(108, control=[{"op": "snapshot", "query": 10}]) == [(ENTERED, "", 107)]
     assert run(109, "x", "y") == []
     assert run(110) == [(LEFT, "", 109)]
 

@@ -51,12 +51,12 @@ async def test_an_element_that_is_no_json_is_told_on_its_query_and_nobody_else_w
                     changes.setdefault(message["query"], {}).update(
                         {r["key"]: r["properties"] for r in message["rows"]}
                     )
-                elif message["type"] == "query.status" and message["warning"]:
+                elif message["type"] == "query.status" and message["warnings"]:
                     assert message["query"] == all_ships
-                    warned = message["warning"]
+                    (warned,) = (one["warning"] for one in message["warnings"])
         assert changes[all_ships]["bad"] == {}
         assert "those of 'bad' are told as empty" in warned
         async with asyncio.timeout(PATIENCE_S):
             while await Event.objects.acount() < 3:
                 await sync_to_async(recording.record_events)(redis_client, EARTH)
-        assert (await Query.objects.aget(pk=anna)).warning == ""
+        assert (await Query.objects.aget(pk=anna)).warnings == {}

@@ -30,7 +30,7 @@ def saved(user, streams, redis_client):
     def saved(kind, **fields):
         plan = PLANS[kind] | ({"when": {"query": first.pk}} if kind == "rule" else {})
         query = queries.register(user, kind, plan, confirmed=True)
-        fields = {"status": Query.RUNNING, "acknowledged": query.revision, "warning": "the filter failed"} | fields
+        fields = {"status": Query.RUNNING, "acknowledged": query.revision, "warning": "why"} | fields
         Query.objects.filter(pk=query.pk).update(**fields)
         return Query.objects.get(pk=query.pk)
 
@@ -39,7 +39,7 @@ def saved(user, streams, redis_client):
 
 def stands(query):
     """Return what an edit changes of which the engine is told."""
-    return query.revision, query.acknowledged, query.status, query.warning, query.left_out
+    return query.revision, query.acknowledged, query.status, query.warning, query.warnings, query.left_out
 
 
 @pytest.mark.parametrize("kind", [kind.name for kind in KINDS if kind.name != "join"])

@@ -107,17 +107,18 @@ async def test_whoever_watches_a_query_is_told_that_its_filter_fails(
         number = (await socket.hear("query.status", status="running"))["query"]
         engine.move({"anna": INSIDE})
         async with asyncio.timeout(PATIENCE_S):
-            while not (await Query.objects.aget(pk=number)).warning:
+            while not (await Query.objects.aget(pk=number)).warnings:
                 await record(redis_client, EARTH)
         status = await socket.hear("query.status")
         words = "fails count as not matching; the filter picky failed: KeyError: 'altitude'"
         assert (status["status"], status["error"]) == ("running", None)
-        assert status["warning"].endswith(words)
+        (warned,) = status["warnings"]
+        assert warned["kind"] == "failed" and warned["warning"].endswith(words)
         await async_client.aforce_login(staff)
         page = await async_client.get(reverse("admin:webapp_query_changelist"))
         assert "the filter picky failed" in page.content.decode()
         await socket.tell("query.edit", id=2, query=number, plan=PLAN)
-        assert (await socket.hear("query.status", id=2))["warning"] is None
+        assert (await socket.hear("query.status", id=2))["warnings"] == []
 
 
 def test_the_schema_of_plans_is_served(client):

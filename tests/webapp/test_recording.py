@@ -1,10 +1,13 @@
 """Events on their way from the engine to the database."""
 
+import re
 import time
 from dataclasses import replace
+from datetime import datetime, timedelta
 
 import pyarrow as pa
 import pytest
+from django.utils import timezone
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -28,10 +31,11 @@ from streaming.spaces import EARTH
 from tests.servers.harness import events_in
 from tests.webapp.conftest import PLAN
 from tests.webapp.test_hub import REGIONS, fragment
-from webapp import queries, query_warnings, recording
+from webapp import query_warnings, recording
 from webapp.models import Event, Incident, Query
 
 pytestmark = pytest.mark.django_db(transaction=True)
+CLOCK = r"\d\d:\d\d:\d\d UTC"
 EVENTS = LogNames("earth").events
 WHYS = [(ENTERED, MOVED), (ENTERED, REGISTERED), (STAYED, MOVED), (LEFT, MOVED), (LEFT, EXPIRED), (LEFT, HANDOFF)]
 rows = st.tuples(st.sampled_from([1, 2, VIEW_NUMBERS, VIEW_NUMBERS + 1]), st.sampled_from("abc"), st.sampled_from(WHYS))
@@ -70,31 +74,44 @@ def test_events_are_net_and_recorded_once(log, redis_client, user):
     assert list(events) == [(0, "a", "+", "moved", 1.0, 2.0), (1, "a", "-", "moved", 1.0, 2.0)]
 
 
-def failing(batch, *queries, error="the filter picky failed: KeyError: 'altitude'"):
+def failing(batch, *queries, error="the filter picky failed: KeyError: 'altitude'", **more):
     """Return the fragments of a batch in which a filter of queries and revisions failed."""
-    failures = ({"error": error, "queries": [list(query) for query in queries]},)
+    failures = ({"error": error, "queries": [list(query) for query in queries]} | more,)
     return [fragment(batch, 0), replace(fragment(batch, 1), failures=failures)]
 
 
-def test_a_failing_filter_becomes_a_warning_of_its_query_once_a_revision(log, redis_client, user, monkeypatch):
+def test_the_newest_warning_of_each_kind_is_kept_with_the_number_of_all_and_when_it_was_last(
+    log, redis_client, user, monkeypatch
+):
     announced = []
     monkeypatch.setattr(
-        query_warnings, "announce", lambda queries: announced.extend(q.document()["warning"] for q in queries)
+        query_warnings, "announce", lambda queries: announced.extend(q.document()["warnings"] for q in queries)
     )
     query, good = made(user, revision=3), made(user)
     log.publish(failing(0, (query.pk, 2), (VIEW_NUMBERS, 1), (good.pk + 7, 1)))
     recording.record_events(redis_client, EARTH)
     assert announced == []
+    began = timezone.now()
     log.publish(failing(1, (query.pk, 3)) + failing(2, (query.pk, 3), error="another"))
+    log.publish(failing(3, (query.pk, 3), error="reports were not believed", kind="doubted", reports=3))
     recording.record_events(redis_client, EARTH)
-    log.publish(failing(3, (query.pk, 3), error="another"))
+    log.publish(failing(4, (query.pk, 3), error="reports were not believed", kind="doubted", reports=2))
     recording.record_events(redis_client, EARTH)
     rule = "a part of the query failed, and the objects on which it fails count as not matching"
-    warning = f"{rule}; the filter picky failed: KeyError: 'altitude'"
-    assert announced == [warning]
-    assert list(Query.objects.order_by("pk").values_list("warning", flat=True)) == [warning, ""]
-    monkeypatch.setattr(queries, "_send", lambda *_: None)
-    assert queries.edit(user, query.pk, paused=True).warning == ""
+    assert [[(one["kind"], one["warning"], one["count"]) for one in told] for told in announced] == [
+        [("doubted", "reports were not believed", 3), ("failed", f"{rule}; another", 2)],
+        [("doubted", "reports were not believed", 5), ("failed", f"{rule}; another", 2)],
+    ]
+    (first, _), (last, _) = ([datetime.fromisoformat(one["last"]) for one in told] for told in announced)
+    assert began - timedelta(milliseconds=1) < first < last <= timezone.now()
+    stored = Query.objects.get(pk=query.pk)
+    assert re.fullmatch(
+        rf"reports were not believed \(5 reports, the last at {CLOCK}\); {rule}; another \(2 times, last at {CLOCK}\)",
+        query_warnings.warning_words(stored),
+    )
+    assert Query.objects.get(pk=good.pk).document()["warnings"] == []
+    stored.begin()
+    assert stored.warnings == {}
 
 
 def test_what_cannot_be_recorded_of_one_query_is_its_warning_and_the_others_are_recorded(
@@ -115,7 +132,8 @@ def test_what_cannot_be_recorded_of_one_query_is_its_warning_and_the_others_are_
     assert recording.record_events(redis_client, EARTH) == 3
     assert set(Event.objects.values_list("query", flat=True)) == set(good)
     warning = "the events of batch 0 could not be recorded: what is this"
-    assert dict(Query.objects.values_list("pk", "warning")) == dict.fromkeys(good, "") | {bad: warning}
+    told = {query.pk: [one["warning"] for one in query.warned()] for query in Query.objects.all()}
+    assert told == {query: [] for query in good} | {bad: [warning]}
 
 
 def test_a_query_that_the_engine_refuses_by_now_has_failed_with_the_reason(log, redis_client, user, monkeypatch):

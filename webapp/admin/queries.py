@@ -15,7 +15,7 @@ from webapp.access import rights_of
 from webapp.estimating import weigh
 from webapp.incidents import close_of
 from webapp.models import Layer, Query
-from webapp.query_warnings import left_out_words
+from webapp.query_warnings import left_out_words, warning_words
 from webapp.signed_in import SignedInRequest, signed_in
 from webapp.words import plan_in_words
 
@@ -63,7 +63,7 @@ class QueryAdmin(admin.ModelAdmin):
 
     form = QueryForm
     list_display = (
-        *("id", "name", "owner", "stream", "asks", "status", "error", "warning", "lacks", "shared", "team", "severity"),
+        *("id", "name", "owner", "stream", "asks", "status", "error", "warns", "lacks", "shared", "team", "severity"),
         *("space", "updated"),
     )
     list_display_links = ("id", "name")
@@ -78,7 +78,7 @@ class QueryAdmin(admin.ModelAdmin):
         "space",
         "status",
         "error",
-        "warning",
+        "warns",
         "lacks",
         "revision",
         "acknowledged",
@@ -92,6 +92,11 @@ class QueryAdmin(admin.ModelAdmin):
     def asks(self, query: Query) -> str:
         """Say in words what a query asks for."""
         return plan_in_words(query.plan, " m" if query.space.parsed.geographic else "") if query.plan else ""
+
+    @admin.display(description=_("warning"))
+    def warns(self, query: Query) -> str:
+        """Say what does not work, how often it happened, and when last."""
+        return warning_words(query)
 
     @admin.display(description=_("left out"))
     def lacks(self, query: Query) -> str:

@@ -65,7 +65,7 @@ WATCHED: dict[type[Model], RecordedFields] = {
         "query",
         ("owner", "name", "stream", "space", "plan", "shared", "team", "paused", "severity"),
         (
-            *("id", "status", "error", "warning", "left_out", "left_out_cause", "left_out_until"),
+            *("id", "status", "error", "warning", "warnings", "left_out", "left_out_cause", "left_out_until"),
             *("revision", "acknowledged", "epoch", "created", "updated"),
         ),
         ended="ended",

@@ -104,6 +104,7 @@ def status_frame(document: dict[str, Any], mine: bool, seen: bool, examples: boo
             "plan": {},
             "error": gettext("no longer shared"),
             "warning": None,
+            "warnings": [],
             "left_out": None,
             "owner": None,
             "team": None,

@@ -3,25 +3,26 @@
 from collections.abc import Mapping
 
 from channels.db import database_sync_to_async
+from django.utils import timezone
 
 from streaming.results import VIEW_NUMBERS
-from webapp.query_warnings import ANY_REVISION, warn
+from webapp.query_warnings import ANY_REVISION, UNSENT, Warnings, warn
 
 
 class Complaints:
     """Collects errors by query until they are saved. Errors of views are ignored: views have no row to save them in."""
 
     def __init__(self) -> None:
-        self._errors: dict[tuple[int, int], str] = {}
+        self._errors = Warnings()
 
     def note(self, errors: Mapping[int, str]) -> None:
-        """Add errors by query; keep the first error of each query until the next `tell`."""
+        """Add errors by query; the newest of each query is kept until the next `tell`."""
         for query, error in errors.items():
             if query < VIEW_NUMBERS:
-                self._errors.setdefault((query, ANY_REVISION), error)
+                self._errors.note((query, ANY_REVISION), UNSENT, error, timezone.now())
 
     async def tell(self) -> None:
         """Save the collected errors as warnings, and announce them."""
-        errors, self._errors = self._errors, {}
+        errors, self._errors = self._errors, Warnings()
         if errors:
             await database_sync_to_async(warn)(errors)

@@ -91,7 +91,10 @@ class Query(models.Model):
     plan = SoundJSONField(_("plan"))
     status = models.CharField(_("status"), max_length=10, choices=STATUSES, default=PENDING, db_index=True)
     error = models.TextField(_("error"), blank=True)
-    warning = models.TextField(_("warning"), blank=True, help_text=_("What does not work although the query runs."))
+    warning = models.TextField(_("warning"), blank=True, help_text=_("What keeps the query from working."))
+    warnings = SoundJSONField(
+        _("warnings"), default=dict, blank=True, help_text=_("By kind, what did not work although the query ran.")
+    )
     left_out = models.TextField(
         _("left out"), blank=True, help_text=_("Why the engine leaves the query out for a while.")
     )
@@ -181,6 +184,7 @@ class Query(models.Model):
     def begin(self) -> None:
         """Forget what was wrong with the query before it changed, and set its first status. Nothing is saved."""
         self.error = self.warning = self.left_out = self.left_out_cause = ""
+        self.warnings = {}
         self.left_out_until = None
         self.status = self.PAUSED if self.paused else self.PENDING
 
@@ -213,6 +217,7 @@ class Query(models.Model):
             "status": self.status,
             "error": self.error or None,
             "warning": self.warning or None,
+            "warnings": self.warned(),
             "left_out": self._left_out(),
             "plan": self.plan,
             "shared": self.shared,
@@ -222,6 +227,13 @@ class Query(models.Model):
             "example": self.example,
             "revision": self.revision,
         }
+
+    def warned(self) -> list[dict]:
+        """Return the newest warning of each kind, how often it happened and when last; the newest kind first."""
+        told = sorted(self.warnings.items(), key=lambda one: one[1]["last"], reverse=True)
+        return [
+            {"kind": kind, "warning": one["text"], "count": one["count"], "last": one["last"]} for kind, one in told
+        ]
 
     def _left_out(self) -> dict | None:
         if not self.lacks_answer:

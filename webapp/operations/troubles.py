@@ -9,7 +9,7 @@ from django.utils.translation import gettext
 from webapp.delivery.undelivered import undelivered
 from webapp.models import Query
 from webapp.models.queries import TRIED_WITHIN
-from webapp.query_warnings import left_out_words
+from webapp.query_warnings import left_out_words, warning_words
 
 MOST_QUERIES = 20
 
@@ -31,10 +31,10 @@ def troubles(figures: dict[str, Any], seen: QuerySet[Query]) -> list[dict[str, s
             )
     found += [_trouble(*told) for told in undelivered()]
     left_out = Q(left_out_until__gt=timezone.now() - TRIED_WITHIN, status=Query.RUNNING)
-    told = seen.filter(~Q(warning="") | ~Q(error="") | left_out).order_by("-pk")
+    told = seen.filter(~Q(warning="") | ~Q(warnings={}) | ~Q(error="") | left_out).order_by("-pk")
     for query in told[:MOST_QUERIES]:
         where = gettext("query %(number)s, %(name)s") % {"number": query.pk, "name": query.name}
-        words = query.error or left_out_words(query) or query.warning
+        words = query.error or left_out_words(query) or warning_words(query)
         found.append(_trouble("bad" if query.error else "warn", where, words))
     return found
 

@@ -7,6 +7,7 @@ import numpy as np
 import pyarrow as pa
 
 from streaming.elements import bounds_array
+from streaming.operators.failures import UnusedReports
 from streaming.operators.runs import find
 from streaming.results import (
     SNAPSHOT,
@@ -23,7 +24,8 @@ class Results:
     """The results of one region and micro-batch: tables of result tuples with `results.result_schema`.
 
     `failures` tells, by query, what failed. `seconds` tells what each query cost; queries that share an answer each
-    have its whole cost. `shared`, `aggregates` and `clocks` are as in `results.Fragment`.
+    have its whole cost. `shared`, `aggregates` and `clocks` are as in `results.Fragment`. `unused` tells which reports
+    queries did not use.
     """
 
     changes: pa.Table
@@ -34,6 +36,7 @@ class Results:
     aggregates: tuple[int, ...] = ()
     seconds: dict[int, float] = field(default_factory=dict)
     clocks: tuple[dict, ...] = ()
+    unused: UnusedReports = field(default_factory=dict)
 
     @classmethod
     def nothing(cls, space: Space, seconds: dict[int, float]) -> "Results":
@@ -53,6 +56,7 @@ class Results:
             tuple(dict.fromkeys((*self.aggregates, *more.aggregates))),
             seconds={**self.seconds, **more.seconds},
             clocks=self.clocks + more.clocks,
+            unused={**self.unused, **more.unused},
         )
 
 

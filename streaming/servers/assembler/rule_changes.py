@@ -2,15 +2,21 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
+from typing import TypeVar
 
 import numpy as np
+import polars as pl
 import pyarrow as pa
 
 from streaming.operators.runs import find, first_of_runs
 from streaming.servers.answers.names import names_of
-from streaming.servers.region.watched import whole_second
+from streaming.servers.region.watched import NO_QUERY
 from streaming.servers.sorted_runs import Column, SortedRuns
 
+T = TypeVar("T", int, np.ndarray)
+
+# A micro-batch has fewer steps of an object.
+_TURNS = 1 << 20
 # Of answers with pairs: with how many partners an object is in it.
 PARTNERS: Mapping[str, Column] = {name: np.empty(0, dtype=np.int64) for name in ("query", "count")}
 _NO_NAMES = np.empty(0, dtype=np.int64)
@@ -18,11 +24,13 @@ _NO_NAMES = np.empty(0, dtype=np.int64)
 
 @dataclass(frozen=True)
 class MembershipChanges:
-    """Objects that entered or left answers, by micro-batch: a row for each of these three.
+    """Objects that entered or left answers, by micro-batch and step: a row for each of these four.
 
     Parameters
     ----------
     query, key, batch, time_us : ndarray of int64, shape (K,)
+    turn : ndarray of int64, shape (K,)
+        The order of changes: micro-batch by micro-batch, in each of them step by step, and `last_turn` at its end.
     count : ndarray of int64, shape (K,)
         How many pairs more, or less; where there are no pairs, 1 for an entry and -1 for an exit.
     paired : ndarray of bool, shape (K,)
@@ -34,22 +42,71 @@ class MembershipChanges:
     time_us: np.ndarray
     count: np.ndarray
     paired: np.ndarray
+    turn: np.ndarray
 
     @classmethod
     def of(cls, rows: pa.Table, since_us: int = 0) -> "MembershipChanges":
         """Return the changes that tuples of answers tell, none of them before a time; handoffs cancel out."""
         names = ("query", "key_hash", "batch", "time_us", "sign", "partner_hash")
         query, key, batch, time_us, sign, partner = (rows[name].to_numpy() for name in names)
-        time_us, sign = np.maximum(whole_second(time_us), since_us), sign.astype(np.int64)
+        time_us, sign = np.maximum(time_us, since_us), sign.astype(np.int64)
         if not len(query):
-            return cls(query, key, batch, time_us, sign, partner != 0)
+            return cls(query, key, batch, time_us, sign, partner != 0, last_turn(batch))
         name = names_of(query, key)
         order = np.lexsort((batch, name))
         query, key, batch = query[order], key[order], batch[order]
         start = np.flatnonzero(first_of_runs(name[order]) | first_of_runs(batch))
         count, latest_us = np.add.reduceat(sign[order], start), np.maximum.reduceat(time_us[order], start)
         paired = np.logical_or.reduceat(partner[order] != 0, start)
-        return cls(query[start], key[start], batch[start], latest_us, count, paired)
+        batch = batch[start]
+        return cls(query[start], key[start], batch, latest_us, count, paired, last_turn(batch))
+
+    def by_steps(self, steps: pl.DataFrame, queries: np.ndarray) -> "MembershipChanges":
+        """Return the changes with those of objects that reported several times in a micro-batch step by step.
+
+        The last step is what is known of the object after the micro-batch. So with how many partners the object was in
+        an answer before it follows from there, and from how many more or less it has now.
+
+        Parameters
+        ----------
+        steps : polars.DataFrame
+            With `STEPS`.
+        queries : ndarray of int64
+            Those whose answers the steps are in, or are not in.
+        """
+        if steps.is_empty():
+            return self
+        of = ["key", "batch"]
+        ordered = steps.filter(pl.col("query") == NO_QUERY).sort(*of, "version", "heard_us")
+        ordered = ordered.select(
+            *of,
+            "version",
+            "heard_us",
+            pl.col("time_us").cum_max().over(of),
+            pl.int_range(pl.len()).over(of).alias("step"),
+            (pl.int_range(pl.len()).over(of) == pl.len().over(of) - 1).alias("last"),
+        )
+        mine = pl.DataFrame({"query": queries})
+        here = steps.join(mine, on="query", how="semi")
+        net = pl.DataFrame({one.name: getattr(self, one.name) for one in fields(self)})
+        told = net.join(mine, on="query", how="semi").join(ordered, on=of, how="semi")
+        named = ["query", *of]
+        pairs = pl.concat([here.select(*named, "paired"), told.select(*named, "paired")])
+        pairs = pairs.group_by(named).agg(pl.col("paired").any())
+        grid = pairs.join(ordered, on=of).join(
+            here.drop("time_us", "paired"), on=[*named, "version", "heard_us"], how="left"
+        )
+        grid = grid.join(told.select(*named, net="count"), on=named, how="left").fill_null(0)
+        grid = grid.sort(*named, "step")
+        first = pl.col("count").last().over(named) - pl.col("net")
+        more = pl.col("count") - pl.col("count").shift(1).over(named).fill_null(first)
+        grid = grid.with_columns(
+            count=more, turn=pl.col("batch") * _TURNS + pl.when("last").then(_TURNS - 1).otherwise("step")
+        )
+        columns = list(net.columns)
+        both = pl.concat([net.join(pairs, on=named, how="anti"), grid.filter(pl.col("count") != 0).select(columns)])
+        found = MembershipChanges(*(both[name].to_numpy() for name in columns))
+        return found.take(np.lexsort((found.turn, names_of(found.query, found.key))))
 
     def take(self, rows: np.ndarray) -> "MembershipChanges":
         """Return the changes at positions, or where a mask is true."""
@@ -58,6 +115,11 @@ class MembershipChanges:
     def of_queries(self, queries: np.ndarray) -> "MembershipChanges":
         """Return only the changes of some queries, ascending."""
         return self.take(find(queries, self.query)[1])
+
+
+def last_turn(batch: T) -> T:
+    """Return the turn of what is so at the end of a micro-batch, or of micro-batches."""
+    return (batch + 1) * _TURNS - 1
 
 
 def members_of(
@@ -92,7 +154,7 @@ def members_of(
 
 def _with_partners(changes: MembershipChanges, table: SortedRuns) -> tuple[MembershipChanges, SortedRuns]:
     """Return when objects got their first partner or lost their last one, and the table with how many they have."""
-    name = names_of(changes.query, changes.key)  # ordered, and by batch
+    name = names_of(changes.query, changes.key)  # ordered, and by turn
     start = np.flatnonzero(first_of_runs(name))
     part, row = table.find(name[start])
     were = np.zeros(len(start), dtype=np.int64)

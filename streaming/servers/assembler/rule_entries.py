@@ -21,8 +21,9 @@ ENTRY: Mapping[str, Column] = {
     **{name: np.empty(0, dtype=np.int64) for name in ("rule", "object", "bits", "phase")},
     # Whether the condition holds, when to look at the entry again, and until when there is no other alarm.
     **{name: np.empty(0, dtype=np.int64) for name in ("holds", "due_us", "rearmed_us")},
-    # When the condition of an entry that is not idle began to hold; with a rate, when the alarm began.
-    "since_us": np.empty(0, dtype=np.int64),
+    # When the condition of an entry that is not idle began to hold; with a rate, when the alarm began. And when
+    # something happened to the entry last.
+    **{name: np.empty(0, dtype=np.int64) for name in ("since_us", "moved_us")},
 }
 # Of rules with a rate: when the condition began to hold, a row for each time.
 BEGINNING: Mapping[str, Column] = {name: np.empty(0, dtype=np.int64) for name in ("rule", "time_us")}
@@ -38,7 +39,7 @@ class RuleEntries:
     columns : dict of str to ndarray of int64, shape (K,)
     time_us : ndarray of int64, shape (K,)
     until_us : ndarray of int64, shape (K,)
-        Up to when nothing else happened.
+        Before when nothing else happened.
     """
 
     name: np.ndarray
@@ -75,8 +76,6 @@ class Movement:
     rules : Rules
     beginnings : SortedRuns
         With the columns of `BEGINNING`.
-    now_us : int
-        Up to when it is decided what is due.
     tell : Tell
 
     Attributes
@@ -85,8 +84,8 @@ class Movement:
         As they are after what was moved.
     """
 
-    def __init__(self, rules: Rules, beginnings: SortedRuns, now_us: int, tell: Tell) -> None:
-        self._rules, self.beginnings, self._now_us, self._tell = rules, beginnings, now_us, tell
+    def __init__(self, rules: Rules, beginnings: SortedRuns, tell: Tell) -> None:
+        self._rules, self.beginnings, self._tell = rules, beginnings, tell
 
     def move(self, entries: RuleEntries, rows: np.ndarray) -> None:
         """Move the entries at `rows` on in time."""
@@ -99,22 +98,23 @@ class Movement:
         """Move entries on in time, and tell the alarms that begin and end."""
         rules, until_us, time_us = self._rules, entries.until_us, entries.time_us
         place, _ = rules.place_of(entries["rule"])
-        on = rules.on(self._now_us)[place]
+        on = rules.schedules.on(place, time_us)
         holds, lasts = (of(place, entries["bits"]) & on for of in (rules.begins, rules.lasts))
         rated = rules.within_us[place] > 0
         was, phase = entries["phase"].copy(), entries["phase"]
-        self._move_rated(entries, np.flatnonzero(rated), place, holds, on)
+        self._move_rated(entries, np.flatnonzero(rated), place, holds)
         plain = ~rated
         begins = plain & (was == IDLE) & holds
         due_us = np.maximum(time_us + rules.for_us[place], entries["rearmed_us"])
         entries["due_us"][begins], phase[begins] = due_us[begins], HOLDING
         entries["since_us"][begins] = time_us[begins]
-        # What has no duration is told at once, also while the clock is a little behind the reports.
+        # What has no duration is told at once, also while the clock is a little behind the reports. Otherwise, the
+        # condition must still hold when the alarm begins: so no alarm begins and ends at one time.
         at_once = begins & (due_us <= time_us)
-        fires = plain & (phase == HOLDING) & holds & ((entries["due_us"] <= until_us) | at_once)
+        fires = plain & (phase == HOLDING) & holds & ((entries["due_us"] < until_us) | at_once)
         lapses = plain & (was == HOLDING) & ~holds
-        # The condition held for long enough before it ceased to: the alarm begins, and ends at once unless it lasts.
-        short = lapses & (entries["due_us"] <= time_us)
+        # The condition held for long enough before it ceased to: the alarm begins, and ends now unless it lasts.
+        short = lapses & (entries["due_us"] < time_us)
         fires |= short & lasts
         short, lapses = short & ~lasts, lapses & ~fires
         ends = plain & (was == ALARM) & ~lasts
@@ -130,25 +130,22 @@ class Movement:
         entries["due_us"][fires] = NEVER_US
         rests = plain & (phase == IDLE)
         entries["due_us"][rests] = entries["rearmed_us"][rests]
-        entries["holds"][:] = holds
+        entries["holds"][:], entries["moved_us"][:] = holds, time_us
 
-    def _move_rated(
-        self, entries: RuleEntries, rows: np.ndarray, place: np.ndarray, holds: np.ndarray, on: np.ndarray
-    ) -> None:
+    def _move_rated(self, entries: RuleEntries, rows: np.ndarray, place: np.ndarray, holds: np.ndarray) -> None:
         """Move the entries of rules with a rate on: what was due before something happened comes first, then that."""
-        place, on, time_us = place[rows], on[rows], entries.time_us[rows]
+        place, time_us = place[rows], entries.time_us[rows]
         while len(due := np.flatnonzero(entries["due_us"][rows] <= time_us)):
             at_us = entries["due_us"][rows[due]]
-            self._rate(entries, rows[due], place[due], on[due], at_us, np.empty(0, dtype=np.int64))
+            self._rate(entries, rows[due], place[due], at_us, np.empty(0, dtype=np.int64))
         begins = np.flatnonzero(holds[rows] & (entries["holds"][rows] == 0))
-        self._rate(entries, rows, place, on, time_us, begins)
+        self._rate(entries, rows, place, time_us, begins)
 
     def _rate(
         self,
         entries: RuleEntries,
         rows: np.ndarray,
         place: np.ndarray,
-        on: np.ndarray,
         at_us: np.ndarray,
         begins: np.ndarray,
     ) -> None:
@@ -174,7 +171,7 @@ class Movement:
         known = self.beginnings.find(name)[0] >= 0
         none, difference = name[known & (count == 0)], int((count > 0).sum()) - int(known.sum())
         self.beginnings = self.beginnings.put(name[of], columns, none, difference)
-        often = (count > more_than) & on
+        often = (count > more_than) & rules.schedules.on(place, at_us)
         newest_us, deciding_us = at_us.copy(), np.zeros(len(rows), dtype=np.int64)
         newest_us[count > 0] = times[stop[count > 0] - 1]
         deciding_us[often] = times[stop[often] - 1 - more_than[often]]

@@ -1,15 +1,15 @@
 """The numbers of whole answers that rules look at, second by second: how many objects they have, values of aggregates.
 
-A change is decided once its second is over, and reports of that second are no longer on their way. So the number of a
-second does not depend on how the reports were cut into micro-batches. Of counts only the changes are kept until then.
-Of aggregates the assembler knows each member with its value, so that the value of each second can be computed.
+The numbers are looked at when a second is over, and the reports from before are no longer on their way. So they do not
+depend on how the reports were cut into micro-batches. Of counts only the changes are kept until then. Of aggregates the
+assembler knows each member with its value, so that the value at the end of each second can be computed.
 
 The number of a query that does not run is not known, and an aggregate without a value has none. Both are NaN.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import polars as pl
@@ -32,6 +32,7 @@ _FIRST_FUNCTION = 2
 _OF_NOTHING = ("count", "sum")
 MEMBER = ["query", "key"]
 _NONE = np.empty(0, dtype=np.int64)
+T = TypeVar("T", int, np.ndarray)
 
 
 def _rows() -> np.ndarray:
@@ -78,7 +79,7 @@ class News:
     renewed : ndarray of int64
         The queries that have begun, were edited or ended in the micro-batch.
     clocks_us : tuple of int
-        When that happened, the clock before the micro-batch in whole seconds; and the clock.
+        When that happened, the clock before the micro-batch; and the clock.
     """
 
     deltas: np.ndarray
@@ -180,18 +181,18 @@ class Numbers:
         latest_us = clock_us // MICROSECONDS * MICROSECONDS + AHEAD_US
         told = np.array([news.modes[one] for one in self.query.tolist()], dtype=np.int64)
         turns = np.flatnonzero((told != self.told) | np.isin(self.query, news.renewed))
-        turned = np.column_stack([self.query[turns], np.full(len(turns), at_us), told[turns]])
+        turned = np.column_stack([self.query[turns], np.full(len(turns), _looked_at(at_us)), told[turns]])
         deltas = np.concatenate([self.deltas, news.deltas])
         deltas = deltas[find(self.keys[self.keys[:, 1] == COUNT, 0], deltas[:, 0])[1]]
-        deltas[:, 1] = np.minimum(deltas[:, 1], latest_us)
+        deltas[:, 1] = np.minimum(_looked_at(deltas[:, 1]), latest_us)
         ours = pl.col("query").is_in(self.keys[self.keys[:, 1] != COUNT, 0].tolist())
         measures = pl.concat([self.measures, news.measures.filter(ours & ~pl.col("whole"))])
-        time_us = pl.min_horizontal("time_us", pl.lit(latest_us))
+        time_us = pl.min_horizontal(-(-pl.col("time_us") // MICROSECONDS) * MICROSECONDS, pl.lit(latest_us))
         measures = measures.with_columns(time_us=time_us.cum_max().over(MEMBER))
         return replace(self, told=told, deltas=deltas, turns=np.concatenate([self.turns, turned]), measures=measures)
 
     def decided(self, now_us: int) -> tuple["Numbers", Course]:
-        """Return the numbers with the changes before a time, and how they changed."""
+        """Return the numbers as they were looked at before a time, and how they changed."""
         value, mode, members = self.value.copy(), self.mode.copy(), self.members
         of = np.searchsorted(self.query, self.keys[:, 0])
         counted = np.flatnonzero(self.keys[:, 1] == COUNT)
@@ -303,6 +304,11 @@ def terms_turned(rules: Rules, course: Course) -> Turned:
         (rule[bit != 0], bit[bit != 0], np.full(int((bit != 0).sum()), sign), time_us[bit != 0]) for bit, sign in both
     ]
     return Turned(*(np.concatenate(column) for column in zip(*rows, strict=True)))
+
+
+def _looked_at(time_us: T) -> T:
+    """Return the end of the second in which something happens, in microseconds; a whole second is its own."""
+    return -(-time_us // MICROSECONDS) * MICROSECONDS
 
 
 def terms_at_first(rules: Rules, new: np.ndarray, numbers: Numbers, since_us: int) -> Turned:

@@ -23,15 +23,15 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
-from streaming.operators.rules import COUNT, UNKNOWN_BIT, Rules
-from streaming.operators.runs import find, first_of_runs
+from streaming.operators.rules import COUNT, MICROSECONDS, UNKNOWN_BIT, Rules
+from streaming.operators.runs import find
 from streaming.results import CANCELLED, EDITED, FAILED, LEFT, result_schema
 from streaming.servers.answers.in_turn import in_turn
 from streaming.servers.answers.names import names_of
 from streaming.servers.answers.tuples import Results
 from streaming.servers.assembler.all_regions import AllRegions
 from streaming.servers.assembler.rule_alarms import Alarms
-from streaming.servers.assembler.rule_changes import PARTNERS, MembershipChanges, members_of
+from streaming.servers.assembler.rule_changes import PARTNERS, MembershipChanges, last_turn, members_of
 from streaming.servers.assembler.rule_clocks import told_clocks
 from streaming.servers.assembler.rule_entries import (
     ALARM,
@@ -53,20 +53,18 @@ from streaming.servers.assembler.rule_numbers import (
     terms_at_first,
     terms_turned,
 )
+from streaming.servers.assembler.rule_turns import EntryChanges, Turning
 from streaming.servers.control.border import LeftOut
 from streaming.servers.control.step import ControlStep
-from streaming.servers.region.watched import WatchedAnswers, whole_second
-from streaming.servers.sorted_runs import Run, SortedRuns
+from streaming.servers.region.steps import stepped
+from streaming.servers.region.watched import UNDERWAY_US, WatchedAnswers
+from streaming.servers.sorted_runs import SortedRuns
 from streaming.spaces import Space
 
-# So long reports may be on their way. What is due is looked at so much later, since a report that was heard before it
-# was due may still change that.
-UNDERWAY_US = 500_000
+# What is due before a time is told once the clock is so much later.
+DECIDED_AFTER_US = 2 * UNDERWAY_US + 1
 _TRUE_BITS = (1 << UNKNOWN_BIT) - 1
 _NO_NAMES = np.empty(0, dtype=np.int64)
-# Bits of entries that turn: the names of the entries, their rules and objects, the bits, whether they are set (1) or
-# cleared (-1), the times, and the micro-batches, or seconds, that are looked at one after the other.
-_Turning = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 
 
 @dataclass(frozen=True)
@@ -92,8 +90,8 @@ class RuleState:
         The queries that rules name and that do not run, ascending.
     now_us : int
         The engine's clock.
-    off : ndarray of int64
-        The rules that did not count, by their schedules, ascending.
+    decided_us : int
+        Before when it is decided what is due.
     left_out : mapping of int to LeftOut
         The rules that the assembler leaves out.
     """
@@ -106,7 +104,7 @@ class RuleState:
     numbers: Numbers = field(default_factory=Numbers)
     stopped: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     now_us: int = 0
-    off: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    decided_us: int = 0
     left_out: Mapping[int, LeftOut] = field(default_factory=dict)
 
     @classmethod
@@ -142,8 +140,11 @@ def step(
 
 
 def due_by(clock_us: int) -> int:
-    """Return up to when it is decided what is due, in microseconds, given the clock: a whole second."""
-    return whole_second(clock_us - UNDERWAY_US)
+    """Return before when it is decided what is due, in microseconds, given up to when reports were heard.
+
+    A report that is still on its way may have happened so much earlier; see `watched.reported_at`.
+    """
+    return clock_us - 2 * UNDERWAY_US
 
 
 class _RuleStep:
@@ -154,8 +155,8 @@ class _RuleStep:
         self._rules: Rules = control.after.rules
         self._space, self._clock_us = control.after.space, control.now_us
         # What nobody does by a report happens at the clock before the micro-batch, as in `WatchedAnswers.of`.
-        self._at_us = whole_second(was.now_us or control.now_us)
-        self._now_us = due_by(control.now_us)
+        self._at_us = was.now_us or control.now_us
+        self._now_us = was.decided_us
         self._staying = self._rules.ids
         if control.before.rules is not self._rules or len(control.applied.changed):
             changed = find(control.applied.changed, self._rules.ids)[1]
@@ -165,6 +166,9 @@ class _RuleStep:
 
     def run(self, told: Sequence[WatchedAnswers]) -> tuple[RuleState, Results]:
         """Run it."""
+        # The clock may be ahead of reports that wait in the log.
+        heard_us = min(one.heard_us for one in told)
+        self._now_us = max(self._now_us, due_by(min(self._clock_us, heard_us)))
         self._lacking = np.unique(np.concatenate([one.lacking for one in told]))
         queries = self._rules.queries
         runs = find(self._control.after.running.columns.query, queries)[1] & ~find(self._lacking, queries)[1]
@@ -172,20 +176,22 @@ class _RuleStep:
         self._alarms = Alarms(self._control, self._all, self._was.lasting, self._rules.naming_any(self._stopped))
         self._end_rules()
         changes = MembershipChanges.of(pa.concat_tables([one.changes for one in told]))
+        changes = changes.by_steps(pl.concat([one.steps for one in told]), stepped(self._control))
         # Who is in an answer when it is watched first is so from now on, however old the newest report is.
         whole = MembershipChanges.of(pa.concat_tables([one.snapshots for one in told]), self._at_us)
         watched = self._control.before.watched, self._control.after.watched
         members, partners = members_of(changes, whole, watched, self._was.partners)
         numbers, turned = self._numbers(members, whole, pl.concat([one.measures for one in told]))
-        movement = Movement(self._rules, self._beginnings, self._now_us, self._alarms.tell)
+        movement = Movement(self._rules, self._beginnings, self._alarms.tell)
+        decided_us = self._was.decided_us or self._now_us, self._now_us
+        self._changes = EntryChanges(self._rules, self._entries, self._staying, decided_us)
         entries = self._moved_on(members, whole, turned, movement)
         table = self._put(entries)
         new = self._alarms.rows(numbers)
         rows, over = in_turn(pa.concat_tables([self._was.over, new]))
         tables = table.settled(), movement.beginnings.settled(), partners.settled()
-        off = self._rules.off(self._now_us)
         lasting = self._alarms.lasting(new, table)
-        state = RuleState(*tables, over, lasting, numbers, self._stopped, self._clock_us, off)
+        state = RuleState(*tables, over, lasting, numbers, self._stopped, self._clock_us, self._now_us)
         counters = {"results": rows.num_rows, "entries": len(table)}
         clocks = told_clocks(self._control, (tables[0], tables[1]), numbers, self._now_us)
         return state, Results(rows, self._alarms.snapshots(table, over, lasting), counters, clocks=clocks)
@@ -204,7 +210,7 @@ class _RuleStep:
         reason[~find(self._rules.ids, rule)[1]] = CANCELLED
         reason[np.isin(rule, control.applied.failed)] = FAILED
         # What is known of whole answers is what has been decided.
-        self._alarms.note(rule, key, LEFT, reason, np.where(key == WHOLE, self._now_us, whole_second(self._clock_us)))
+        self._alarms.note(rule, key, LEFT, reason, np.where(key == WHOLE, self._now_us, self._clock_us))
         self._entries = self._entries.without(np.sort(self._entries.keys(part, row)), newest=False)
         part, row = self._beginnings.select(lambda run: ~find(self._staying, run.columns["rule"])[1])
         names = np.unique(self._beginnings.keys(part, row))
@@ -212,7 +218,7 @@ class _RuleStep:
 
     def _numbers(
         self, members: Sequence[MembershipChanges], whole: MembershipChanges, measures: pl.DataFrame
-    ) -> tuple[Numbers, list[_Turning]]:
+    ) -> tuple[Numbers, list[Turning]]:
         """Return the numbers that rules look at, and the bits of rules about whole answers that turn by them."""
         rules, control = self._rules, self._control
         renewed = np.union1d(control.applied.changed, control.applied.cancelled)
@@ -237,19 +243,18 @@ class _RuleStep:
         first = whole.query[find(np.setdiff1d(counted, known), whole.query)[1]]
         news = replace(news, deltas=news.deltas[find(np.intersect1d(counted, known), news.deltas[:, 0])[1]])
         numbers, course = was.watching(rules, first, news).changed(news).decided(self._now_us)
-        return numbers, [
-            self._of_whole(terms_turned(rules, course), self._staying),
-            self._of_whole(terms_at_first(rules, self._new, numbers, self._now_us), self._new),
-        ]
+        at_first = terms_at_first(rules, self._new, numbers, self._now_us // MICROSECONDS * MICROSECONDS)
+        turned = terms_turned(rules, course)
+        return numbers, [self._of_whole(turned, self._staying), self._of_whole(at_first, self._new)]
 
-    def _of_whole(self, turned: Turned, rules: np.ndarray) -> _Turning:
+    def _of_whole(self, turned: Turned, rules: np.ndarray) -> Turning:
         """Return the bits of some rules that turn, like `_named`: each second is looked at by itself."""
         turned = turned.take(find(rules, turned.rule)[1])
         key = np.full(len(turned.rule), WHOLE)
         name = names_of(turned.rule, key)
         return name, turned.rule, key, turned.bit, turned.sign, turned.time_us, turned.time_us
 
-    def _unknown(self, parts: Sequence[_Turning]) -> list[_Turning]:
+    def _unknown(self, parts: Sequence[Turning]) -> list[Turning]:
         """Return the bits of unknown terms that turn in the entries of rules about objects, like `_named`.
 
         They are those of all entries of the rules, also of the new ones, which `parts` name.
@@ -259,22 +264,14 @@ class _RuleStep:
         turned = turned[find(self._staying, turned)[1]]
         if not len(turned):
             return []
-        part, row = self._entries.select(lambda run: find(turned, run.columns["rule"])[1])
-        known = self._entries.take(part, row, ("rule", "object"))
-        rule, key = (
-            np.concatenate([known[name], *(some[of] for some in parts)]) for name, of in (("rule", 1), ("object", 2))
-        )
-        mine = find(turned, rule)[1]
-        name = names_of(rule[mine], key[mine])
-        first = np.unique(name, return_index=True)[1]
-        name, rule, key = name[first], rule[mine][first], key[mine][first]
+        name, rule, key = self._changes.all_of(turned, parts)
         place = self._rules.place_of(rule)[0]
         time_us = np.full(len(rule), self._at_us)
-        batch = np.full(len(rule), self._batch)
+        turn = np.full(len(rule), last_turn(self._batch))
         begins, ends = after[place] & ~before[place], before[place] & ~after[place]
         # A query that failed may have failed in an earlier micro-batch: its answer says nothing from then on.
         failed = begins & self._rules.unknown(self._lacking)[place]
-        both = ((begins & ~failed, 1, batch), (failed, 1, np.zeros_like(batch)), (ends, -1, batch))
+        both = ((begins & ~failed, 1, turn), (failed, 1, np.zeros_like(turn)), (ends, -1, turn))
         return [
             (name[some], rule[some], key[some], bits[some], np.full(int(some.sum()), sign), time_us[some], at[some])
             for bits, sign, at in both
@@ -285,28 +282,21 @@ class _RuleStep:
         self,
         members: Sequence[MembershipChanges],
         whole: MembershipChanges,
-        turned: Sequence[_Turning],
+        turned: Sequence[Turning],
         movement: Movement,
     ) -> RuleEntries:
         """Return the entries that something concerns, as they are now: changes, times that have come, schedules.
 
-        The changes of an entry in different micro-batches are looked at one after the other.
+        The changes of an entry by different reports, or in different micro-batches, are looked at one after the other;
+        none of them is earlier than the one before.
         """
         parts = [*turned, *(self._named(some, self._staying) for some in members)]
         if len(self._new):
             parts.append(self._named(replace(whole, count=np.ones_like(whole.count)), self._new))
         parts += self._unknown(parts)
-        name, rule, key, bits, entered, time_us, batch = (np.concatenate(column) for column in zip(*parts, strict=True))
-        order = np.lexsort((batch, name))
-        ordered = name[order]
-        start = np.flatnonzero(first_of_runs(ordered) | first_of_runs(batch[order]))
-        first = order[start]
-        more, less = (np.where(entered == sign, bits, 0)[order] for sign in (1, -1))
-        if len(start):
-            more, less = (np.bitwise_or.reduceat(some, start) for some in (more, less))
-            time_us = np.maximum.reduceat(time_us[order], start)
-        entries = self._found(name[first], rule[first], key[first])
-        place = np.searchsorted(entries.name, name[first])
+        name, rule, key, more, less, time_us = self._changes.ordered(parts)
+        entries = self._found(name, rule, key)
+        place = np.searchsorted(entries.name, name)
         # The first change of each entry, then the second of those that have one, and so on.
         turn = np.arange(len(place)) - np.searchsorted(place, place, "left")
         last = np.r_[place[1:] != place[:-1], np.ones(min(1, len(place)), dtype=bool)]
@@ -322,7 +312,7 @@ class _RuleStep:
             movement.move(entries, rows)
         return entries
 
-    def _named(self, changes: MembershipChanges, rules: np.ndarray) -> _Turning:
+    def _named(self, changes: MembershipChanges, rules: np.ndarray) -> Turning:
         """Return changes for each of some rules that name the query."""
         of, place, bit = self._rules.naming(changes.query)
         rule = self._rules.ids[place]
@@ -330,7 +320,7 @@ class _RuleStep:
             mine = find(rules, rule)[1]
             of, rule, bit = of[mine], rule[mine], bit[mine]
         key = changes.key[of]
-        return names_of(rule, key), rule, key, bit, changes.count[of], changes.time_us[of], changes.batch[of]
+        return names_of(rule, key), rule, key, bit, changes.count[of], changes.time_us[of], changes.turn[of]
 
     def _found(self, names: np.ndarray, rules: np.ndarray, keys: np.ndarray) -> RuleEntries:
         """Return the entries of some rules and objects, also new ones, and those that are due."""
@@ -352,17 +342,10 @@ class _RuleStep:
         return RuleEntries(every, columns, now_us, now_us.copy())
 
     def _due(self) -> np.ndarray:
-        """Return the names of the entries whose time has come, or whose rule begins or ceases to count."""
-        off, turned = self._rules.off(self._now_us), _NO_NAMES
-        if not np.array_equal(off, self._was.off):
-            turned = np.intersect1d(np.setxor1d(off, self._was.off), self._staying)
-        now_us = self._now_us
-
-        def concerned(run: Run) -> np.ndarray:
-            due = run.columns["due_us"] <= now_us
-            return due | find(turned, run.columns["rule"])[1] if len(turned) else due
-
-        return np.sort(self._entries.keys(*self._entries.select(concerned))) if len(self._entries) else _NO_NAMES
+        """Return the names of the entries whose time has come."""
+        if not len(self._entries):
+            return _NO_NAMES
+        return np.sort(self._entries.keys(*self._entries.select(lambda run: run.columns["due_us"] <= self._now_us)))
 
     def _put(self, entries: RuleEntries) -> SortedRuns:
         """Return the table with the entries as they are now; those that say nothing any more are removed."""

@@ -26,7 +26,7 @@ def _encode(state: RuleState) -> Parts:
         "numbers": state.numbers.document(),
         "stopped": state.stopped.tolist(),
         "now_us": state.now_us,
-        "off": state.off.tolist(),
+        "decided_us": state.decided_us,
         "left_out": left_out_rows(state.left_out),
     }
     frames = [table_of_frame(frame) for frame in (state.numbers.measures, state.numbers.members)]
@@ -46,6 +46,6 @@ def _decode(parts: Parts) -> RuleState:
         Numbers.of(head["numbers"], *map(frame_of_table, frames)),
         np.array(head["stopped"], dtype=np.int64),
         head["now_us"],
-        np.array(head["off"], dtype=np.int64),
+        head["decided_us"],
         left_out_of_rows(head["left_out"]),
     )

@@ -20,7 +20,7 @@ from streaming.elements import bounds_array, bounds_of
 from streaming.operators.boxes import in_plane, with_turns
 from streaming.operators.elements import Elements
 from streaming.operators.encounters import OPEN_US, Encounter, Ordering
-from streaming.operators.failures import Failures
+from streaming.operators.failures import LATE, Failures
 from streaming.operators.meetings import Meetings
 from streaming.operators.runs import distinct, find, first_of_runs, last_of_runs
 from streaming.operators.time_joins import too_late
@@ -172,7 +172,8 @@ def step(
     spans = Spans(pa.concat_tables(begun), Ends.together(ended))
     none = result_schema(space).empty_table()
     counters = {"reports": sum(len(known.valid) for known in queries.values()), "late": count}
-    return Encounters(queries), Results(none, none, counters, failures.errors, seconds=failures.seconds), spans
+    results = Results(none, none, counters, failures.errors, seconds=failures.seconds, unused=failures.unused)
+    return Encounters(queries), results, spans
 
 
 def _warn(query: int, encounter: Encounter, late: Sequence[tuple[Ordering, Late]], failures: Failures) -> int:
@@ -180,7 +181,7 @@ def _warn(query: int, encounter: Encounter, late: Sequence[tuple[Ordering, Late]
     mine = [told for ordering, told in late if ordering in encounter.orderings]
     if mine:
         behind_us = max(told.behind_us for told in mine)
-        failures.note(np.array([query]), too_late(encounter, sum(told.reports for told in mine), behind_us))
+        failures.leave(np.array([query]), LATE, too_late(encounter, behind_us), sum(told.reports for told in mine))
     return sum(told.reports for told in mine)
 
 

@@ -58,6 +58,9 @@ def measures_of(
     clock_us = changed.was.now_us or control.now_us
     rests = ~find(changed.touched, key)[1]
     told_us[rests | (reason != MOVED)] = 0
+    departures = changed.departures.sort_by("key_hash")
+    place, departed = find(departures["key_hash"].to_numpy(), key)
+    told_us[departed] = departures["time_us"].to_numpy()[place[departed]]
     time_us = happened(told_us, key, reason, clock_us, heard, control.after)
     told = told.with_columns(time_us=pl.Series(time_us, dtype=pl.Int64), batch=pl.lit(batch))
     return told.select(list(MEASURES)).cast(MEASURES)

@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from streaming.elements import bounds_of
 from streaming.operators.allowance import A_LOOK, SAMPLE, pieces
-from streaming.operators.failures import Failures
+from streaming.operators.failures import LATE, Failures
 from streaming.operators.features import IndexedBoxes
 from streaming.operators.meetings import Meetings
 from streaming.operators.region_map import RegionMap
@@ -140,12 +140,16 @@ def step(
     in_windows.refused |= {query: why for query, windows in ended.items() if (why := behind(windows))}
     refuse(failures.settled(owners) | in_windows.settled(owners))
     after = {query: replace(known, ended=tuple(ended.get(query, ()))) for query, known in waiting.items()}
-    rows = pa.concat_tables(tables)
     dropped = control.applied.dropped
     kept = whole.kept(lambda stream, last_us: _needed(stream, last_us, joins, after) & (stream not in dropped))
     unjoined = sum(slices[query].left(windows) for query, windows in ended.items())
-    counters = {"results": rows.num_rows, "reports": len(kept), "late": late, "unjoined": unjoined}
-    return TimeJoins(kept, after, turn), Results(rows, rows[:0], counters, failures.errors, seconds=failures.seconds)
+    counters = {"reports": len(kept), "late": late, "unjoined": unjoined}
+    return TimeJoins(kept, after, turn), _results(pa.concat_tables(tables), counters, failures)
+
+
+def _results(rows: pa.Table, counters: dict[str, int], failures: Failures) -> Results:
+    counters = {"results": rows.num_rows} | counters
+    return Results(rows, rows[:0], counters, failures.errors, seconds=failures.seconds, unused=failures.unused)
 
 
 def _owners(slices: Iterable[int], control: ControlStep) -> dict[int, int]:
@@ -214,7 +218,7 @@ def _on_time(
         if len(late):
             count += len(late)
             behind_us = int((times.seen_us - times.time_us)[late].max())
-            failures.note(np.array([query]), too_late(join, len(late), behind_us))
+            failures.leave(np.array([query]), LATE, too_late(join, behind_us), len(late))
     return reports if wanted.all() else reports.filter(pa.array(wanted)), count
 
 

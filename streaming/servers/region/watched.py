@@ -3,14 +3,12 @@
 The assembler looks at rules when the clock is set. Until then a region keeps what it has to tell.
 
 When that happened follows from the reports, and not from how they were cut into micro-batches: an object that reports
-enters or leaves at the second of its report, but not before the one in which the gateway heard it; an object that is
-silent leaves when its time-to-live has passed. What the object did not do itself happens at the clock. All these times
-are whole seconds: so it does not matter when in a second the clock is set, either.
+enters or leaves at the time of its report, but not more than `UNDERWAY_US` before the gateway heard it; an object that
+is silent leaves when its time-to-live has passed. What the object did not do itself happens at the clock.
 """
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TypeVar
 
 import numpy as np
 import polars as pl
@@ -20,13 +18,14 @@ from streaming.operators.runs import find
 from streaming.results import ENTERED, EXPIRED, FILTERED, HANDOFF, LEFT, MOVED, QUIET_HANDOFF
 from streaming.results.netting import fanned_out
 from streaming.servers.answers.tuples import Results
-from streaming.servers.control.registry import MICROSECONDS, Applied, Registry
+from streaming.servers.control.registry import Applied, Registry
 from streaming.servers.control.step import ControlStep
 from streaming.servers.region.objects import ObjectTable
 from streaming.state.codec import HEAD, Codec, Parts, Tables, array_of, frame_of_table, table_of_frame
 
-T = TypeVar("T", int, np.ndarray)
-
+# So long a report may be on its way to the gateway, and again from there.
+UNDERWAY_US = 500_000
+NEVER_US = np.iinfo(np.int64).max
 COLUMNS = ("query", "sign", "key_hash", "partner_hash", "time_us")
 SCHEMA = pa.schema([*((name, pa.int8() if name == "sign" else pa.int64()) for name in COLUMNS), ("batch", pa.int64())])
 # Changes of the members of aggregates. `here` tells whether the object is a member from then on; `whole` is true of all
@@ -43,6 +42,16 @@ MEASURES = pl.Schema(
         "whole": pl.Boolean,
     }
 )
+
+# The reports of objects that reported several times in a micro-batch, *steps*: a row for each answer in which one has
+# the object, with how many partners, or 1 without; and a row with `NO_QUERY` for each one.
+STEPS = pl.Schema(
+    {
+        **dict.fromkeys(("query", "key", "batch", "version", "heard_us", "time_us", "count"), pl.Int64),
+        "paired": pl.Boolean,
+    }
+)
+NO_QUERY = -1
 
 # What an object does itself by a report.
 OF_REPORTS = (MOVED, FILTERED, HANDOFF, QUIET_HANDOFF)
@@ -96,6 +105,10 @@ class WatchedAnswers:
         With `SCHEMA`. As in a fragment, an object that went to another region left here and entered there.
     measures : polars.DataFrame
         With `MEASURES`.
+    steps : polars.DataFrame
+        With `STEPS`.
+    heard_us : int
+        Up to when the reports were heard that were read last; `NEVER_US` if none were read.
     lacking : ndarray of int64
         The queries that rules watch and that are left out in the newest micro-batch, since they failed; ascending.
     """
@@ -103,6 +116,8 @@ class WatchedAnswers:
     changes: pa.Table = field(default_factory=SCHEMA.empty_table)
     snapshots: pa.Table = field(default_factory=SCHEMA.empty_table)
     measures: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=MEASURES))
+    steps: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=STEPS))
+    heard_us: int = NEVER_US
     lacking: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
 
     @classmethod
@@ -140,7 +155,8 @@ class WatchedAnswers:
     def after(self, earlier: "WatchedAnswers") -> "WatchedAnswers":
         """Return these changes after those of earlier micro-batches."""
         changes = pa.concat_tables([earlier.changes, self.changes])
-        return replace(self, changes=changes, measures=pl.concat([earlier.measures, self.measures]))
+        measures, steps = (pl.concat([getattr(one, of) for one in (earlier, self)]) for of in ("measures", "steps"))
+        return replace(self, changes=changes, measures=measures, steps=steps)
 
     def lacks(self, left_out: Collection[int], watched: np.ndarray) -> "WatchedAnswers":
         """Return the same with the queries that a server leaves out, given those that rules watch, ascending."""
@@ -170,21 +186,22 @@ def happened(
     """
     time_us = np.maximum(told_us, clock_us)
     if heard is None:
-        return whole_second(time_us)
+        return time_us
     reported = np.flatnonzero(np.isin(reason, OF_REPORTS))
     heard_us, found = heard.in_batch(key[reported])
     reported = reported[found]
-    time_us[reported] = np.maximum(told_us[reported], whole_second(heard_us))
+    time_us[reported] = reported_at(told_us[reported], heard_us)
     silent = np.flatnonzero(reason == EXPIRED)
     if len(silent):
         objects, found = heard.known.found(key[silent])
         time_us[silent[found]] = objects.heard_us + registry.ttl_of(objects.stream)
-    return whole_second(time_us)
+    return time_us
 
 
-def whole_second(time_us: T) -> T:
-    """Return the second of a time, or of times, in microseconds."""
-    return time_us // MICROSECONDS * MICROSECONDS
+def reported_at(told_us: np.ndarray, heard_us: np.ndarray) -> np.ndarray:
+    """Return when reports (K,) count, given their times and when they were heard, in microseconds."""
+    at_us: np.ndarray = np.maximum(told_us, heard_us - UNDERWAY_US)
+    return at_us
 
 
 def _chosen(table: pa.Table, queries: np.ndarray, batch: int) -> pa.Table:
@@ -194,13 +211,15 @@ def _chosen(table: pa.Table, queries: np.ndarray, batch: int) -> pa.Table:
 
 
 def _encoded(state: WatchedAnswers) -> Parts:
-    lacking = pa.table({"query": state.lacking})
-    return {HEAD: Tables([state.changes, state.snapshots, table_of_frame(state.measures), lacking])}
+    numbers = pa.table({"query": state.lacking}), pa.table({"heard_us": [state.heard_us]})
+    frames = map(table_of_frame, (state.measures, state.steps))
+    return {HEAD: Tables([state.changes, state.snapshots, *frames, *numbers])}
 
 
 def _decoded(parts: Parts) -> WatchedAnswers:
-    changes, snapshots, measures, lacking = parts[HEAD].tables()
-    return WatchedAnswers(changes, snapshots, frame_of_table(measures), array_of(lacking["query"]))
+    changes, snapshots, measures, steps, lacking, heard = parts[HEAD].tables()
+    frames = frame_of_table(measures), frame_of_table(steps)
+    return WatchedAnswers(changes, snapshots, *frames, heard["heard_us"][0].as_py(), array_of(lacking["query"]))
 
 
 WATCHED = Codec(lambda batch: WatchedAnswers(), _encoded, _decoded)

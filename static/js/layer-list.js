@@ -163,24 +163,25 @@ function problemsWords(total) {
 }
 
 function showProblems(details, { problems = [], problem_count: total = problems.length }) {
-  details.hidden = total === 0;
+  details.hidden = total === 0 && problems.length === 0;
   const wanted = JSON.stringify(problems);
   if (details.dataset.problems === wanted) return;
   details.dataset.problems = wanted;
-  const more = total - Math.min(problems.length, PROBLEMS_SHOWN);
+  const shown = problems.slice(0, PROBLEMS_SHOWN);
+  const more = total - shown.filter(({ row }) => row !== null).length;
   details.replaceChildren(
-    h("summary", {}, filled(problemsWords(total), { count: count(total) })),
+    h("summary", {}, total > 0 ? filled(problemsWords(total), { count: count(total) }) : gettext("About the file")),
     h(
       "ul",
       {},
-      ...problems
-        .slice(0, PROBLEMS_SHOWN)
-        .map(({ row, reason }) =>
-          h("li", {}, h("b", {}, filled(gettext("Row %(number)s"), { number: count(row) })), ` ${reason}`),
-        ),
+      ...shown.map(({ row, reason }) => h("li", {}, h("b", {}, rowText(row)), ` ${reason}`)),
       more > 0 ? h("li", {}, filled(gettext("and %(count)s more"), { count: count(more) })) : null,
     ),
   );
+}
+
+function rowText(row) {
+  return row === null ? gettext("The file:") : filled(gettext("Row %(number)s"), { number: count(row) });
 }
 
 export class LayerForm {

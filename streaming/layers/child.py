@@ -1,5 +1,6 @@
 """Run imports in child processes: the parent's side."""
 
+import logging
 import os
 import selectors
 import signal
@@ -17,6 +18,8 @@ from streaming.language import gettext
 from streaming.layers.features import InvalidLayer
 from streaming.layers.job import Imported, Job
 from streaming.layers.parts import FeatureSummary, bounds_from_json
+
+logger = logging.getLogger(__name__)
 
 # The caller gets control at least this often, so that it can end an import that is not wanted any more.
 TURN_S = 0.25
@@ -80,9 +83,9 @@ def _followed(child: subprocess.Popen[bytes], job: bytes, stderr: Path) -> Itera
             return
         share = words["share"]
         yield share
-    raise InvalidLayer(
-        "an import must come to its end; this one %(stderr)s", stderr=_how_it_ended(child.wait(), stderr)
-    )
+    code = child.wait()
+    logger.error("an import ended with code %s: %s", code, stderr.read_text(errors="replace").strip())
+    raise InvalidLayer("an import must come to its end; this one %(how)s", how=_how_it_ended(code))
 
 
 def _lines(pipe: IO[bytes]) -> Iterator[bytes]:
@@ -111,14 +114,10 @@ def _imported(words: dict[str, Any]) -> Imported:
     )
 
 
-def _how_it_ended(code: int, stderr: Path) -> str:
-    words = stderr.read_text(errors="replace").strip().splitlines()[-1:]
-    how = (
-        gettext("was ended by %(name)s") % {"name": signal.Signals(-code).name}
-        if code < 0
-        else gettext("ended with code %(code)s") % {"code": code}
-    )
-    return ": ".join([how, *words])[:500]
+def _how_it_ended(code: int) -> str:
+    if code < 0:
+        return gettext("was ended by %(name)s") % {"name": signal.Signals(-code).name}
+    return gettext("ended with code %(code)s, and the log says why") % {"code": code}
 
 
 def _end(child: subprocess.Popen[bytes]) -> None:

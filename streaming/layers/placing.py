@@ -1,7 +1,8 @@
 """Bring geometries into a space: transform their coordinates, repair them, and cut them at the antimeridian."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -70,7 +71,9 @@ def transform_to(space: Space, crs: str | None) -> Transform | None:
     return lambda coordinates: np.column_stack(transformer.transform(coordinates[:, 0], coordinates[:, 1]))
 
 
-def placed(geometries: Any, space: Space, transform: Transform | None = None) -> Placed:
+def placed(
+    geometries: Any, space: Space, transform: Transform | None = None, known: Mapping[int, str] = MappingProxyType({})
+) -> Placed:
     """Return the geometries as valid, two-dimensional ones that lie in the space.
 
     Parameters
@@ -80,6 +83,8 @@ def placed(geometries: Any, space: Space, transform: Transform | None = None) ->
         Of two dimensions at least.
     transform : function, optional
         See `transform_to`.
+    known : mapping of int to str, optional
+        Notes about rows from their reading, which stay unless there is another one.
 
     Returns
     -------
@@ -90,6 +95,7 @@ def placed(geometries: Any, space: Space, transform: Transform | None = None) ->
     shapes = shapely.force_2d(np.asarray(geometries, dtype=object))
     notes: dict[int, str] = {}
     _leave_out(shapes, notes, shapely.is_empty(shapes) | shapely.is_missing(shapes), NOTHING)
+    notes |= known
     if transform is not None:
         shapes = shapely.transform(shapes, transform)
     _leave_out(

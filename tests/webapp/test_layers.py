@@ -423,7 +423,7 @@ def test_a_crash_of_the_import_is_said_and_leaves_nothing(site, folder, monkeypa
     assert not Layer.objects.exists()
     (refused,) = site.get("/layers/").json()["refused"]
     assert (refused["status"], refused["version"]) == ("failed", None)
-    assert refused["error"] == "an import must come to its end; got OSError: no space left"
+    assert refused["error"] == "an import must come to its end; got: no space left"
     assert nothing_left(folder)
 
 

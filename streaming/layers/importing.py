@@ -20,7 +20,7 @@ from streaming.layers.features import MAX_KEY_CHARACTERS, NO_FEATURE_BUT, Invali
 from streaming.layers.job import Imported, Job
 from streaming.layers.keys import UniqueKeys
 from streaming.layers.parts import FeatureSummary, write_groups
-from streaming.layers.placing import Transform, placed, transform_to
+from streaming.layers.placing import Placed, placed, transform_to
 from streaming.layers.reading import Rows, TableSource, opened, sources_of
 from streaming.layers.sorting import Spill
 from streaming.layers.unpack import Unpacked, unpacked
@@ -33,6 +33,7 @@ MAX_COLUMN_BYTES = 2**31 - 1
 # Reading takes this share of an import, sorting and writing the rest.
 READING_SHARE = 0.8
 PART = "part.parquet"
+KEEP = "keep"
 
 
 @dataclass
@@ -84,6 +85,8 @@ def import_file(job: Job, tell: Callable[[float], None] = lambda share: None) ->
         raise InvalidLayer(
             "files are imported into spaces of two dimensions or more; got %(name)s", name=repr(job.space.name)
         )
+    if job.wanted.edges not in ("", KEEP):
+        raise InvalidLayer("edges must be keep, or empty; got %(edges)s", edges=f"{job.wanted.edges!r:.80}")
     part = job.folder / PART
     with tempfile.TemporaryDirectory(dir=job.folder) as folder:
         gathered = _Gathered(Spill(Path(folder), job.space))
@@ -137,9 +140,10 @@ def _read(gathered: _Gathered, source: TableSource, job: Job, tell: Callable[[fl
     """Read a table, and add its features to those gathered."""
     before = gathered.rows
     with opened(source, job.wanted) as table:
-        transform = transform_to(job.space, table.crs)
+        transform = transform_to(job.space, table.crs, gathered.tell)
         for rows in table.batches:
-            _add(gathered, rows, job.space, transform)
+            read = placed(rows.geometries, job.space, transform, rows.notes, job.wanted.edges == KEEP)
+            _add(gathered, rows, read, job.space)
             if gathered.rows > job.limits.features:
                 raise InvalidLayer(
                     "a layer may have at most %(features)s features; got more", features=thousands(job.limits.features)
@@ -147,9 +151,8 @@ def _read(gathered: _Gathered, source: TableSource, job: Job, tell: Callable[[fl
             tell(min(1.0, (gathered.rows - before) / table.total) if table.total else 0.0)
 
 
-def _add(gathered: _Gathered, rows: Rows, space: Space, transform: Transform | None) -> None:
-    """Transform and repair a batch, and add it to those gathered."""
-    read = placed(rows.geometries, space, transform, rows.notes)
+def _add(gathered: _Gathered, rows: Rows, read: Placed, space: Space) -> None:
+    """Add a batch to those gathered."""
     gathered.tell_rows(gathered.rows + 1, sorted(read.notes.items()))
     gathered.rows += len(rows.keys)
     kept = ~shapely.is_missing(read.geometries)

@@ -21,12 +21,15 @@ class ImportOptions:
         The table of the file to import, or ``*`` for all as one layer; empty if the file has only one with geometry.
     encoding : str
         The encoding of the file's texts, in a form that Python knows; empty to use what the file says.
+    edges : str
+        ``keep`` leaves edges over more than 180 degrees of longitude as they are; empty takes the shorter way.
     """
 
     crs: str = ""
     key: str = ""
     table: str = ""
     encoding: str = ""
+    edges: str = ""
 
 
 @dataclass(frozen=True)

@@ -49,6 +49,11 @@ class LayerForm(forms.ModelForm):
         max_length=40,
         help_text=_("Of its texts, such as cp1251, where the file names none or a wrong one."),
     )
+    edges = forms.ChoiceField(
+        required=False,
+        choices=[("", _("the shorter way, over the antimeridian")), ("keep", _("as they are"))],
+        help_text=_("Edges that go more than 180 degrees of longitude."),
+    )
 
     class Meta:
         model = Layer

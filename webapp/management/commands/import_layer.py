@@ -32,6 +32,7 @@ class Command(PreparedCommand):
         parser.add_argument("--key", default="", help="the property that names a feature")
         parser.add_argument("--table", default="", help="which of the file's tables, where it has several; * for all")
         parser.add_argument("--encoding", default="", help="of the file's texts, where it names none or a wrong one")
+        parser.add_argument("--edges", default="", help="keep, to leave edges over more than 180 degrees as they are")
 
     def handle(
         self,
@@ -44,6 +45,7 @@ class Command(PreparedCommand):
         key: str,
         table: str,
         encoding: str,
+        edges: str,
         **__: object,
     ) -> None:
         """Import, with a progress bar; Ctrl-C cancels."""
@@ -56,7 +58,7 @@ class Command(PreparedCommand):
             raise CommandError(str(error)) from None
         bar = Bar(self.stdout, layer.name)
         try:
-            layer = run_import(layer, file.absolute(), ImportOptions(crs, key, table, encoding), bar.show)
+            layer = run_import(layer, file.absolute(), ImportOptions(crs, key, table, encoding, edges), bar.show)
         except KeyboardInterrupt:
             bar.end()
             raise CommandError(f"cancelled; layer {layer.name!r} is as it was", returncode=130) from None

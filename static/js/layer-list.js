@@ -5,6 +5,7 @@ import { mayShare, sharedText, teamChoices, teamOf } from "./teams/rights.js";
 import { chosenTeam, showTeams } from "./teams/team-fields.js";
 import { count, geometryTypes, layerName, layerTitle, pairedText } from "./format.js";
 import { filled, gettext, ngettext } from "./i18n.js";
+import { LayerQuestions } from "./layer-questions.js";
 import { stateText } from "./states.js";
 
 const REFRESH_MS = 100;
@@ -188,13 +189,14 @@ export class LayerForm {
   store;
   mostBytes;
   upload;
+  look;
   names;
   onOpen;
   onDone;
 
   /**
    * @param {Record<string, any>} parts `store`; `mostBytes`, the largest size of a file; `upload(fields, onProgress)`, returning `{done, abort}`;
-   *   `names()`; `onOpen()`; `onDone(layer)`
+   *   `look(fields, signal)`, a promise of what is in the file; `names()`; `onOpen()`; `onDone(layer)`
    */
   constructor(parts) {
     Object.assign(this, parts);
@@ -205,6 +207,7 @@ export class LayerForm {
       "change",
       () => elements.file.files.length > 0 && this.offer(elements.file.files[0]),
     );
+    this.questions = new LayerQuestions(this.form, this.look);
     $("layer-cancel").addEventListener("click", () => this.close());
     this.form.addEventListener("submit", (event) => {
       event.preventDefault();
@@ -233,6 +236,7 @@ export class LayerForm {
     this.form.hidden = false;
     $("layer-add").hidden = true;
     this.onOpen();
+    this.questions.ask(file);
     this.form.scrollIntoView({ block: "nearest" });
     elements.title.focus({ preventScroll: true });
   }
@@ -240,6 +244,7 @@ export class LayerForm {
   /** Close the form; an upload that is on its way ends. */
   close() {
     this.upload_?.abort();
+    this.questions.stop();
     this.form.hidden = true;
     this.form.reset();
     this.file = null;
@@ -259,6 +264,7 @@ export class LayerForm {
       name: elements.name.value.trim(),
       title: elements.title.value.trim(),
       ...(team && { team }),
+      ...this.questions.answers(),
     };
     this.#error("");
     this.#busy(true);

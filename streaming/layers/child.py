@@ -47,6 +47,18 @@ def import_in_child(job: Job) -> Generator[float | Imported, None, None]:
     InvalidLayer
         When the file cannot be imported, or takes longer than its time limit.
     """
+    return _in_child(job, look=False)
+
+
+def look_in_child(job: Job) -> Generator[Any, None, None]:
+    """Look into a file (see `looking.look`) in a child process; what is found comes last.
+
+    The parameters, and what is raised, are those of `import_in_child`.
+    """
+    return _in_child(job, look=True)
+
+
+def _in_child(job: Job, look: bool) -> Generator[Any, None, None]:
     with (job.folder / STDERR).open("wb") as stderr:
         # The child has a session of its own, so that Ctrl-C reaches only the parent, which then ends the child.
         child = subprocess.Popen(
@@ -59,7 +71,7 @@ def import_in_child(job: Job) -> Generator[float | Imported, None, None]:
         )
     began_s = time.monotonic()
     try:
-        for step in _followed(child, orjson.dumps(asdict(job), default=str), job.folder / STDERR):
+        for step in _followed(child, orjson.dumps(asdict(job) | {"look": look}, default=str), job.folder / STDERR):
             if time.monotonic() - began_s > job.limits.time_s:
                 raise InvalidLayer(
                     "an import must take %(time_s)g s at most; this one takes longer", time_s=job.limits.time_s
@@ -69,7 +81,7 @@ def import_in_child(job: Job) -> Generator[float | Imported, None, None]:
         _end(child)
 
 
-def _followed(child: subprocess.Popen[bytes], job: bytes, stderr: Path) -> Iterator[float | Imported]:
+def _followed(child: subprocess.Popen[bytes], job: bytes, stderr: Path) -> Iterator[Any]:
     assert child.stdin is not None and child.stdout is not None  # both are pipes
     child.stdin.write(job)
     child.stdin.close()
@@ -78,6 +90,9 @@ def _followed(child: subprocess.Popen[bytes], job: bytes, stderr: Path) -> Itera
         words: dict[str, Any] = orjson.loads(line) if line else {"share": share}
         if "error" in words:
             raise InvalidLayer.of_document(words["error"])
+        if "seen" in words:
+            yield words["seen"]
+            return
         if "imported" in words:
             yield _imported(words["imported"])
             return

@@ -20,6 +20,7 @@ from streaming.layers import ImportOptions
 from webapp.access import rights_of
 from webapp.layers.drawing import draw, parse_box, parse_zoom
 from webapp.layers.imports import Label, begin_upload, cancel_import, forget_refusal
+from webapp.layers.looking import look_into
 from webapp.layers.versions import changeable, edit_features, share_layer
 from webapp.models import Layer, RefusedImport
 from webapp.refusals import Refused
@@ -80,6 +81,9 @@ def _upload(request: SignedInRequest) -> HttpResponse:
     _check_sound(form)
     team = _team(request.POST.get("team") or None)
     wanted = ImportOptions(**{field: form[field] for field in OPTIONS})
+    if "look" in request.GET:
+        seen = look_into(upload, wanted)
+        return JsonResponse(seen | {"notes": [retold(note) for note in seen["notes"]]})
     layer = begin_upload(request.user, upload, Label(form["name"], form["title"], form["space"], team), wanted)
     return JsonResponse({"layer": layer.document()}, status=202)
 

@@ -5,6 +5,7 @@ import { mayShare, sharedText, teamChoices, teamOf } from "./teams/rights.js";
 import { chosenTeam, showTeams } from "./teams/team-fields.js";
 import { count, geometryTypes, layerName, layerTitle, pairedText } from "./format.js";
 import { filled, gettext, ngettext } from "./i18n.js";
+import { LayerQuestions } from "./layer-questions.js";
 import { stateText } from "./states.js";
 
 const REFRESH_MS = 100;
@@ -163,37 +164,39 @@ function problemsWords(total) {
 }
 
 function showProblems(details, { problems = [], problem_count: total = problems.length }) {
-  details.hidden = total === 0;
+  details.hidden = total === 0 && problems.length === 0;
   const wanted = JSON.stringify(problems);
   if (details.dataset.problems === wanted) return;
   details.dataset.problems = wanted;
-  const more = total - Math.min(problems.length, PROBLEMS_SHOWN);
+  const shown = problems.slice(0, PROBLEMS_SHOWN);
+  const more = total - shown.filter(({ row }) => row !== null).length;
   details.replaceChildren(
-    h("summary", {}, filled(problemsWords(total), { count: count(total) })),
+    h("summary", {}, total > 0 ? filled(problemsWords(total), { count: count(total) }) : gettext("About the file")),
     h(
       "ul",
       {},
-      ...problems
-        .slice(0, PROBLEMS_SHOWN)
-        .map(({ row, reason }) =>
-          h("li", {}, h("b", {}, filled(gettext("Row %(number)s"), { number: count(row) })), ` ${reason}`),
-        ),
+      ...shown.map(({ row, reason }) => h("li", {}, h("b", {}, rowText(row)), ` ${reason}`)),
       more > 0 ? h("li", {}, filled(gettext("and %(count)s more"), { count: count(more) })) : null,
     ),
   );
+}
+
+function rowText(row) {
+  return row === null ? gettext("The file:") : filled(gettext("Row %(number)s"), { number: count(row) });
 }
 
 export class LayerForm {
   store;
   mostBytes;
   upload;
+  look;
   names;
   onOpen;
   onDone;
 
   /**
    * @param {Record<string, any>} parts `store`; `mostBytes`, the largest size of a file; `upload(fields, onProgress)`, returning `{done, abort}`;
-   *   `names()`; `onOpen()`; `onDone(layer)`
+   *   `look(fields, signal)`, a promise of what is in the file; `names()`; `onOpen()`; `onDone(layer)`
    */
   constructor(parts) {
     Object.assign(this, parts);
@@ -204,6 +207,7 @@ export class LayerForm {
       "change",
       () => elements.file.files.length > 0 && this.offer(elements.file.files[0]),
     );
+    this.questions = new LayerQuestions(this.form, this.look);
     $("layer-cancel").addEventListener("click", () => this.close());
     this.form.addEventListener("submit", (event) => {
       event.preventDefault();
@@ -232,6 +236,7 @@ export class LayerForm {
     this.form.hidden = false;
     $("layer-add").hidden = true;
     this.onOpen();
+    this.questions.ask(file);
     this.form.scrollIntoView({ block: "nearest" });
     elements.title.focus({ preventScroll: true });
   }
@@ -239,6 +244,7 @@ export class LayerForm {
   /** Close the form; an upload that is on its way ends. */
   close() {
     this.upload_?.abort();
+    this.questions.stop();
     this.form.hidden = true;
     this.form.reset();
     this.file = null;
@@ -258,6 +264,7 @@ export class LayerForm {
       name: elements.name.value.trim(),
       title: elements.title.value.trim(),
       ...(team && { team }),
+      ...this.questions.answers(),
     };
     this.#error("");
     this.#busy(true);

@@ -50,6 +50,13 @@ export class LayersApi {
     return { done, abort: () => request.abort() };
   }
 
+  /** Ask what is in a file before its import: `tables`, `table`, `crs`, `encoded`, `columns`, `rows`, `notes`; `fields` as for `upload`. */
+  look(fields, signal) {
+    const body = new FormData();
+    for (const [name, value] of Object.entries(fields)) body.append(name, value);
+    return this.#ask("POST", "?look", { body, signal });
+  }
+
   cancel(name) {
     return this.#ask("POST", `${name}/cancel`);
   }

@@ -49,6 +49,7 @@ export function createLayersPage({ store, api, navigation, now, mostBytes, onOpe
     store,
     mostBytes,
     upload: (fields, onProgress) => api.upload(fields, onProgress),
+    look: (fields, signal) => api.look(fields, signal),
     names: () => [...store.layers.keys()],
     onOpen,
     onDone: (layer) => {

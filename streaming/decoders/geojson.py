@@ -23,6 +23,7 @@ from streaming.decoders.time_texts import LocalTimeOptions, TimeTexts
 from streaming.decoders.units import epoch_us
 from streaming.elements import box_elements, element_schema
 from streaming.language import gettext
+from streaming.shorter_way import take_shorter_way
 from streaming.spaces import EARTH, Space
 
 FRAMINGS = ("lines", "sequence", "document")
@@ -182,6 +183,8 @@ class GeoJsonDecoder:
         n = self._space.n
         texts = np.array([orjson.dumps(features.geometries[row]).decode() for row in rows], dtype=object)
         shapes = shapely.from_geojson(texts, on_invalid="ignore")
+        if self._space.geographic:
+            take_shorter_way(shapes)
         boxes = shapely.bounds(shapes)
         limits = np.array([-360.0, -90.0, 360.0, 90.0])
         good = (boxes[:, :2] >= limits[:2]).all(axis=1) & (boxes[:, 2:] <= limits[2:]).all(axis=1)

@@ -4,7 +4,7 @@ If a value breaks a rule, the functions raise `InvalidPlan`. The message says th
 
 References
 ----------
-RFC 7946, sections 3.1.6 and 3.1.7: Polygon and MultiPolygon.
+RFC 7946, sections 3.1.6, 3.1.7 and 3.1.9: Polygon and MultiPolygon, and what crosses the antimeridian.
 OGC 06-103r4 (simple features), section 6.1.11: which polygons are valid.
 """
 
@@ -13,6 +13,7 @@ import sys
 from collections.abc import Iterable
 from typing import Any
 
+import numpy as np
 import shapely
 
 from streaming.errors import InvalidPlan, InvalidSpace
@@ -30,6 +31,7 @@ from streaming.kinds.areas import (
 )
 from streaming.kinds.parts import Box, Filter, parse_box, parse_number
 from streaming.language import gettext, gettext_noop, thousands
+from streaming.shorter_way import take_shorter_way
 from streaming.spaces import Space
 
 _NUMBERS = {int, float}
@@ -114,7 +116,7 @@ def _polygons(value: dict[str, Any], name: str, space: Space) -> PolygonArea:
     if not polygons:
         raise InvalidPlan("%(name)s must have a polygon; got none", name=name)
     _check_count([ring for rings in polygons for ring in rings], gettext("%(name)s: a ring") % {"name": name}, 4)
-    shape = PolygonArea(tuple(tuple(_ring(ring, name) for ring in rings) for rings in polygons))
+    shape = _shorter_way(PolygonArea(tuple(tuple(_ring(ring, name) for ring in rings) for rings in polygons)), space)
     made = polygons_geometry(shape)
     if not made.is_valid or not made.area > 0:
         reason = shapely.is_valid_reason(made) if not made.is_valid else gettext("no area")
@@ -124,6 +126,15 @@ def _polygons(value: dict[str, Any], name: str, space: Space) -> PolygonArea:
             reason=reason,
         )
     return shape
+
+
+def _shorter_way(shape: PolygonArea, space: Space) -> PolygonArea:
+    """Return a shape on earth without edges over more than half a turn: they are meant the shorter way."""
+    made = np.array([shapely.Polygon(rings[0], rings[1:]) for rings in shape.polygons])
+    if not space.geographic or not len(take_shorter_way(made)):
+        return shape
+    rings = [[shapely.get_coordinates(ring).tolist() for ring in shapely.get_rings(one)] for one in made]
+    return PolygonArea(tuple(tuple(tuple((x, y) for x, y in ring) for ring in one) for one in rings))
 
 
 def polygons_geometry(shape: PolygonArea) -> shapely.Geometry:

@@ -1,8 +1,9 @@
 """Import a file in a process of its own: ``python -m streaming.layers``, with a job as JSON on standard input.
 
 The process writes JSON lines to standard output: ``{"share": 0.5}`` now and then, and at the end ``{"imported": ...}``
-or ``{"error": ...}``. A file may come from anybody, and GDAL is a large library. So this process has limits on memory
-and on the size of files, no network, and only drivers that read files. It can be ended at any time.
+or ``{"error": ...}``; if the job has ``look``, only ``{"seen": ...}``. A file may come from anybody, GDAL is a large
+library: so this process has limits on memory and on the size of files, no network, and only drivers that read files. It
+can be ended at any time.
 """
 
 import ctypes
@@ -52,8 +53,12 @@ def main() -> None:
     from streaming.language import thousands
     from streaming.layers.features import InvalidLayer
     from streaming.layers.importing import import_file
+    from streaming.layers.looking import look
 
     try:
+        if words["look"]:
+            _say(seen=look(_job(words)))
+            return
         imported = import_file(_job(words), lambda share: _say(share=share))
     except InvalidLayer as refused:
         _say(error=refused.document())

@@ -1,5 +1,6 @@
 """Run imports in child processes: the parent's side."""
 
+import logging
 import os
 import selectors
 import signal
@@ -17,6 +18,8 @@ from streaming.language import gettext
 from streaming.layers.features import InvalidLayer
 from streaming.layers.job import Imported, Job
 from streaming.layers.parts import FeatureSummary, bounds_from_json
+
+logger = logging.getLogger(__name__)
 
 # The caller gets control at least this often, so that it can end an import that is not wanted any more.
 TURN_S = 0.25
@@ -44,6 +47,18 @@ def import_in_child(job: Job) -> Generator[float | Imported, None, None]:
     InvalidLayer
         When the file cannot be imported, or takes longer than its time limit.
     """
+    return _in_child(job, look=False)
+
+
+def look_in_child(job: Job) -> Generator[Any, None, None]:
+    """Look into a file (see `looking.look`) in a child process; what is found comes last.
+
+    The parameters, and what is raised, are those of `import_in_child`.
+    """
+    return _in_child(job, look=True)
+
+
+def _in_child(job: Job, look: bool) -> Generator[Any, None, None]:
     with (job.folder / STDERR).open("wb") as stderr:
         # The child has a session of its own, so that Ctrl-C reaches only the parent, which then ends the child.
         child = subprocess.Popen(
@@ -56,7 +71,7 @@ def import_in_child(job: Job) -> Generator[float | Imported, None, None]:
         )
     began_s = time.monotonic()
     try:
-        for step in _followed(child, orjson.dumps(asdict(job), default=str), job.folder / STDERR):
+        for step in _followed(child, orjson.dumps(asdict(job) | {"look": look}, default=str), job.folder / STDERR):
             if time.monotonic() - began_s > job.limits.time_s:
                 raise InvalidLayer(
                     "an import must take %(time_s)g s at most; this one takes longer", time_s=job.limits.time_s
@@ -66,7 +81,7 @@ def import_in_child(job: Job) -> Generator[float | Imported, None, None]:
         _end(child)
 
 
-def _followed(child: subprocess.Popen[bytes], job: bytes, stderr: Path) -> Iterator[float | Imported]:
+def _followed(child: subprocess.Popen[bytes], job: bytes, stderr: Path) -> Iterator[Any]:
     assert child.stdin is not None and child.stdout is not None  # both are pipes
     child.stdin.write(job)
     child.stdin.close()
@@ -75,14 +90,17 @@ def _followed(child: subprocess.Popen[bytes], job: bytes, stderr: Path) -> Itera
         words: dict[str, Any] = orjson.loads(line) if line else {"share": share}
         if "error" in words:
             raise InvalidLayer.of_document(words["error"])
+        if "seen" in words:
+            yield words["seen"]
+            return
         if "imported" in words:
             yield _imported(words["imported"])
             return
         share = words["share"]
         yield share
-    raise InvalidLayer(
-        "an import must come to its end; this one %(stderr)s", stderr=_how_it_ended(child.wait(), stderr)
-    )
+    code = child.wait()
+    logger.error("an import ended with code %s: %s", code, stderr.read_text(errors="replace").strip())
+    raise InvalidLayer("an import must come to its end; this one %(how)s", how=_how_it_ended(code))
 
 
 def _lines(pipe: IO[bytes]) -> Iterator[bytes]:
@@ -111,14 +129,10 @@ def _imported(words: dict[str, Any]) -> Imported:
     )
 
 
-def _how_it_ended(code: int, stderr: Path) -> str:
-    words = stderr.read_text(errors="replace").strip().splitlines()[-1:]
-    how = (
-        gettext("was ended by %(name)s") % {"name": signal.Signals(-code).name}
-        if code < 0
-        else gettext("ended with code %(code)s") % {"code": code}
-    )
-    return ": ".join([how, *words])[:500]
+def _how_it_ended(code: int) -> str:
+    if code < 0:
+        return gettext("was ended by %(name)s") % {"name": signal.Signals(-code).name}
+    return gettext("ended with code %(code)s, and the log says why") % {"code": code}
 
 
 def _end(child: subprocess.Popen[bytes]) -> None:

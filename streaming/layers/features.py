@@ -11,11 +11,15 @@ import shapely
 
 from streaming.elements import bounds_array, key_hashes, wrapped
 from streaming.errors import LookoutError
+from streaming.language import gettext_noop
 from streaming.spaces import EARTH, Space
 
 # The bits of a cell's coordinate on each axis; two axes of 16 bits fill the 32 bits of a position on the Hilbert curve.
 HILBERT_BITS = 16
 MAX_KEY_CHARACTERS = 200
+NO_FEATURE_BUT = gettext_noop(
+    "a layer needs a feature with a geometry; got none in %(rows)s rows; row %(row)s was %(problem)s"
+)
 LAYER_NAME = re.compile(r"[a-z][a-z0-9_-]{0,39}")
 
 

@@ -15,15 +15,15 @@ import pyarrow.compute as pc
 import shapely
 
 from streaming.elements import bounds_array, wrapped
-from streaming.language import thousands
-from streaming.layers.features import MAX_KEY_CHARACTERS, InvalidLayer, geometry_bounds
+from streaming.language import gettext, thousands
+from streaming.layers.features import MAX_KEY_CHARACTERS, NO_FEATURE_BUT, InvalidLayer, geometry_bounds
 from streaming.layers.job import Imported, Job
 from streaming.layers.keys import UniqueKeys
 from streaming.layers.parts import FeatureSummary, write_groups
-from streaming.layers.placing import Transform, placed, transform_to
-from streaming.layers.reading import Rows, check_sequence, opened
+from streaming.layers.placing import Placed, placed, transform_to
+from streaming.layers.reading import Rows, TableSource, opened, sources_of
 from streaming.layers.sorting import Spill
-from streaming.layers.unpack import SEQUENCE, Unpacked, unpacked
+from streaming.layers.unpack import Unpacked, unpacked
 from streaming.spaces import Space
 
 # At most this many problems are listed; the others are only counted.
@@ -33,6 +33,7 @@ MAX_COLUMN_BYTES = 2**31 - 1
 # Reading takes this share of an import, sorting and writing the rest.
 READING_SHARE = 0.8
 PART = "part.parquet"
+KEEP = "keep"
 
 
 @dataclass
@@ -42,10 +43,24 @@ class _Gathered:
     spill: Spill
     keys: UniqueKeys = field(default_factory=UniqueKeys)
     summaries: list[FeatureSummary] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
     problems: list[tuple[int, str]] = field(default_factory=list)
     problem_count: int = 0
     rows: int = 0
     column_bytes: dict[str, int] = field(default_factory=dict)
+
+    def tell(self, message: str, **values: object) -> None:
+        """Note something about the whole file, once."""
+        note = gettext(message) % values
+        if note not in self.notes:
+            self.notes.append(note)
+
+    def tell_rows(self, first: int, notes: Iterable[tuple[int, str]]) -> None:
+        """Note what happened to rows, whose numbers begin with `first`."""
+        for row, note in notes:
+            self.problem_count += 1
+            if len(self.problems) < PROBLEMS_TOLD:
+                self.problems.append((first + row, note))
 
 
 def import_file(job: Job, tell: Callable[[float], None] = lambda share: None) -> Imported:
@@ -70,6 +85,8 @@ def import_file(job: Job, tell: Callable[[float], None] = lambda share: None) ->
         raise InvalidLayer(
             "files are imported into spaces of two dimensions or more; got %(name)s", name=repr(job.space.name)
         )
+    if job.wanted.edges not in ("", KEEP):
+        raise InvalidLayer("edges must be keep, or empty; got %(edges)s", edges=f"{job.wanted.edges!r:.80}")
     part = job.folder / PART
     with tempfile.TemporaryDirectory(dir=job.folder) as folder:
         gathered = _Gathered(Spill(Path(folder), job.space))
@@ -84,7 +101,8 @@ def import_file(job: Job, tell: Callable[[float], None] = lambda share: None) ->
         summary = FeatureSummary.joined(gathered.summaries, job.space)
         write_groups(part, groups, summary, job.space)
     tell(1.0)
-    return Imported(part, summary, gathered.problems, gathered.problem_count)
+    problems = [*((None, note) for note in gathered.notes), *gathered.problems]
+    return Imported(part, summary, problems, gathered.problem_count)
 
 
 def _gather(gathered: _Gathered, files: Sequence[Unpacked], job: Job, tell: Callable[[float], None]) -> None:
@@ -95,47 +113,47 @@ def _gather(gathered: _Gathered, files: Sequence[Unpacked], job: Job, tell: Call
             table=repr(job.wanted.table),
         )
 
-    def tell_share(number: int, share: float) -> None:
-        tell(READING_SHARE * (number + share) / len(files))
-
-    for number, file in enumerate(files):
-        _read(gathered, file, job, partial(tell_share, number))
+    sources = [source for file in files for source in sources_of(file, job.wanted, gathered.tell)]
+    gathered.tell_rows(0, (note for source in sources for note in source.left_out))
+    for number, source in enumerate(sources):
+        _read(gathered, source, job, partial(_tell_share, tell, number, len(sources)))
     if not gathered.spill.rows:
         rows = f"{gathered.rows:,}"
-        if not gathered.problems:
+        told = gathered.problems or [(0, note) for note in gathered.notes]
+        if not told:
             raise InvalidLayer("a layer needs a feature with a geometry; got none in %(rows)s rows", rows=rows)
-        row, problem = gathered.problems[0]
-        raise InvalidLayer(
-            "a layer needs a feature with a geometry; got none in %(rows)s rows; row %(row)s was %(problem)s",
-            rows=rows,
-            row=thousands(row),
-            problem=problem,
-        )
+        row, problem = told[0]
+        if not row:
+            raise InvalidLayer(
+                "a layer needs a feature with a geometry; got none in %(rows)s rows; %(problem)s",
+                rows=rows,
+                problem=problem,
+            )
+        raise InvalidLayer(NO_FEATURE_BUT, rows=rows, row=thousands(row), problem=problem)
 
 
-def _read(gathered: _Gathered, file: Unpacked, job: Job, tell: Callable[[float], None]) -> None:
-    """Read a file, and add its features to those gathered."""
+def _tell_share(tell: Callable[[float], None], number: int, count: int, share: float) -> None:
+    tell(READING_SHARE * (number + share) / count)
+
+
+def _read(gathered: _Gathered, source: TableSource, job: Job, tell: Callable[[float], None]) -> None:
+    """Read a table, and add its features to those gathered."""
     before = gathered.rows
-    with opened(file, job.wanted) as source:
-        transform = transform_to(job.space, source.crs)
-        for rows in source.batches:
-            _add(gathered, rows, job.space, transform)
+    with opened(source, job.wanted) as table:
+        transform = transform_to(job.space, table.crs, gathered.tell)
+        for rows in table.batches:
+            read = placed(rows.geometries, job.space, transform, rows.notes, job.wanted.edges == KEEP)
+            _add(gathered, rows, read, job.space)
             if gathered.rows > job.limits.features:
                 raise InvalidLayer(
                     "a layer may have at most %(features)s features; got more", features=thousands(job.limits.features)
                 )
-            tell(min(1.0, (gathered.rows - before) / source.total) if source.total else 0.0)
-    if file.path.suffix == SEQUENCE:
-        check_sequence(file.path, gathered.rows)
+            tell(min(1.0, (gathered.rows - before) / table.total) if table.total else 0.0)
 
 
-def _add(gathered: _Gathered, rows: Rows, space: Space, transform: Transform | None) -> None:
-    """Transform and repair a batch, and add it to those gathered."""
-    read = placed(shapely.from_wkb(rows.geometry.to_numpy(zero_copy_only=False), on_invalid="ignore"), space, transform)
-    for row, note in sorted(read.notes.items()):
-        if len(gathered.problems) < PROBLEMS_TOLD:
-            gathered.problems.append((gathered.rows + row + 1, note))
-    gathered.problem_count += len(read.notes)
+def _add(gathered: _Gathered, rows: Rows, read: Placed, space: Space) -> None:
+    """Add a batch to those gathered."""
+    gathered.tell_rows(gathered.rows + 1, sorted(read.notes.items()))
     gathered.rows += len(rows.keys)
     kept = ~shapely.is_missing(read.geometries)
     if not kept.any():

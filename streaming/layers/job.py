@@ -18,12 +18,18 @@ class ImportOptions:
     key : str
         The property with the keys of the features; empty to use the file's own ids or numbers.
     table : str
-        The table of the file to import; empty if the file has only one with geometry.
+        The table of the file to import, or ``*`` for all as one layer; empty if the file has only one with geometry.
+    encoding : str
+        The encoding of the file's texts, in a form that Python knows; empty to use what the file says.
+    edges : str
+        ``keep`` leaves edges over more than 180 degrees of longitude as they are; empty takes the shorter way.
     """
 
     crs: str = ""
     key: str = ""
     table: str = ""
+    encoding: str = ""
+    edges: str = ""
 
 
 @dataclass(frozen=True)
@@ -87,12 +93,13 @@ class Imported:
         The part with the features, for `store.LayerStore.adopt`.
     summary : FeatureSummary
     problems : list of (row, reason)
-        The first features that were left out, repaired or cut. Rows count from 1.
+        What the file as a whole was taken for, with None as the row; then the first features that were left out,
+        repaired or cut. Rows count from 1.
     problem_count : int
         The number of all such features.
     """
 
     part: Path
     summary: FeatureSummary
-    problems: list[tuple[int, str]]
+    problems: list[tuple[int | None, str]]
     problem_count: int

@@ -1,21 +1,32 @@
 """Bring geometries into a space: transform their coordinates, repair them, and cut them at the antimeridian."""
 
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 import pyproj
 import shapely
+from pyproj.transformer import TransformerGroup
 
 from streaming.language import gettext, gettext_noop
 from streaming.layers.features import InvalidLayer
+from streaming.shorter_way import take_shorter_way
 from streaming.spaces import Space
 
 # Rounding in a reprojection moves coordinates past the edge of the world by less than this, in units of the space. Such
 # coordinates are moved back onto the edge.
 EDGE = 1e-6
 NOTHING = gettext_noop("it has no geometry, an empty one, or one that cannot be read")
+SHORTER = gettext_noop(
+    "cut: it goes more than 180 degrees between two vertices, so it was taken the shorter way, over the antimeridian"
+)
+NO_GRID = gettext_noop(
+    "its datum was shifted without the grid %(grid)s, which is not installed: places are within about "
+    "%(accuracy)s m, with it within %(best)s m"
+)
 LONGITUDE_LATITUDE = pyproj.CRS.from_user_input("OGC:CRS84")
 Transform = Callable[[np.ndarray], np.ndarray]
 
@@ -36,7 +47,7 @@ class Placed:
     notes: dict[int, str]
 
 
-def transform_to(space: Space, crs: str | None) -> Transform | None:
+def transform_to(space: Space, crs: str | None, tell: Callable[..., None] = lambda *_, **__: None) -> Transform | None:
     """Return the function that transforms coordinates of shape (N, 2) into those of a space, None if none is needed.
 
     Parameters
@@ -44,6 +55,8 @@ def transform_to(space: Space, crs: str | None) -> Transform | None:
     space : Space
     crs : str or None
         The coordinate reference system of the file, in a form that PROJ knows, such as ``EPSG:3067``.
+    tell : callable, optional
+        Called with a message, and its values by name, if the best transformation needs a grid that is not installed.
 
     Raises
     ------
@@ -61,6 +74,7 @@ def transform_to(space: Space, crs: str | None) -> Transform | None:
         if known.equals(LONGITUDE_LATITUDE, ignore_axis_order=True):
             return None
         transformer = pyproj.Transformer.from_crs(known, LONGITUDE_LATITUDE, always_xy=True)
+        _tell_grid(known, tell)
     except pyproj.exceptions.ProjError as error:
         raise InvalidLayer(
             "a coordinate reference system must be one that PROJ knows; got %(crs)s: %(error)s",
@@ -70,7 +84,25 @@ def transform_to(space: Space, crs: str | None) -> Transform | None:
     return lambda coordinates: np.column_stack(transformer.transform(coordinates[:, 0], coordinates[:, 1]))
 
 
-def placed(geometries: Any, space: Space, transform: Transform | None = None) -> Placed:
+def _tell_grid(crs: pyproj.CRS, tell: Callable[..., None]) -> None:
+    """Tell how exact places are if the best transformation from a reference system needs a grid that is missing."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # it says the same
+        group = TransformerGroup(crs, LONGITUDE_LATITUDE, always_xy=True)
+    if group.best_available or not group.transformers or not group.unavailable_operations:
+        return
+    best = group.unavailable_operations[0]
+    grids = ", ".join(grid.short_name for grid in best.grids if not grid.available)
+    tell(NO_GRID, grid=grids, accuracy=f"{group.transformers[0].accuracy:g}", best=f"{best.accuracy:g}")
+
+
+def placed(
+    geometries: Any,
+    space: Space,
+    transform: Transform | None = None,
+    known: Mapping[int, str] = MappingProxyType({}),
+    keep_long_edges: bool = False,
+) -> Placed:
     """Return the geometries as valid, two-dimensional ones that lie in the space.
 
     Parameters
@@ -80,6 +112,10 @@ def placed(geometries: Any, space: Space, transform: Transform | None = None) ->
         Of two dimensions at least.
     transform : function, optional
         See `transform_to`.
+    known : mapping of int to str, optional
+        Notes about rows from their reading, which stay unless there is another one.
+    keep_long_edges : bool, optional
+        Leave edges that go more than 180 degrees as they are, where RFC 7946 takes the shorter way.
 
     Returns
     -------
@@ -90,6 +126,7 @@ def placed(geometries: Any, space: Space, transform: Transform | None = None) ->
     shapes = shapely.force_2d(np.asarray(geometries, dtype=object))
     notes: dict[int, str] = {}
     _leave_out(shapes, notes, shapely.is_empty(shapes) | shapely.is_missing(shapes), NOTHING)
+    notes |= known
     if transform is not None:
         shapes = shapely.transform(shapes, transform)
     _leave_out(
@@ -98,6 +135,8 @@ def placed(geometries: Any, space: Space, transform: Transform | None = None) ->
         _not_finite(shapes),
         gettext("its coordinates must be finite, once they are longitude and latitude"),
     )
+    if space.geographic and not keep_long_edges:
+        notes |= dict.fromkeys(take_shorter_way(shapes).tolist(), gettext(SHORTER))
     _repair(shapes, notes)
     if space.geographic:
         _cut(shapes, notes, space)

@@ -7,13 +7,14 @@ import zipfile
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import IO
 
 from streaming.language import gettext, gettext_noop, thousands
 from streaming.layers.features import InvalidLayer
 from streaming.layers.job import ImportLimits
+from streaming.layers.links import first_of, follow
 
 # The suffixes of known files, and the suffix under which GDAL opens each; GDAL itself looks at the content.
 SEQUENCE = ".geojsonl"
@@ -49,10 +50,13 @@ class Unpacked:
     path : Path
     name : str
         Its original name without the suffix, if an archive held several files; else empty.
+    links : list of str
+        Links in it, and in the files that it links to, which are not followed.
     """
 
     path: Path
     name: str = ""
+    links: Sequence[str] = ()
 
 
 def suffixes_of(name: str) -> str:
@@ -102,12 +106,17 @@ def unpacked(path: Path, folder: Path, limits: ImportLimits) -> list[Unpacked]:
         target = folder / f"layer{SUFFIXES[suffix.removesuffix('.gz')]}"
         with _whole(), path.open("rb") as packed, gzip.open(packed) as source:
             _copy(source, target, _Growing(_allowance(path, folder, limits), packed))
-        return [Unpacked(target)]
+        return [_alone(target)]
     if path.stat().st_size > limits.unpacked_bytes:
         raise InvalidLayer(_MOST_BYTES, total=thousands(limits.unpacked_bytes), told=thousands(path.stat().st_size))
     target = folder / f"layer{SUFFIXES[suffix]}"
     target.symlink_to(path.absolute())
-    return [Unpacked(target)]
+    return [_alone(target)]
+
+
+def _alone(path: Path) -> Unpacked:
+    links = follow(path.name, {path.name: path}).elsewhere if path.suffix == ".kml" else ()
+    return Unpacked(path, links=links)
 
 
 _MOST_BYTES = gettext_noop("a layer's file must have at most %(total)s bytes, unpacked; got %(told)s")
@@ -241,13 +250,19 @@ def _check_members(members: Iterable[zipfile.ZipInfo], limits: ImportLimits) -> 
 
 
 def _chosen(found: list[tuple[str, Path]], names: list[str]) -> list[Unpacked]:
-    """Return the one file of an archive that can be opened, or all of its shapefiles."""
+    """Return the one file of an archive that can be opened, all of its shapefiles, or what its first KML links to."""
+    kinds = {path.suffix for _, path in found}
+    if kinds == {".kml"}:
+        paths = dict(found)
+        linked = follow(first_of([*paths]), paths)
+        if len(linked.names) > 1 or len(found) == 1:
+            first, *others = _named([(name, paths[name]) for name in linked.names])
+            return [replace(first, links=linked.elsewhere), *others]
     if len(found) == 1:
         (_, path), *_ = found
         known = path.with_suffix(SUFFIXES[path.suffix])
         return [Unpacked(path if known == path else path.rename(known))]
-    if not found or {path.suffix for _, path in found} != set(ZIPPED_ONLY):
-        f"an archive must hold one file that ends in one of {', '.join(SUFFIXES)}, or several that end in .shp"
+    if not found or kinds != set(ZIPPED_ONLY):
         raise InvalidLayer(
             "an archive must hold one file that ends in one of %(suffixes)s, or several that end "
             "in .shp; got %(count)s in %(names)s",
@@ -255,9 +270,16 @@ def _chosen(found: list[tuple[str, Path]], names: list[str]) -> list[Unpacked]:
             count=len(found),
             names=", ".join(names)[:200] or gettext("an empty archive"),
         )
+    return sorted(_named(found), key=lambda one: one.name)
+
+
+def _named(found: list[tuple[str, Path]]) -> list[Unpacked]:
+    """Return files with their names, where there are several: without the folders if they differ so."""
+    if len(found) == 1:
+        return [Unpacked(found[0][1])]
     short = [PurePosixPath(name).stem for name, _ in found]
     told = short if len(set(short)) == len(short) else [_stem(name) for name, _ in found]
-    return sorted((Unpacked(path, name) for (_, path), name in zip(found, told, strict=True)), key=lambda one: one.name)
+    return [Unpacked(path, name) for (_, path), name in zip(found, told, strict=True)]
 
 
 def count_in(path: Path, word: bytes) -> int:

@@ -7,6 +7,8 @@ from itertools import count
 import pytest
 from playwright.sync_api import expect
 
+from tests.layers.files import frame
+
 pytestmark = [pytest.mark.browser, pytest.mark.spark]
 
 ZOOM, MIDDLE = 9, (24.5, 59.7)
@@ -282,3 +284,54 @@ def test_a_polygon_is_drawn_and_deleted_again(parks, name):
     click(parks, AWAY)
     parks.page.locator("#feature-save").click()
     expect(row(parks, name).locator(".query-about")).to_contain_text(re.compile("2 features .* version 4"))
+
+
+def offered(screen, filename, content):
+    """Choose a file, whose form is then open."""
+    screen.tab("Layers")
+    screen.page.set_input_files(
+        "#layer-form [name=file]", {"name": filename, "mimeType": "application/octet-stream", "buffer": content}
+    )
+
+
+def test_the_form_asks_for_the_table_and_imports_all_as_one_layer(screen, name, tmp_path):
+    for table in ("areas", "ports"):
+        frame().to_file(tmp_path / "a.gpkg", layer=table, driver="GPKG")
+    screen.look(ZOOM, *MIDDLE)
+    offered(screen, f"{name}.gpkg", (tmp_path / "a.gpkg").read_bytes())
+    page = screen.page
+    expect(page.locator("#layer-table option")).to_have_text(["areas (3)", "ports (3)", "all as one layer"])
+    expect(page.locator("#layer-preview th")).to_have_text(["title", "lanes"])
+    expect(page.locator("#layer-crs")).to_be_hidden()
+    page.locator("#layer-table").select_option("*")
+    page.locator("#layer-key").select_option("lanes")
+    page.locator("#layer-save").click()
+    expect(row(screen, name).locator(".query-about")).to_contain_text("6 ")
+
+
+def test_the_form_asks_for_the_encoding_with_a_preview(screen, name):
+    screen.look(ZOOM, *MIDDLE)
+    square = {"type": "Polygon", "coordinates": [SQUARE]}
+    features = json.loads(collection(feature("a", square, name="Привет")))
+    offered(screen, f"{name}.geojson", json.dumps(features, ensure_ascii=False).encode("cp1251"))
+    page = screen.page
+    expect(page.locator("#layer-looking")).to_contain_text("its texts were read as Windows-1252")
+    expect(page.locator("#layer-preview")).to_contain_text("Ïðèâåò")
+    page.locator("#layer-encoding").select_option("cp1251")
+    expect(page.locator("#layer-preview")).to_contain_text("Привет")
+    page.locator("#layer-save").click()
+    expect(row(screen, name)).to_have_attribute("data-shown", "true")
+    screen.turn(ZOOM, *MIDDLE)
+    expect(screen.hover(IN_SQUARE).locator("h3")).to_have_text("Привет")
+
+
+def test_the_form_asks_for_a_reference_system_that_a_file_lacks(screen, name, tmp_path):
+    with pytest.warns(UserWarning, match="'crs' was not provided"):
+        flat = frame().to_crs(3067).set_crs(None, allow_override=True)
+        flat.to_file(tmp_path / "a.gpkg", driver="GPKG")
+    screen.look(ZOOM, *MIDDLE)
+    offered(screen, f"{name}.gpkg", (tmp_path / "a.gpkg").read_bytes())
+    expect(screen.page.locator("#layer-crs")).to_be_visible()
+    screen.page.locator("#layer-crs").fill("EPSG:3067")
+    screen.page.locator("#layer-save").click()
+    expect(row(screen, name)).to_have_attribute("data-status", "ready")

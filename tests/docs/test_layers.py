@@ -27,7 +27,7 @@ def test_every_suffix_is_described(suffix):
 
 def test_every_option_of_the_command_is_described():
     parser = Command().create_parser("manage.py", "import_layer")
-    ours = {"--name", "--title", "--space", "--crs", "--key", "--table"}
+    ours = {"--name", "--title", "--space", "--crs", "--key", "--table", "--encoding", "--edges"}
     assert ours <= {option for action in parser._actions for option in action.option_strings}
     assert set(re.findall(r"^\| `(--\w+)` \|", TEXT, re.M)) == ours
 

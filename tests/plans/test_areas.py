@@ -89,7 +89,10 @@ WRONG = [
     (polygon([(0, 0, 5), (1, 0, 5), (1, 1, 5), (0, 0, 5)]), "a vertex must be a list of 2 numbers"),
     (polygon([(0, 0), (1, 0), (1, 91), (0, 0)]), "latitude must end at 90 or before; got 91"),
     (polygon([(200, 0), (201, 0), (201, 1), (200, 0)]), r"longitude must start within \[-180, 180\]; got 200"),
-    (polygon([(-180, 0), (181, 0), (0, 1), (-180, 0)]), "longitude must end at 180 or before; got 181"),
+    (
+        polygon([(-180, 0), (-60, -1), (60, -1), (181, 0), (60, 1), (-60, 1), (-180, 0)]),
+        "longitude must end at 180 or before; got 181",
+    ),
     (polygon([(i / 1000, i % 2 * i) for i in range(1001)]), "at most 1,000 vertices; got 1,001"),
     ({"type": "Polygon"}, "and coordinates, if it is GeoJSON; got 'Polygon' with type"),
     ({"type": "Point", "coordinates": [0, 0]}, "Polygon or MultiPolygon.*got 'Point'"),

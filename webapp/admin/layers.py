@@ -1,6 +1,7 @@
 """Layers in the admin: imports, their state, and the stored versions."""
 
 from collections.abc import Mapping
+from dataclasses import fields
 from typing import Any
 
 from django import forms
@@ -22,6 +23,7 @@ from webapp.refusals import Refused
 from webapp.signed_in import SignedInRequest, signed_in
 from webapp.stored_words import retold
 
+OPTIONS = tuple(field.name for field in fields(ImportOptions))
 WHERE_TOLD = _("its page says why, or for a new layer the list of refused imports")
 
 
@@ -39,7 +41,19 @@ class LayerForm(forms.ModelForm):
         help_text=_("Such as EPSG:3067, where it is not the file's own."),
     )
     key = forms.CharField(required=False, max_length=200, help_text=_("The property that names a feature."))
-    table = forms.CharField(required=False, max_length=200, help_text=_("Which of the file's tables, if several."))
+    table = forms.CharField(
+        required=False, max_length=200, help_text=_("Which of the file's tables, if several; * for all of them.")
+    )
+    encoding = forms.CharField(
+        required=False,
+        max_length=40,
+        help_text=_("Of its texts, such as cp1251, where the file names none or a wrong one."),
+    )
+    edges = forms.ChoiceField(
+        required=False,
+        choices=[("", _("the shorter way, over the antimeridian")), ("keep", _("as they are"))],
+        help_text=_("Edges that go more than 180 degrees of longitude."),
+    )
 
     class Meta:
         model = Layer
@@ -110,7 +124,7 @@ class LayerAdmin(admin.ModelAdmin):
     )
     fieldsets = (
         (None, {"fields": ("name", "title", "space", "team")}),
-        (_("Import"), {"fields": ("file", "crs", "key", "table")}),
+        (_("Import"), {"fields": ("file", *OPTIONS)}),
         (_("State"), {"fields": readonly_fields}),
     )
 
@@ -126,7 +140,7 @@ class LayerAdmin(admin.ModelAdmin):
         if not upload:
             obj.save(update_fields=["title"])
             return
-        wanted = ImportOptions(*(form.cleaned_data[field].strip() for field in ("crs", "key", "table")))
+        wanted = ImportOptions(**{field: form.cleaned_data[field].strip() for field in OPTIONS})
         try:
             label = Label(obj.name, obj.title) if change else label_of(form.cleaned_data)
             made = begin_upload(signed_in(request), upload, label, wanted)
@@ -176,8 +190,8 @@ class LayerAdmin(admin.ModelAdmin):
     @admin.display(description=_("problems"))
     def problem_list(self, layer: Layer) -> str:
         """The first features that were left out, repaired or cut, with the reasons."""
-        rows = [(problem["row"], retold(problem["reason"])) for problem in layer.problems]
-        if (more := layer.problem_count - len(rows)) > 0:
+        rows = [(problem["row"] or gettext("the file"), retold(problem["reason"])) for problem in layer.problems]
+        if (more := layer.problem_count - len(layer.rows_told())) > 0:
             rows.append((gettext("%(more)s more") % {"more": thousands(more)}, gettext("not listed")))
         return format_html_join("", "<p>{}: {}</p>", rows) or gettext("none")
 

@@ -5,7 +5,7 @@ import shutil
 import time
 import uuid
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -144,8 +144,7 @@ def begin_upload(user: User, upload: UploadedFile, label: Label, wanted: ImportO
         forget_upload(layer.run)
         _settle(layer, Layer.FAILED, gettext_noop("a file must arrive as a whole; this one did not"))
         raise
-    options = {"crs": wanted.crs, "key": wanted.key, "table": wanted.table}
-    transaction.on_commit(lambda: tell_task(import_layer, layer.pk, str(layer.run), str(path), options))
+    transaction.on_commit(lambda: tell_task(import_layer, layer.pk, str(layer.run), str(path), asdict(wanted)))
     return layer
 
 
@@ -192,7 +191,7 @@ def run_import(
     path : Path
         The file to import.
     wanted : ImportOptions
-        Options: the CRS, the key property and the table of the file.
+        What the user chose.
     on_progress : function of float
         Called several times a second with the share that is done, 0 to 1. A `KeyboardInterrupt` cancels the import.
     """
@@ -208,12 +207,7 @@ def run_import(
         _settle(layer, Layer.CANCELLED, "")
         raise
     except BaseException as error:
-        _settle(
-            layer,
-            Layer.FAILED,
-            gettext_noop("an import must come to its end; got %(name)s: %(error)s")
-            % {"name": type(error).__name__, "error": error},
-        )
+        _settle(layer, Layer.FAILED, gettext_noop("an import must come to its end; got: %(error)s") % _cause(error))
         raise
     finally:
         forget_upload(layer.run)
@@ -221,6 +215,12 @@ def run_import(
     if row is None and layer.status == Layer.IMPORTING:
         layer.status = Layer.CANCELLED  # somebody else cancelled it, so the row is gone
     return row or layer
+
+
+def _cause(error: BaseException) -> dict[str, str]:
+    """Return what a person is told of an error that no rule foresees; its log has the rest."""
+    told = str(error) if isinstance(error, OSError) else gettext_noop("a fault of Lookout, which its log describes")
+    return {"error": told}
 
 
 def check_label(label: Label) -> None:

@@ -1,6 +1,7 @@
 """``/layers/``: layers over HTTP, for users who have logged in. Responses are JSON; errors name rule and value."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import fields
 from functools import wraps
 from typing import Any
 
@@ -19,6 +20,7 @@ from streaming.layers import ImportOptions
 from webapp.access import rights_of
 from webapp.layers.drawing import draw, parse_box, parse_zoom
 from webapp.layers.imports import Label, begin_upload, cancel_import, forget_refusal
+from webapp.layers.looking import look_into
 from webapp.layers.versions import changeable, edit_features, share_layer
 from webapp.models import Layer, RefusedImport
 from webapp.refusals import Refused
@@ -28,6 +30,7 @@ from webapp.text import RULE, unsound_text
 
 STATUSES = {"layer": 404, "version": 404, "owner": 403, "conflict": 409, "size": 413, "disk": 507}
 MAX_KEYS = 1_000
+OPTIONS = tuple(field.name for field in fields(ImportOptions))
 
 
 def answering(**methods: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
@@ -74,10 +77,13 @@ def _upload(request: SignedInRequest) -> HttpResponse:
     upload = request.FILES.get("file")
     if upload is None:
         raise Refused("file", _("file must be the file to import, as multipart/form-data; got none"))
-    form = {field: request.POST.get(field, "").strip() for field in ("name", "title", "space", "crs", "key", "table")}
+    form = {field: request.POST.get(field, "").strip() for field in ("name", "title", "space", *OPTIONS)}
     _check_sound(form)
     team = _team(request.POST.get("team") or None)
-    wanted = ImportOptions(form["crs"], form["key"], form["table"])
+    wanted = ImportOptions(**{field: form[field] for field in OPTIONS})
+    if "look" in request.GET:
+        seen = look_into(upload, wanted)
+        return JsonResponse(seen | {"notes": [retold(note) for note in seen["notes"]]})
     layer = begin_upload(request.user, upload, Label(form["name"], form["title"], form["space"], team), wanted)
     return JsonResponse({"layer": layer.document()}, status=202)
 

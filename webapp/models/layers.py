@@ -81,6 +81,10 @@ class Layer(models.Model):
         sides = (0, min(1, n - 1), n, n + min(1, n - 1))
         self.bounds = [summary.bounds[side] for side in sides] if summary.features else None
 
+    def rows_told(self) -> list[dict]:
+        """Return the problems of rows, without what was told of the file as a whole."""
+        return [problem for problem in self.problems if problem["row"] is not None]
+
     def document(self) -> dict:
         """Return the description of this layer for clients."""
         return {

@@ -30,7 +30,9 @@ class Command(PreparedCommand):
         parser.add_argument("--space", default="", help="where it lies; earth where it is left out")
         parser.add_argument("--crs", default="", help="coordinate reference system, where it is not the file's own")
         parser.add_argument("--key", default="", help="the property that names a feature")
-        parser.add_argument("--table", default="", help="which of the file's tables, where it has several")
+        parser.add_argument("--table", default="", help="which of the file's tables, where it has several; * for all")
+        parser.add_argument("--encoding", default="", help="of the file's texts, where it names none or a wrong one")
+        parser.add_argument("--edges", default="", help="keep, to leave edges over more than 180 degrees as they are")
 
     def handle(
         self,
@@ -42,6 +44,8 @@ class Command(PreparedCommand):
         crs: str,
         key: str,
         table: str,
+        encoding: str,
+        edges: str,
         **__: object,
     ) -> None:
         """Import, with a progress bar; Ctrl-C cancels."""
@@ -54,7 +58,7 @@ class Command(PreparedCommand):
             raise CommandError(str(error)) from None
         bar = Bar(self.stdout, layer.name)
         try:
-            layer = run_import(layer, file.absolute(), ImportOptions(crs, key, table), bar.show)
+            layer = run_import(layer, file.absolute(), ImportOptions(crs, key, table, encoding, edges), bar.show)
         except KeyboardInterrupt:
             bar.end()
             raise CommandError(f"cancelled; layer {layer.name!r} is as it was", returncode=130) from None
@@ -62,7 +66,8 @@ class Command(PreparedCommand):
         if layer.status != Layer.READY:
             raise CommandError(layer.error or layer.status)
         for problem in layer.problems:
-            self.stdout.write(f"feature {problem['row']}: {problem['reason']}")
+            where = "the file" if problem["row"] is None else f"feature {problem['row']}"
+            self.stdout.write(f"{where}: {problem['reason']}")
         told = f"layer {layer.name!r}: version {layer.version}, {layer.features:,} features"
         self.stdout.write(f"{told}, {layer.problem_count:,} problems")
 

@@ -569,7 +569,19 @@ new ResizeObserver(() => map.leaflet.invalidateSize({ pan: false })).observe($("
 if (new URLSearchParams(location.search).get("meter") === "1") {
   startFrameMeter(() => ({ objects: store.objects.live, visible: map.objects.visible.n }));
 }
-connectParts(address, { store, tabs, panel, queryList, pages, symbology, displayFilter, theme, kiosk, replay });
+connectParts(address, {
+  store,
+  tabs,
+  panel,
+  queryList,
+  pages,
+  incidents,
+  symbology,
+  displayFilter,
+  theme,
+  kiosk,
+  replay,
+});
 address.apply({ search, hash });
 keepAddress();
 socket.connect();

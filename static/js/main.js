@@ -469,7 +469,7 @@ const replay = createReplay({
   onError: (text) => toast(text, "error"),
 });
 createStatusBar(store, now);
-createSearch(store, (slot) => navigation.pick(slot));
+createSearch({ store, api, onObject: (slot) => navigation.pick(slot), ...navigation.found });
 const measure = new MeasureTool(L, map.leaflet, { colour: () => palette.read().accent, onStart: stopDrawing });
 const displayFilter = createDisplayFilter({
   store,

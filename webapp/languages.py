@@ -20,7 +20,7 @@ from django.views.i18n import JavaScriptCatalog, set_language
 
 from streaming import language
 from webapp.consumers.asgi import Application, Receive, Scope, Send
-from webapp.models.languages import keep_language
+from webapp.models.languages import UserLanguage, keep_language
 
 DOMAIN = "djangojs"
 YEAR_S = 365 * 24 * 3600
@@ -63,9 +63,14 @@ def choose(request: HttpRequest) -> HttpResponse:
 
 
 @receiver(user_logged_in)
-def _keep_cookie(request: HttpRequest | None, user: User, **_: object) -> None:
-    """Keep the language that somebody chose before they logged in."""
-    keep_language(user, request.COOKIES.get(settings.LANGUAGE_COOKIE_NAME, "") if request else "")
+def _keep_language(request: HttpRequest | None, user: User, **_: object) -> None:
+    """Keep the language that somebody chose before they logged in; of a user who never chose, that of the browser."""
+    if request is None:
+        return
+    if chosen := request.COOKIES.get(settings.LANGUAGE_COOKIE_NAME):
+        keep_language(user, chosen)
+    elif not UserLanguage.objects.filter(user=user).exists():
+        keep_language(user, translation.get_language_from_request(request))
 
 
 def speak() -> None:

@@ -23,6 +23,7 @@ from webapp.hub.assembly import Assembly, Batch
 from webapp.models import Event, EventCursor, Query
 from webapp.query_warnings import ANY_REVISION, FAILED, UNRECORDED, LeftOutQuery, Warnings, leave_out, refuse, warn
 from webapp.redis import event_log
+from webapp.words import title
 
 logger = logging.getLogger(__name__)
 
@@ -292,8 +293,9 @@ def _store(step: _RecordedPart, events: list[Event], crossings: list[Event], cur
 def event_of(query: int, batch: int, row: dict, crossing: bool) -> Event:
     """Return the event of a result tuple; `crossing` says that it is of an aggregate's threshold.
 
-    The time of an encounter is its beginning, or its end; its properties are both, and the least distance. An entry or
-    exit of a track between two reports has `interpolated` among its properties, and the times of these reports.
+    The time of an encounter is its beginning, or its end; its properties are both, and the least distance. Of a partner
+    they have the name, `partner_name`, and of an encounter that of the object, `name`. An entry or exit of a track
+    between two reports has `interpolated` among its properties, and the times of these reports.
     """
     partner = row.get("partner", {})
     time_us, properties = row["time_us"], partner["properties"] if crossing else row["properties"]
@@ -301,7 +303,9 @@ def event_of(query: int, batch: int, row: dict, crossing: bool) -> Event:
         times = {"since": since_us, "until": row.get("until_us")}
         time_us = times["until"] or (since_us if row["sign"] == "+" else time_us)
         told = {name: None if at_us is None else _time(at_us).isoformat() for name, at_us in times.items()}
-        properties = told | {"distance": partner["distance"]}
+        properties = told | {"distance": partner["distance"]} | _named("name", row)
+    if not crossing:
+        properties = properties | _named("partner_name", partner)
     if row.get("interpolated"):
         reports = {name: _time(row[f"{name}_us"]).isoformat() for name in ("from", "to")}
         properties = properties | {"interpolated": True} | {f"interpolated_{name}": at for name, at in reports.items()}
@@ -318,6 +322,12 @@ def event_of(query: int, batch: int, row: dict, crossing: bool) -> Event:
         properties=properties,
         partner=partner.get("key", "")[:200],
     )
+
+
+def _named(name: str, row: dict) -> dict[str, str]:
+    """Return what the object of a row is called, under a name; nothing if only its key is known."""
+    known = title("", row.get("properties") or {})
+    return {name: known} if known else {}
 
 
 def _longer(told: LeftOutQuery, before: LeftOutQuery | None) -> bool:

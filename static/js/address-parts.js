@@ -9,15 +9,17 @@ const PATIENCE_MS = 20_000; // for the queries to come, before one of an address
 
 /**
  * @param {any} address
- * @param {Record<string, any>} parts `store`, `tabs`, `panel`, `queryList`, `pages`, `symbology`, `displayFilter`, `theme`, `kiosk`, `replay`
+ * @param {Record<string, any>} parts `store`, `tabs`, `panel`, `queryList`, `pages`, `incidents`, `symbology`, `displayFilter`, `theme`, `kiosk`, `replay`
  */
 export function connectParts(
   address,
-  { store, tabs, panel, queryList, pages, symbology, displayFilter, theme, kiosk, replay },
+  { store, tabs, panel, queryList, pages, incidents, symbology, displayFilter, theme, kiosk, replay },
 ) {
   address.connect("kiosk", kiosk);
   address.connect("tab", { get: tabs.current, set: (name) => name !== tabs.current() && tabs.show(name) });
   address.connect("query", openQuery(store, queryList, pages));
+  address.connect("incident", { get: incidents.opened, set: incidents.show });
+  incidents.panel.onChoose = () => address.write();
   address.connect("select", {
     get: () => store.selected && { stream: store.selected.stream, key: store.selected.key },
     set: (object) =>

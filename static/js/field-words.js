@@ -14,7 +14,9 @@ const WORDS = {
   name: gettext("Name"),
   callsign: gettext("Callsign"),
   kind: gettext("Kind"),
-  ais_class: gettext("Ais class"),
+  mmsi: gettext("MMSI"),
+  imo: gettext("IMO"),
+  ais_class: gettext("AIS class"),
   ship_type: gettext("Ship type"),
   ship_type_code: gettext("Ship type code"),
   length: gettext("Length"),
@@ -57,5 +59,5 @@ export function fieldText(name) {
 
 /** Return a label as it is written within a sentence: German keeps the capital letters of its nouns. */
 export function inSentence(label) {
-  return LOCALE.startsWith("de") ? label : label.toLowerCase();
+  return LOCALE.startsWith("de") || /^[A-Z]{2}/.test(label) ? label : label.toLowerCase();
 }

@@ -4,6 +4,7 @@ import { $, repeated, setText } from "./dom.js";
 import { count, utcClock, utcTime } from "./format.js";
 import { countInView } from "./layers.js";
 import { fill } from "./object-panel.js";
+import { answerWords } from "./query-words.js";
 import { STATES } from "./status-bar.js";
 
 const REFRESH_MS = 500;
@@ -17,12 +18,14 @@ export function createKiosk({ store, map, now, onChange }) {
     const seen = countInView(store.objects, map.bounds());
     const streams = [...store.streams.values()]
       .filter(({ name }) => seen.has(name))
-      .map(({ name, title }) => [title ?? name, seen.get(name)]);
+      .sort((a, b) => seen.get(b.name) - seen.get(a.name))
+      .map(({ name, title }) => [title ?? name, count(seen.get(name))]);
     const queries = store
       .listed()
-      .filter(({ query, shown, status }) => shown && status === "running" && store.answers.has(query))
-      .map(({ query, name }) => [name, store.count(query)]);
-    return [...streams.sort(([, a], [, b]) => b - a).slice(0, MOST_ROWS), ...queries.slice(0, MOST_ROWS)];
+      .filter(({ shown }) => shown)
+      .map((query) => [query.name, answerWords(store, query).text])
+      .filter(([, text]) => text);
+    return [...streams.slice(0, MOST_ROWS), ...queries.slice(0, MOST_ROWS)];
   };
   const render = () => {
     if (!on) return;
@@ -32,10 +35,7 @@ export function createKiosk({ store, map, now, onChange }) {
     const state = store.connection(now());
     box.dataset.state = state;
     setText($("kiosk-state"), STATES[state]);
-    fill(
-      $("kiosk-counts"),
-      rows().map(([name, number]) => [name, count(number)]),
-    );
+    fill($("kiosk-counts"), rows());
   };
   const set = (wanted) => {
     if (wanted === on) return;

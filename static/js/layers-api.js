@@ -73,7 +73,7 @@ export class LayersApi {
     return this.#ask("DELETE", name);
   }
 
-  /** Features as GeoJSON; `asked` may hold `version`, `bbox`, `zoom`, `key`. */
+  /** Features as GeoJSON; `asked` may hold `version`, `bbox`, `zoom`, `key`, `find`. */
   features(name, asked, signal) {
     return this.#ask("GET", `${name}/features?${new URLSearchParams(asked)}`, { signal });
   }

@@ -110,12 +110,15 @@ function lastText(ms) {
   return ago === age(0) ? gettext("last report now") : filled(gettext("last report %(time)s ago"), { time: ago });
 }
 
-function describe({ health, stored, retention_s: retention }, seen, store, nowMs) {
+function describe({ health, receivedMs: received, stored, retention_s: retention }, seen, store, nowMs) {
   const parts = [filled(gettext("%(count)s in view"), { count: count(seen) })];
   if (health) {
     if (health.state && health.state !== "running") parts.push(stateText(health.state));
     if (Number.isFinite(health.elements_per_s)) parts.push(`${number(health.elements_per_s, 1)}/s`);
-    if (health.last_us) parts.push(lastText(nowMs + store.clockOffsetMs - health.last_us / 1000));
+    if (health.last_us) {
+      const told = health.last_us / 1000 - store.clockOffsetMs;
+      parts.push(lastText(nowMs - Math.max(told, received ?? told))); // the gateway tells every few seconds
+    }
     const hint = staleness(health);
     if (hint) parts.push(hint);
     if (health.error) parts.push(health.error);

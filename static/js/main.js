@@ -469,7 +469,7 @@ const replay = createReplay({
   onError: (text) => toast(text, "error"),
 });
 createStatusBar(store, now);
-createSearch(store, (slot) => navigation.pick(slot));
+createSearch({ store, api, onObject: (slot) => navigation.pick(slot), ...navigation.found });
 const measure = new MeasureTool(L, map.leaflet, { colour: () => palette.read().accent, onStart: stopDrawing });
 const displayFilter = createDisplayFilter({
   store,
@@ -569,7 +569,19 @@ new ResizeObserver(() => map.leaflet.invalidateSize({ pan: false })).observe($("
 if (new URLSearchParams(location.search).get("meter") === "1") {
   startFrameMeter(() => ({ objects: store.objects.live, visible: map.objects.visible.n }));
 }
-connectParts(address, { store, tabs, panel, queryList, pages, symbology, displayFilter, theme, kiosk, replay });
+connectParts(address, {
+  store,
+  tabs,
+  panel,
+  queryList,
+  pages,
+  incidents,
+  symbology,
+  displayFilter,
+  theme,
+  kiosk,
+  replay,
+});
 address.apply({ search, hash });
 keepAddress();
 socket.connect();

@@ -4,6 +4,8 @@ import { latitudeOf, longitudeOf, turnTowards } from "./geometry.js";
 import { boxOf } from "./plan.js";
 
 export const OBJECT_ZOOM = 9;
+const FEATURE_ZOOM = 13;
+const PLACE_ZOOM = 11;
 
 export class Navigation {
   map;
@@ -12,6 +14,19 @@ export class Navigation {
   /** @param {Record<string, any>} parts `map`, a MonitorMap; `store` */
   constructor({ map, store }) {
     Object.assign(this, { map, store });
+  }
+
+  /** What the search does with a feature and with a place that it found. */
+  get found() {
+    return {
+      onFeature: ({ layer, key, properties, box: [west, south, east, north] }) => {
+        this.store.showLayer(layer, true);
+        this.store.selectFeature({ layer, key, properties });
+        if (west === east && south === north) this.map.flyTo(west, south, FEATURE_ZOOM);
+        else this.map.fitBox({ lo: [west, south], hi: [east, north] });
+      },
+      onPlace: ({ lon, lat }) => this.map.flyTo(lon, lat, PLACE_ZOOM),
+    };
   }
 
   /** Select the object in a slot; nothing without one. */

@@ -2,6 +2,7 @@
 
 import { $, coalesced, h, repeated, setText } from "./dom.js";
 import { rowTime } from "./history.js";
+import { objectRows } from "./object-rows.js";
 import { createOrigin } from "./origin.js";
 import { age, altitude, count, parsed, place, properties, title, utcTime } from "./format.js";
 import { filled, gettext } from "./i18n.js";
@@ -88,16 +89,16 @@ export class ObjectPanel {
     );
     this.origin.update(this.store.streams.get(selected.stream));
     this.#answers(slot);
-    fill($("object-properties"), [
-      [gettext("Position"), place(objects.lon[slot], objects.lat[slot])],
+    const where = [
       ...(Number.isFinite(objects.alt[slot]) && known.altitude_m === undefined
         ? [[gettext("Altitude"), altitude(objects.alt[slot])]]
         : []),
+      [gettext("Position"), place(objects.lon[slot], objects.lat[slot])],
       [gettext("Last report"), utcTime(objects.timeMs[slot])],
       [gettext("Age"), age(this.store.ageMs(slot, this.now()))],
       ...this.#partners(slot),
-      ...properties(known),
-    ]);
+    ];
+    fill($("object-properties"), objectRows(known, [this.lastTitle, selected.key], where));
     if (this.following) this.onFollow(slot);
   }
 
@@ -234,7 +235,8 @@ export class Tooltip {
       this.box.querySelector("p"),
       [objects.keys[slot], age(this.store.ageMs(slot, this.now())), ...answers].join(" \u00b7 "),
     );
-    fill(this.box.querySelector("dl"), properties(known).slice(0, MOST_ROWS));
+    const head = [title(objects.keys[slot], known), objects.keys[slot]];
+    fill(this.box.querySelector("dl"), objectRows(known, head).slice(0, MOST_ROWS));
   }
 
   #feature({ layer, key, properties: known }) {
@@ -255,7 +257,7 @@ export class Tooltip {
     setText(this.box.querySelector("h3"), title(row.key, known));
     const partner = row.partner && filled(gettext("with %(partner)s"), { partner: row.partner.key });
     setText(this.box.querySelector("p"), [row.key, rowTime(row), partner].filter(Boolean).join(" \u00b7 "));
-    fill(this.box.querySelector("dl"), properties(known).slice(0, MOST_ROWS));
+    fill(this.box.querySelector("dl"), objectRows(known, [title(row.key, known), row.key]).slice(0, MOST_ROWS));
   }
 
   #place() {

@@ -1,7 +1,7 @@
 // The list of queries: a card for each, with its state, the number of objects in its answer, and its actions.
 
 import { $, coalesced, debounced, h, icon, repeated, setText } from "./dom.js";
-import { count, figureText, planText } from "./format.js";
+import { count, planText } from "./format.js";
 import { filled, gettext, ngettext } from "./i18n.js";
 import { kindOf } from "./kinds.js";
 import { isLeftOut, leftOutText } from "./left-out.js";
@@ -10,9 +10,8 @@ import { createOrigin } from "./origin.js";
 import { PAGE } from "./query-pages.js";
 import { createFigures, createNeighbours, focusNote, missedNote, staleNote } from "./query-answer.js";
 import { createRoles } from "./query-roles.js";
-import { aboutText, emptyText, inPairs, numbered } from "./query-words.js";
+import { aboutText, answerWords, emptyText, numbered } from "./query-words.js";
 import { canBeWatched } from "./rules/rule-form.js";
-import { headline } from "./sketch/bounds.js";
 import { createSketched } from "./sketch/card.js";
 import { sketchText } from "./sketch/words.js";
 import { stateText } from "./states.js";
@@ -306,7 +305,7 @@ function update(store, query, element, parts, nowMs) {
   setText(parts.status, stateText(state));
   parts.status.title = parts.status.textContent;
   parts.status.dataset.status = state;
-  countOf(store, { ...query, status: state }, parts.count);
+  showAnswer(store, { ...query, status: state }, parts.count);
   const focus = focusNote(store, query, nowMs);
   showNotice(parts.focus, focus);
   const starting = waits(store, query, nowMs);
@@ -360,32 +359,12 @@ function setHint(button, text) {
   button.title = text;
 }
 
-/** Show the number of objects in the answer, of pairs that were told, or of encounters that last; for an aggregate its figure, or with groups their number. */
-function countOf(store, { query, plan, status }, element) {
-  if (store.sketched.has(query)) return sketchedOf(store.sketched.get(query), status, element);
-  const figures = store.figures.get(query);
-  const [pairs, told, lasting] = [store.pairCount(query), store.toldCount(query), store.lastingCount(query)];
-  const figure = figures?.groups.get("")?.value;
-  const text =
-    figures && !plan.aggregate?.group_by
-      ? figureText(figure, plan.aggregate)
-      : count(figures?.groups.size ?? told ?? lasting ?? store.count(query));
-  setText(element, status === "running" && store.answered(query) ? text : "");
-  element.classList.toggle("raised", Boolean(figures?.raisedBy("").length));
-  if (figures)
-    element.title = plan.aggregate?.group_by
-      ? gettext("groups")
-      : filled(gettext("%(count)s now"), { count: figureText(figure, plan.aggregate) });
-  else if (told !== null) element.title = gettext("pairs told since this page shows the query");
-  else if (lasting !== null) element.title = gettext("encounters that last");
-  else element.title = pairs > 0 ? inPairs(pairs) : gettext("objects in the answer");
-}
-
-/** Show the first value of a sketch's answers, with its bound. */
-function sketchedOf([first], status, element) {
-  const { text, title } = first ? headline(first) : { text: "", title: "" };
-  setText(element, status === "running" ? text : "");
+/** Show what the answer of a query comes to. */
+function showAnswer(store, query, element) {
+  const { text, title, raised } = answerWords(store, query);
+  setText(element, text);
   element.title = title;
+  element.classList.toggle("raised", raised);
 }
 
 /** Return what the focal object of a query is called; undefined if it is not known. */

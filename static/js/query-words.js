@@ -1,7 +1,8 @@
 // What a query's card says of a query in words. Pure.
 
-import { count } from "./format.js";
+import { count, figureText } from "./format.js";
 import { filled, gettext, ngettext } from "./i18n.js";
+import { headline } from "./sketch/bounds.js";
 import { sharedText } from "./teams/rights.js";
 
 const INCIDENTS = {
@@ -31,8 +32,40 @@ function ownerText({ example, mine, owner, shared }) {
   return shared ? gettext("shared") : "";
 }
 
+/**
+ * Return what the answer of a query comes to, as `{text, title, raised}`: the number of objects in it, of pairs that were told, or
+ * of encounters that last; of an aggregate its figure, or with groups their number; of a sketch its first value with its bound.
+ * `text` is empty without an answer; `raised` says whether a threshold is crossed.
+ */
+export function answerWords(store, { query, plan, status }) {
+  const has = status === "running" && store.answered(query);
+  const [document] = store.sketched.get(query) ?? [];
+  if (store.sketched.has(query)) {
+    const { text, title } = document ? headline(document) : { text: "", title: "" };
+    return { text: has ? text : "", title, raised: false };
+  }
+  const { number, title } = store.figures.has(query)
+    ? figureOf(store.figures.get(query), plan)
+    : numberOf(store, query);
+  return { text: has ? number : "", title, raised: Boolean(store.figures.get(query)?.raisedBy("").length) };
+}
+
+function figureOf(figures, { aggregate }) {
+  if (aggregate?.group_by) return { number: count(figures.groups.size), title: gettext("groups") };
+  const number = figureText(figures.groups.get("")?.value, aggregate);
+  return { number, title: filled(gettext("%(count)s now"), { count: number }) };
+}
+
+function numberOf(store, query) {
+  const [pairs, told, lasting] = [store.pairCount(query), store.toldCount(query), store.lastingCount(query)];
+  if (told !== null) return { number: count(told), title: gettext("pairs told since this page shows the query") };
+  if (lasting !== null) return { number: count(lasting), title: gettext("encounters that last") };
+  const title = pairs > 0 ? inPairs(pairs) : gettext("objects in the answer");
+  return { number: count(store.count(query)), title };
+}
+
 /** Say of what a number is that of the answer of a join. */
-export function inPairs(number) {
+function inPairs(number) {
   return filled(
     ngettext("objects in the answer, in %(count)s pair", "objects in the answer, in %(count)s pairs", number),
     { count: count(number) },

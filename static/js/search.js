@@ -1,27 +1,35 @@
-// Finds an object on the map by its name or key. A combobox: the focus stays in the text while the user chooses an option.
+// The search of the bar: objects, coordinates, features of layers and towns. A combobox: the focus stays in the text while the
+// user chooses an option.
 
 import { $, debounced, h, setText } from "./dom.js";
-import { title } from "./format.js";
 import { gettext } from "./i18n.js";
+import { foundFeatures, foundObjects, foundPlaces, typedPlace } from "./search-sources.js";
 
-const SHOWN = 8;
 const WAIT_MS = 120;
 
-/** @param {(...values: any[]) => any} onPick called with the slot */
-export function createSearch(store, onPick) {
-  return new Search(store, onPick);
+/**
+ * @param {Record<string, any>} parts `store`; `api`, a LayersApi; `onObject(slot)`; `onFeature(found)`, `{layer, key, properties, lon, lat}`;
+ *   `onPlace({lon, lat})`
+ */
+export function createSearch(parts) {
+  return new Search(parts);
 }
 
 class Search {
   store;
-  onPick;
-  input;
-  box;
-  list;
+  api;
+  onObject;
+  onFeature;
+  onPlace;
 
-  constructor(store, onPick) {
-    Object.assign(this, { store, onPick, input: $("search"), box: $("search-box"), list: $("search-results") });
+  constructor(parts) {
+    Object.assign(this, parts);
+    this.input = $("search");
+    this.box = $("search-box");
+    this.list = $("search-results");
     this.due = false; // the text changed since the options were made
+    this.asking = new AbortController();
+    this.found = []; // what the options stand for
     const openLate = debounced(() => this.due && this.#open(), WAIT_MS);
     this.input.addEventListener("input", () => {
       this.due = true;
@@ -37,23 +45,52 @@ class Search {
   }
 
   #open() {
-    const text = this.input.value.trim().toLowerCase();
+    const text = this.input.value.trim();
     if (!text) return this.#close();
     this.due = false;
-    const found = matches(this.store.objects, text);
-    this.list.replaceChildren(...found.map((slot, i) => createOption(this.store, slot, i)));
-    this.list.hidden = found.length === 0;
+    this.found = [];
+    this.list.replaceChildren();
     this.box.hidden = false;
-    setText(
-      $("search-none"),
-      this.list.hidden ? gettext("Nothing on the map has this name. Try a part of it, or zoom out.") : "",
-    );
-    this.input.setAttribute("aria-expanded", String(!this.list.hidden));
+    this.#add([...typedPlace(text), ...foundObjects(this.store, text)]);
     this.#mark(0);
+    this.#ask(text);
+  }
+
+  /** Add what the server and the list of towns know, as it comes; say that nothing was found only when all have answered. */
+  async #ask(text) {
+    this.asking.abort();
+    this.asking = new AbortController();
+    const { signal } = this.asking;
+    this.#say(gettext("Searching…"));
+    const add = (found) => !signal.aborted && this.#add(found);
+    await Promise.all([
+      foundFeatures(this.store, this.api, text, signal).then(add),
+      foundPlaces(this.input.dataset.places, text).then(add),
+    ]);
+    if (!signal.aborted)
+      this.#say(
+        gettext(
+          "Nothing was found: no object on the map, no feature of a layer, no town. Try a part of the name, or zoom out.",
+        ),
+      );
+  }
+
+  #add(found) {
+    this.list.append(...found.map((one, i) => createOption(one, this.found.length + i)));
+    this.found.push(...found);
+    this.list.hidden = this.found.length === 0;
+    this.input.setAttribute("aria-expanded", String(!this.list.hidden));
+    if (!this.list.querySelector("[aria-selected=true]")) this.#mark(0);
+    if (this.found.length > 0) this.#say("");
+  }
+
+  #say(text) {
+    setText($("search-none"), this.found.length > 0 ? "" : text);
   }
 
   #close() {
     this.due = false;
+    this.asking.abort();
     this.box.hidden = true;
     this.input.setAttribute("aria-expanded", "false");
     this.input.removeAttribute("aria-activedescendant");
@@ -84,31 +121,20 @@ class Search {
 
   #take(option) {
     if (!option || this.box.hidden) return;
+    const one = this.found[[...this.list.children].indexOf(option)];
     this.#close();
     this.input.value = "";
-    this.onPick(Number(option.dataset.slot));
+    if (one.slot !== undefined) this.onObject(one.slot);
+    else if (one.layer) this.onFeature(one);
+    else this.onPlace(one);
     $("map").focus({ preventScroll: true }); // what is typed next is for the map
   }
 }
 
-function matches(objects, text) {
-  const found = [];
-  for (let slot = 0; slot < objects.size && found.length < SHOWN; slot++) {
-    if (!objects.alive[slot]) continue;
-    const likely = objects.keys[slot].toLowerCase().includes(text) || objects.texts[slot].toLowerCase().includes(text);
-    if (likely && `${objects.keys[slot]} ${title("", objects.properties(slot))}`.toLowerCase().includes(text))
-      found.push(slot);
-  }
-  return found;
-}
-
-function createOption({ objects, streams }, slot, i) {
-  const stream = objects.streams[slot];
-  const name = title(objects.keys[slot], objects.properties(slot));
-  const about = `${streams.get(stream)?.title ?? stream} \u00b7 ${objects.keys[slot]}`;
+function createOption({ name, about }, i) {
   return h(
     "li",
-    { role: "option", id: `search-option-${i}`, "data-slot": slot, title: `${name}\n${about}` },
+    { role: "option", id: `search-option-${i}`, "aria-selected": "false", title: `${name}\n${about}` },
     h("span", {}, name),
     h("span", { class: "hint" }, about),
   );

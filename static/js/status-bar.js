@@ -6,6 +6,7 @@ import { filled, gettext } from "./i18n.js";
 
 /** What the badge says, by the state of the connection. */
 export const STATES = {
+  loading: gettext("Loading…"),
   live: gettext("Live"),
   slow: gettext("Slow"),
   reconnecting: gettext("Connection lost"),
@@ -24,7 +25,7 @@ export function createStatusBar(store, now) {
     const resync = nowMs - store.resyncMs < RESYNC_SHOWN_MS;
     $("connection").dataset.state = resync && state === "live" ? "slow" : state;
     setText($("connection-text"), resync && state === "live" ? gettext("Caught up") : STATES[state]);
-    const lagMs = Number.isFinite(store.engine.lagMs) ? store.engine.lagMs : store.lagMs;
+    const lagMs = store.behindMs();
     setText($("connection-lag"), Number.isFinite(lagMs) && (state === "live" || state === "slow") ? lag(lagMs) : "");
     setText($("data-age"), Number.isFinite(store.dataMs) ? age(nowMs - store.dataMs) : gettext("no data"));
     const clockMs = nowMs + store.clockOffsetMs;
@@ -42,7 +43,7 @@ export function createStatusBar(store, now) {
 
 /** Return whether the page says that nothing new comes: not of a short break, since it often is over at once. */
 function isCut(state, forMs) {
-  return !["live", "slow"].includes(state) && (state === "full" || !(forMs < BREAK_MS));
+  return !["loading", "live", "slow"].includes(state) && (state === "full" || !(forMs < BREAK_MS));
 }
 
 const MESSAGES = {

@@ -14,10 +14,23 @@ export function hold(store, query, { epoch, batch }, begins = false) {
   if (begins || !held || held.epoch !== epoch || held.batch < batch) store.held.set(query, { epoch, batch });
 }
 
+/** Record when the newest report was received that the answers of the page take into account, by this computer's clock. */
+export function received(store, ms) {
+  if (!(ms <= store.dataMs)) store.dataMs = ms;
+}
+
 /** Set the clocks of the streams whose objects a message reports. */
-export function heard(store, stream, { query, rows, lag_ms }, nowMs) {
-  if (rows.length > 0) store.dataMs = nowMs;
-  if (Number.isFinite(lag_ms)) store.lagMs = lag_ms;
+export function heard(store, stream, { query, rows, lag_ms: lagMs }, nowMs) {
+  if (Number.isFinite(lagMs)) {
+    store.lagMs = lagMs;
+    received(store, nowMs - lagMs);
+    const viewed = rows.length > 0 && store.streams.get(store.views.get(query));
+    if (viewed) viewed.receivedMs = nowMs - lagMs;
+  }
+  tickBy(store, stream, query, rows, nowMs);
+}
+
+function tickBy(store, stream, query, rows, nowMs) {
   const limit = nowMs + store.clockOffsetMs + FUTURE_MS;
   let [newest, placed] = [-Infinity, -Infinity];
   for (let row = 0; row < rows.length; row++) {

@@ -3,7 +3,7 @@
 import { INCIDENT_REDUCERS } from "./incidents/store.js";
 import { kindOf } from "./objects.js";
 import { takeChange, takeSnapshot } from "./store-answers.js";
-import { hold } from "./store-clocks.js";
+import { hold, received } from "./store-clocks.js";
 import { freeColour, freeOf, LAYER_COLOURS, recolourStream } from "./store-colours.js";
 import { dropAnswer, dropUnlike } from "./store-members.js";
 
@@ -121,6 +121,7 @@ export const REDUCERS = {
 
   "engine.status"(store, message, nowMs) {
     if (message.space !== undefined && message.space !== store.space) return [];
+    if (message.newest_us) received(store, message.newest_us / 1000 - store.clockOffsetMs);
     const { alive } = message; // null while Redis does not answer the server
     const atMs = alive === null ? store.engine.atMs : nowMs;
     store.engine = { alive, lagMs: message.lag_ms ?? NaN, elementsPerS: message.elements_per_s ?? NaN, atMs };
@@ -132,6 +133,12 @@ export const REDUCERS = {
       const stream = store.streams.get(name);
       if (stream) stream.health = health;
     }
+    // Of an engine that has had nothing to read since the server began to listen, the gateway knows when the newest report came.
+    const lastUs = Math.max(
+      ...[...store.streams.values()].map(({ health }) => health?.last_us ?? NaN).filter(Number.isFinite),
+    );
+    if (store.engine.alive && Number.isNaN(store.dataMs) && Number.isFinite(lastUs))
+      received(store, lastUs / 1000 - store.clockOffsetMs);
     return ["streams"];
   },
 };

@@ -39,7 +39,7 @@ class Store {
   constructor(looks) {
     this.past = false; // whether objects and answers are those of a replay
     this.objects = new Objects();
-    this.streams = new Map(); // name -> {name, title, icon, enabled, kind, health, newestMs, heardMs}
+    this.streams = new Map(); // name -> {name, title, icon, enabled, kind, health, newestMs, heardMs, receivedMs}
     this.queries = new Map(); // number -> the last query.status, with {colour, shown}
     this.layers = new Map(); // name -> the last layer.status, with {colour, shown, byCount, truncated}
     this.looks = new Map(Object.entries(looks ?? {})); // name -> {shown, byCount}, also of layers that are not listed yet
@@ -67,8 +67,8 @@ class Store {
     this.mapped = null; // names of the geographic spaces, which the map can show; null: all spaces
     this.engine = { alive: null, lagMs: NaN, elementsPerS: NaN, atMs: NaN };
     this.link = { state: "connecting", sinceMs: NaN };
-    this.dataMs = NaN; // when the newest answer came
-    this.lagMs = NaN;
+    this.dataMs = NaN; // when the newest report was received that the answers of the page take into account
+    this.lagMs = NaN; // of the newest answer on this connection
     this.resyncMs = NaN;
     this.clockOffsetMs = 0; // the server's clock minus this computer's
     this.restated = null; // while the page asks for the list anew: the queries whose status has come; otherwise null
@@ -104,7 +104,10 @@ class Store {
     if (this.link.state === state) return;
     this.link = { state, sinceMs: nowMs, reason };
     // What came over the previous connection says nothing of the engine's present state.
-    if (state === "open") this.engine = { ...this.engine, alive: null, atMs: NaN };
+    if (state === "open") {
+      this.engine = { ...this.engine, alive: null, lagMs: NaN, atMs: NaN };
+      this.lagMs = NaN;
+    }
     this.emit("status");
   }
 
@@ -300,9 +303,14 @@ class Store {
     );
   }
 
+  /** Return how far the engine is behind: as it says, or before that as the newest answer on this connection says; NaN if neither does. */
+  behindMs() {
+    return Number.isFinite(this.engine.lagMs) ? this.engine.lagMs : this.lagMs;
+  }
+
   /**
-   * Return the state that the badge shows: live, slow, reconnecting, offline, down, full or signed-out. Without a
-   * connection the page knows nothing of the engine.
+   * Return the state that the badge shows: loading, live, slow, reconnecting, offline, down, full or signed-out. Without a
+   * connection the page knows nothing of the engine, and on a new one nothing until the server tells of it.
    */
   connection(nowMs) {
     if (this.link.state !== "open")
@@ -310,7 +318,8 @@ class Store {
     if (this.engine.alive === false) return "down";
     const silent = nowMs - (Number.isFinite(this.engine.atMs) ? this.engine.atMs : this.link.sinceMs);
     if (silent > 10_000) return "down";
-    return this.engine.lagMs > 2000 || silent > 4000 ? "slow" : "live";
+    if (this.behindMs() > 2000 || silent > 4000) return "slow";
+    return Number.isFinite(this.engine.atMs) || Number.isFinite(this.behindMs()) ? "live" : "loading";
   }
 
   /** Forget the views and their answers. */

@@ -18,6 +18,7 @@ export const KEYS = {
   kiosk: flag({ search: true }),
   tab: oneOf(TABS, TABS[0], { step: true }),
   query: number({ step: true }), // whose card is open
+  incident: number({ step: true }), // that is opened
   select: object({ step: true }), // the selected object
   follow: flag({ step: true }), // whether the map follows it
   filter: text({ step: true }), // of what the map shows

@@ -24,6 +24,34 @@ def begin(screen, feed, name="Harbour", severity="critical"):
 
 
 @pytest.mark.long
+def test_the_link_of_an_alarm_opens_its_incident_with_its_object(screen, feed, live, user):
+    page, rows = screen.page, screen.page.locator("#incident-list > li")
+    feed.put(anna=OUTSIDE, berta=OUTSIDE)
+    begin(screen, feed)
+    feed.put(anna=INSIDE, berta=INSIDE)
+    screen.expect_query("Harbour", "running", "2")
+    screen.tab("Incidents")
+    rows.filter(has_text="MS Anna").locator(".event").click()
+    expect(page).to_have_url(re.compile("&incident=[0-9]+"))
+    number = re.search("incident=([0-9]+)", page.url)[1]
+    rows.filter(has_text="MS Anna").get_by_role("button", name="Close").click()
+    expect(page.locator("#incident-total")).to_contain_text("1 open")
+
+    page.goto("about:blank")
+    page.goto(f"{live.base_url}/#12/59.7000/24.4000&tab=incidents&incident={number}")
+    opened = rows.filter(has=page.locator("[aria-expanded=true]"))
+    expect(opened).to_have_count(1)
+    expect(opened).to_contain_text("MS Anna")
+    expect(opened.locator(".incident-log li").first).to_contain_text("Lookout opened it")
+    expect(page.locator("#object-title")).to_have_text("MS Anna")
+    opened.locator(".event").click()
+    expect(page).not_to_have_url(re.compile("incident="))
+    page.goto("about:blank")
+    page.goto(f"{live.base_url}/#&tab=incidents&incident=999999999")
+    expect(page.locator(".toast")).to_contain_text("incident")
+
+
+@pytest.mark.long
 def test_the_story_of_an_incident(screen, stored_feed, user):
     feed, page = stored_feed, screen.page
     feed.put(anna=OUTSIDE)

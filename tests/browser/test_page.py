@@ -221,7 +221,7 @@ def test_the_search_is_a_combobox_that_keeps_its_keys(screen, feed):
     assert screen.painted((24.7, 59.7), "ship")
     search, options = page.get_by_role("combobox", name="Find an object"), page.get_by_role("option")
     keys.press("/")
-    keys.type("ann")
+    keys.type("ms ann")
     expect(options).to_have_count(2)
     expect(options.first).to_have_attribute("aria-selected", "true")
     assert wrong(page) == []
@@ -234,7 +234,7 @@ def test_the_search_is_a_combobox_that_keeps_its_keys(screen, feed):
     keys.press("Escape")
     expect(options).to_have_count(0)
     expect(search).to_have_attribute("aria-expanded", "false")
-    expect(search).to_have_value("ann")
+    expect(search).to_have_value("ms ann")
     keys.type("abel")
     keys.press("Enter")  # before the options come
     expect(page.locator("#object-title")).to_have_text("MS Annabel")
@@ -243,6 +243,21 @@ def test_the_search_is_a_combobox_that_keeps_its_keys(screen, feed):
     keys.press("l")
     expect(page.locator("#pane-layers")).to_be_visible()
     expect(search).to_have_value("")
+
+
+def test_the_search_finds_coordinates_and_towns_and_says_when_there_is_nothing(screen):
+    page = screen.page
+    screen.look(9, *HERE)
+    search, options = page.locator("#search"), page.get_by_role("option")
+    search.fill("36.1, -5.4")
+    expect(options).to_have_text(re.compile("36.1000° N, 5.4000° W"))
+    search.press("Enter")
+    expect(page).to_have_url(re.compile(r"#11/36\.1\d*/-5\.4"))
+    search.fill("gibral")
+    expect(options).to_have_text(re.compile("Gibraltar"))
+    search.fill("zzzzzz")
+    expect(page.locator("#search-none")).to_contain_text("Nothing was found")
+    expect(options).to_have_count(0)
 
 
 def test_the_search_fits_a_phone(screen_of, user, feed):

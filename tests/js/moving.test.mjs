@@ -3,6 +3,7 @@ import { test } from "node:test";
 
 import { KEPT_MS, POINTS_KEPT } from "../../static/js/figures.js";
 import { focusNote, thresholdName } from "../../static/js/query-answer.js";
+import { answerWords } from "../../static/js/query-words.js";
 import { createStore } from "../../static/js/store.js";
 import { change, hello, NOW, row, SHIPS, snapshot, status } from "./helpers.mjs";
 
@@ -99,6 +100,19 @@ test("neighbours are listed in the order of their ranks, which change without an
     ["b", 1, 700],
     ["c", 2, 850],
   ]);
+});
+
+test("what an answer comes to is its figure, not the number of objects that it does not have", () => {
+  const words = (store) => answerWords(store, store.queries.get(7));
+  assert.equal(words(opened(COUNT)).text, "");
+  const store = opened(COUNT, snapshot(7, figure("+", "", 3)), change(7, crossing("+", "", "above 2", 3)));
+  assert.deepEqual(words(store), { text: "3", title: "3 now", raised: true });
+  const grouped = { ...COUNT, aggregate: { function: "count", group_by: "ship_type" } };
+  const groups = opened(grouped, snapshot(7, figure("+", "cargo", 3), figure("+", "tanker", 5)));
+  assert.deepEqual([words(groups).text, words(groups).title], ["2", "groups"]);
+  assert.equal(words(opened(AROUND, snapshot(7, row("+", "b", 24, 60)))).text, "1");
+  store.apply(status(7, { plan: COUNT, status: "paused" }), NOW);
+  assert.equal(words(store).text, "");
 });
 
 test("an aggregate's rows are figures, not objects, and no events", () => {

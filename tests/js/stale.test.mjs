@@ -8,7 +8,8 @@ import { NOW, SHIPS, hello, row, snapshot, status } from "./helpers.mjs";
 test("an answer says as of when it is, while nothing new can come", () => {
   const store = createStore();
   store.setLink("open", NOW);
-  for (const message of [hello(SHIPS), status(1), snapshot(1, row("+", "a", 1, 1))]) store.apply(message, NOW);
+  const answer = { ...snapshot(1, row("+", "a", 1, 1)), lag_ms: 0 };
+  for (const message of [hello(SHIPS), status(1), answer]) store.apply(message, NOW);
   assert.equal(staleNote(store, NOW), "");
   store.setLink("offline", NOW + 1000);
   assert.equal(staleNote(store, NOW + 60_000), "As of 12:00:00 UTC.");

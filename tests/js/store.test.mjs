@@ -176,7 +176,7 @@ test("a page that the server refuses knows the reason until it is let in", () =>
   store.setLink("full", NOW, "a user may have at most 32 connections");
   assert.deepEqual([store.connection(NOW), store.link.reason], ["full", "a user may have at most 32 connections"]);
   store.setLink("open", NOW + 1000);
-  assert.deepEqual([store.connection(NOW + 1000), store.link.reason], ["live", ""]);
+  assert.deepEqual([store.connection(NOW + 1000), store.link.reason], ["loading", ""]);
 });
 
 test("a server that hears nothing of the engine says so, and the engine is down after a while", () => {
@@ -201,8 +201,36 @@ test("a page that comes back after a long break does not take the engine for dow
     store.apply({ type: "engine.status", alive, lag_ms: 100 }, NOW);
     store.setLink("reconnecting", NOW + 8000);
     store.setLink("open", NOW + 60_000);
-    assert.equal(store.connection(NOW + 60_500), "live");
+    assert.equal(store.connection(NOW + 60_500), "loading");
   }
+});
+
+test("the badge is not live by a lag that it does not show: after a start or a break the newest answer says how far the engine is", () => {
+  const store = opened(status(7), VIEW);
+  for (const at of [NOW, NOW + 60_000]) {
+    store.setLink("open", at);
+    assert.deepEqual([store.connection(at), store.behindMs()], ["loading", NaN]);
+    store.apply({ ...snapshot(90, row("+", "a", 1, 1)), lag_ms: 16_900 }, at);
+    assert.deepEqual([store.connection(at), store.behindMs()], ["slow", 16_900]);
+    store.apply({ type: "engine.status", alive: true, lag_ms: 300 }, at);
+    assert.deepEqual([store.connection(at), store.behindMs()], ["live", 300]);
+    store.setLink("reconnecting", at + 1000);
+  }
+});
+
+test("the data is as old as the newest report that the answers take into account, also of objects out of view", () => {
+  const store = opened(VIEW);
+  store.apply({ ...snapshot(90, row("+", "a", 1, 1)), lag_ms: 16_900 }, NOW);
+  assert.equal(NOW - store.dataMs, 16_900);
+  assert.equal(store.streams.get("ships").receivedMs, store.dataMs);
+  const engine = { type: "engine.status", alive: true, lag_ms: 100, newest_us: (NOW + 5000) * 1000 };
+  store.apply(engine, NOW + 6000);
+  assert.equal(store.dataMs, NOW + 5000);
+  store.apply({ ...change(90), lag_ms: null }, NOW + 9000);
+  assert.equal(store.dataMs, NOW + 5000);
+  const idle = opened({ ...engine, lag_ms: null, newest_us: null });
+  idle.apply({ type: "stream.status", streams: { ships: { last_us: (NOW - 7000) * 1000 } } }, NOW);
+  assert.equal(idle.dataMs, NOW - 7000);
 });
 
 test("an answer of an unknown query changes nothing", () => {

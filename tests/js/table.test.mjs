@@ -3,14 +3,15 @@ import { test } from "node:test";
 
 import { createStore } from "../../static/js/store.js";
 import { tableHash, tableOf } from "../../static/js/table/address.js";
-import { HEARD, KEY, LATITUDE, NAME, PLACE, STREAM } from "../../static/js/table/columns.js";
-import { readCondition } from "../../static/js/table/conditions.js";
+import { aboutColumn, ALTITUDE, HEARD, KEY, LATITUDE, NAME, PLACE, STREAM } from "../../static/js/table/columns.js";
+import { fromAddress, readCondition, toAddress } from "../../static/js/table/conditions.js";
 import { csv, geoJson } from "../../static/js/table/export.js";
 import { Sorter } from "../../static/js/table/order.js";
 import { Ranks } from "../../static/js/table/ranks.js";
 import { Rows } from "../../static/js/table/rows.js";
 import { hasObjects, Members, readSource } from "../../static/js/table/sources.js";
 import { rowAfter, rowsInView, scrolledTo } from "../../static/js/table/windowing.js";
+import { chooseUnits } from "../../static/js/units.js";
 import { formatHash, parseHash } from "../../static/js/url-state.js";
 import { change, hello, NOW, row, SHIPS, snapshot, status } from "./helpers.mjs";
 
@@ -208,8 +209,64 @@ test("rows are filtered by a text in any shown column, and by conditions for col
   assert.equal(with_([], "speed_mps"), "", "names of properties are not searched");
   assert.equal(table.of, 4);
   assert.equal(table.setCondition("speed_mps", "> fast"), "Write a number after >, in m/s");
-  assert.equal(readCondition("speed_mps", ">5 kn").error, "Write a number after >, in m/s");
+  assert.equal(readCondition("speed_mps", ">5 fathoms").error, "Write a number after >, in m/s");
   assert.equal(table.setCondition("speed_mps", ""), "");
+});
+
+test("a number in a filter is in the unit that the page shows, or in the one that is written", () => {
+  const passes = (name, written, number) =>
+    readCondition(name, written).passes({ number: () => number, text: () => null }, 0);
+  const holds = (...cases) =>
+    cases.forEach(([name, written, number, wanted]) => assert.equal(passes(name, written, number), wanted, written));
+  try {
+    chooseUnits("nautical");
+    assert.deepEqual(
+      [aboutColumn("speed_mps").unit, aboutColumn(ALTITUDE).unit, aboutColumn("to_bow_m").unit],
+      ["kn", "ft", "m"],
+    );
+    holds(
+      ["speed_mps", "> 5", 3, true],
+      ["speed_mps", "> 5", 2, false],
+      ["speed_mps", "> 5 m/s", 3, false],
+      ["speed_mps", "= 10", 5.1444, true],
+      ["speed_mps", "<> 10", 5.1444, false],
+      ["speed_kmh", "> 5", 9, false],
+      ["vertical_rate_mps", "> 1000", 5.2, true],
+      ["altitude_m", ">= 1000", 304, false],
+      [ALTITUDE, ">= 1000 m", 1000, true],
+      ["length_m", "< 1 km", 999, true],
+      ["course_deg", "> 90", 91, true],
+    );
+    chooseUnits("imperial");
+    holds(["temperature_c", "> 50", 9, false], ["temperature_c", "> 50", 11, true]);
+    chooseUnits("metric");
+    holds(["speed_mps", "> 5", 5.1, true], ["speed_mps", "= 5", 5.01, false]);
+  } finally {
+    chooseUnits("metric");
+  }
+});
+
+test("an address holds the unit of a number in a filter where the page shows another one than that of the property", () => {
+  try {
+    chooseUnits("nautical");
+    assert.deepEqual(
+      [
+        toAddress("speed_mps", ">5"),
+        toAddress("speed_mps", "> 5 m/s"),
+        toAddress("course_deg", ">5"),
+        toAddress("name", "5"),
+      ],
+      [">5 kn", "> 5 m/s", ">5", "5"],
+    );
+    assert.equal(fromAddress("speed_mps", ">5"), ">5 m/s");
+    chooseUnits("metric");
+    assert.deepEqual(
+      [toAddress("speed_mps", ">5"), fromAddress("speed_mps", ">5"), toAddress("speed_kn", ">5")],
+      [">5", ">5", ">5 m/s"],
+    );
+  } finally {
+    chooseUnits("metric");
+  }
 });
 
 test("the rows in the document are those in view, however long the list is", () => {

@@ -12,6 +12,7 @@ const SOME = {
   kiosk: true,
   tab: "events",
   query: 17,
+  incident: 23,
   select: { stream: "ships", key: "a/b&c" },
   follow: true,
   filter: "speed_mps > 5 AND name LIKE '%&%'",
@@ -38,6 +39,11 @@ test("every key of an address is read as it was written", () => {
     faults: [],
   });
   assert.equal(address.search, "?meter=1&kiosk=1");
+});
+
+test("the link of an alarm opens an incident, also one that is at no place", () => {
+  const { values, view, faults } = readAddress({ search: "", hash: "#&tab=incidents&incident=23" });
+  assert.deepEqual([values, view, faults], [{ tab: "incidents", incident: 23 }, null, []]);
 });
 
 test("usual values are left out", () => {

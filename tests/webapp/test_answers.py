@@ -184,6 +184,7 @@ async def test_reports_of_engine_and_streams_come_by_themselves(engine, streams,
         while not (status := await socket.hear("engine.status"))["elements_per_s"]:
             pass
         assert status["lag_ms"] is not None
+        assert abs(status["newest_us"] / 1000 + status["lag_ms"] - time.time_ns() / 1e6) < PATIENCE_S * 1000
         assert (await socket.hear("stream.status"))["streams"]["ships"]["elements"] == 7
 
 

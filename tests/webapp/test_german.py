@@ -80,6 +80,15 @@ def test_a_language_that_was_chosen_before_the_login_is_kept_at_the_login(user):
     assert language_of_user(user.pk) == "de"
 
 
+def test_a_user_who_never_chose_a_language_is_told_in_that_of_the_browser_of_the_first_login(user):
+    user.set_password("a long pass phrase")
+    user.save()
+    for browser in ("de-AT,en;q=0.5", "en"):
+        client = Client(headers={"accept-language": browser})
+        client.post("/login/", {"username": user.username, "password": "a long pass phrase"})
+        assert language_of_user(user.pk) == "de"
+
+
 def test_an_error_of_a_plan_is_shown_in_the_language_of_whoever_reads_it():
     with pytest.raises(InvalidPlan) as refused:
         parse_plan({"kind": "knn", "stream": "ships", "k": 0, "around": {"at": [24.9, 60.1]}}, EARTH)

@@ -363,6 +363,16 @@ def test_of_an_encounter_beginning_and_end_are_events_with_their_times(log, redi
     assert (begun.properties, ended.properties) == (times | {"until": None, "distance": 5.5}, times | {"distance": 5.5})
 
 
+def test_an_event_of_an_encounter_or_a_pair_keeps_the_names_of_both():
+    partner = {"key": "b", "distance": 5.5, "properties": {"callsign": "BAW1"}}
+    row = {"key": "a", "sign": "+", "reason": MOVED, "time_us": 1, "lon": 1.0, "lat": 2.0, "bounds": [1.0] * 6}
+    row |= {"properties": {"name": "MS Anna", "speed_mps": 5}, "partner": partner}
+    names = {"name": "MS Anna", "partner_name": "BAW1"}
+    assert recording.event_of(1, 0, row, False).properties == names | {"speed_mps": 5}
+    assert recording.event_of(1, 0, row | {"since_us": 1}, False).properties.items() >= names.items()
+    assert recording.event_of(1, 0, row, True).properties == {"callsign": "BAW1"}
+
+
 def test_an_entry_between_two_reports_says_so_and_between_which(log, redis_client, user):
     query = made(user).pk
     told = fragment(0, 1, [(query, "a", ENTERED, MOVED)])

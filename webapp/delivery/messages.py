@@ -1,5 +1,6 @@
 """What messages say: a JSON document for programs, and words for people, which are made from the document."""
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
@@ -12,8 +13,9 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from webapp.delivery.channels.base import Message
-from webapp.models import IncidentChange, Severity
+from webapp.models import Incident, IncidentChange, Severity
 from webapp.templatetags.words import in_words
+from webapp.words import title
 
 Document = Mapping[str, Any]
 
@@ -22,6 +24,7 @@ SEVERITIES = list(map(str, Severity.values))
 LISTED = 100
 _LINES = 10
 _ZOOM = 12
+_THRESHOLD = re.compile(r"(above|below) (\S+)(?: for (\S+) s)?")
 # What happened, where the name of the change does not say it.
 _WORDS = {
     "assigned": _("assigned to %(text)s"),
@@ -63,7 +66,7 @@ def document_of(change: IncidentChange) -> dict[str, Any]:
             "properties": incident.properties,
         },
         "query": {"id": query.pk, "name": query.name, "stream": query.stream, "space": query.space_id},
-        "url": _url(incident.lon, incident.lat),
+        "url": _url(incident),
     }
 
 
@@ -93,13 +96,13 @@ def digest_of(documents: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
         "queries": sorted(queries.values(), key=lambda query: -query["count"]),
         "incidents": listed,
         "left_out": max(0, sum(changes.values()) - LISTED),
-        "url": _url(None, None),
+        "url": f"{settings.PUBLIC_URL}/#&tab=incidents",
     }
 
 
 def trial_document(channel: str) -> dict[str, Any]:
     """Return the document of a test of a channel."""
-    return {"type": "test", "channel": channel, "at": _iso(datetime.now(UTC)), "url": _url(None, None)}
+    return {"type": "test", "channel": channel, "at": _iso(datetime.now(UTC)), "url": f"{settings.PUBLIC_URL}/"}
 
 
 def message_of(key: str, document: Mapping[str, Any], language: str = "") -> Message:
@@ -112,13 +115,14 @@ def message_of(key: str, document: Mapping[str, Any], language: str = "") -> Mes
 
 def _incident_words(document: Document) -> tuple[str, str]:
     change, incident, query = document["change"], document["incident"], document["query"]
-    subject = f"[{in_words(incident['severity'])}] {query['name']}: {_object(incident)} {_what(change)}"
+    subject = f"[{in_words(incident['severity'])}] {query['name']}: {_told(document)}"
     place = None if incident["lon"] is None else f"{incident['lat']:.5f}, {incident['lon']:.5f}"
     what = _what(change)
     if change["user"]:
         what = gettext("%(what)s by %(user)s") % {"what": what, "user": change["user"]}
     lines = [
-        (gettext("Object"), _object(incident)),
+        (gettext("Object"), _object(document)),
+        (gettext("Key"), _keys(incident)),
         (gettext("Query"), query["name"]),
         (gettext("Severity"), in_words(incident["severity"])),
         (gettext("What"), what),
@@ -163,9 +167,8 @@ def _digest_words(document: Document) -> tuple[str, str]:
 
 
 def _line(told: Document) -> str:
-    change, incident, query = told["change"], told["incident"], told["query"]["name"]
-    severity = in_words(incident["severity"])
-    return f"{_time(change['at'])}  [{severity}] {query}: {_object(incident)} {_what(change)}"
+    severity = in_words(told["incident"]["severity"])
+    return f"{_time(told['change']['at'])}  [{severity}] {told['query']['name']}: {_told(told)}"
 
 
 def _trial_words(document: Document) -> tuple[str, str]:
@@ -182,10 +185,41 @@ _WRITERS: dict[str, Callable[[Document], tuple[str, str]]] = {
 }
 
 
-def _object(incident: Document) -> str:
-    if not incident["partner"]:
-        return incident["key"]
-    return gettext("%(object)s with %(partner)s") % {"object": incident["key"], "partner": incident["partner"]}
+def _told(document: Document) -> str:
+    """Return what an incident is about, and what happened to it."""
+    return f"{_object(document)} {_what(document['change'])}".strip()
+
+
+def _object(document: Document) -> str:
+    """Return what an incident is about, by name where it is known; nothing if it is about a whole answer."""
+    incident = document["incident"]
+    known, partner = incident["properties"], incident["partner"]
+    whole = incident["key"] == document["query"]["name"]
+    name = "" if whole else title(incident["key"], known)
+    if not partner:
+        return name
+    if "value" in known:
+        return f"{name}: {_threshold(partner)}" if name else _threshold(partner)
+    return gettext("%(object)s with %(partner)s") % {"object": name, "partner": known.get("partner_name") or partner}
+
+
+def _keys(incident: Document) -> str | None:
+    """Return the keys of an object and of its partner if a name stands for one of them."""
+    key, known = incident["key"], incident["properties"]
+    if title(key, known) == key and not known.get("partner_name"):
+        return None
+    return ", ".join(filter(None, [key, incident["partner"]]))
+
+
+def _threshold(name: str) -> str:
+    """Return a threshold in words, given the name that the engine gives to it: "above 20 for 300 s"."""
+    found = _THRESHOLD.fullmatch(name)
+    if found is None:
+        return name
+    side, limit, seconds = found.groups()
+    words = gettext("above %(limit)s") if side == "above" else gettext("below %(limit)s")
+    told = words % {"limit": limit}
+    return gettext("%(what)s for %(seconds)s s") % {"what": told, "seconds": seconds} if seconds else told
 
 
 def _what(change: Document) -> str:
@@ -198,9 +232,10 @@ def _what(change: Document) -> str:
     return str(_WORDS[what]) % {"text": gettext("nobody") if nobody else told}
 
 
-def _url(lon: float | None, lat: float | None) -> str:
-    """Return the address of the page, at a place if there is one (see static/js/url-state.js)."""
-    return f"{settings.PUBLIC_URL}/" + ("" if lon is None or lat is None else f"#{_ZOOM}/{lat:.4f}/{lon:.4f}")
+def _url(incident: Incident) -> str:
+    """Return the address of the page with an incident opened, at its place if any; see static/js/url-state.js."""
+    at = "" if incident.lon is None or incident.lat is None else f"{_ZOOM}/{incident.lat:.4f}/{incident.lon:.4f}"
+    return f"{settings.PUBLIC_URL}/#{at}&tab=incidents&incident={incident.pk}"
 
 
 def _iso(at: datetime | None) -> str | None:

@@ -38,6 +38,8 @@ class Reports:
     ----------
     lag_ms : int or None
         Age in milliseconds of the newest element of the newest batch with elements, when that batch arrived.
+    newest_us : int or None
+        When the newest element of all batches was received, in microseconds since 1970 UTC.
     elements : int
         Number of elements that the engine read since the last report.
     """
@@ -54,6 +56,7 @@ class Reports:
         self._drive, self._map, self._joins = drive, b"", b""
         self._alive: bool | None = None
         self.lag_ms: int | None = None
+        self.newest_us: int | None = None
         self.elements = 0
         self._told = 0
         self._since_us = time.time_ns() // 1000
@@ -63,6 +66,7 @@ class Reports:
         self.elements += batch.elements
         if batch.newest_us:
             self.lag_ms = round((time.time_ns() // 1000 - batch.newest_us) / 1000)
+            self.newest_us = max(self.newest_us or 0, batch.newest_us)
 
     async def publish(self) -> None:
         """Broadcast the engine's status. The hub of earth also broadcasts that of all streams, every other time."""
@@ -82,7 +86,7 @@ class Reports:
                 self._joins = rows
                 self._drive(orjson.loads(rows))
         finally:  # always report: a client that hears nothing for some seconds assumes that the connection is lost
-            status |= {"lag_ms": self.lag_ms, "elements_per_s": rate}
+            status |= {"lag_ms": self.lag_ms, "newest_us": self.newest_us, "elements_per_s": rate}
             self._tell(f"engine.status {space}", "engine.status", status, at_once=status["alive"] != self._alive)
             self._alive = status["alive"]
         if space == EARTH.name and self._told % STREAMS_EVERY == 0:

@@ -1,5 +1,6 @@
 """Features of a layer as GeoJSON: those in a box, with the detail that a zoom level shows."""
 
+import re
 import threading
 from collections import OrderedDict
 from dataclasses import dataclass
@@ -21,6 +22,7 @@ from webapp.models import Layer
 from webapp.refusals import Refused
 
 MAX_FEATURES = 5_000
+MAX_FOUND = 20
 MAX_ZOOM = 24
 TILE_PIXELS = 256
 FULL_TURN_DEG = 360.0
@@ -104,7 +106,12 @@ def parse_zoom(text: str) -> int:
 
 
 def draw(
-    layer: Layer, version: int, box: Box | None = None, zoom: int | None = None, keys: list[str] | None = None
+    layer: Layer,
+    version: int,
+    box: Box | None = None,
+    zoom: int | None = None,
+    keys: list[str] | None = None,
+    find: str = "",
 ) -> bytes:
     """Return features as a GeoJSON FeatureCollection; only the `MAX_FEATURES` largest if there are more.
 
@@ -118,6 +125,8 @@ def draw(
         Simplify geometries by half a pixel of this zoom level. Without it they are returned unchanged.
     keys : list of str, optional
         Return only features with these keys.
+    find : str, optional
+        Return only features with this text in their key or in a property, whatever its case; the `MAX_FOUND` largest.
 
     Raises
     ------
@@ -136,8 +145,8 @@ def draw(
     except InvalidLayer as error:
         raise Refused("version", str(error)) from None
     flat = bounds[:, [0, 1, space.n, space.n + 1]]
-    rows = np.flatnonzero(_asked(table, flat, box, keys))
-    drawn = _largest(rows, flat)
+    rows = np.flatnonzero(_asked(table, flat, box, keys) & _found(table, find))
+    drawn = _largest(rows, flat, MAX_FOUND if find else MAX_FEATURES)
     features = table.take(pa.array(drawn))
     shapes = shapely.from_wkb(features["geometry"].to_numpy())
     boxed = shapely.is_missing(shapes)
@@ -158,12 +167,22 @@ def _asked(table: pa.Table, flat: np.ndarray, box: Box | None, keys: list[str] |
     return asked
 
 
-def _largest(rows: np.ndarray, flat: np.ndarray) -> np.ndarray:
-    """Return the rows with the `MAX_FEATURES` largest boxes, in the order of the table."""
-    if len(rows) <= MAX_FEATURES:
+def _found(table: pa.Table, find: str) -> np.ndarray:
+    """Select the features with a text in their key, or in the value of a property, not in its name."""
+    if not find:
+        return np.ones(len(table), dtype=bool)
+    written = re.escape(orjson.dumps(find)[1:-1].decode())
+    within = pc.match_substring_regex(table["properties"], rf':\s*("([^"\\]|\\.)*|[^",]*){written}', ignore_case=True)
+    found = pc.or_(pc.match_substring(table["key"], find, ignore_case=True), pc.fill_null(within, False))
+    return found.to_numpy()
+
+
+def _largest(rows: np.ndarray, flat: np.ndarray, most: int) -> np.ndarray:
+    """Return the rows with the largest boxes, `most` at most, in the order of the table."""
+    if len(rows) <= most:
         return rows
     size = np.maximum(flat[rows, 2] - flat[rows, 0], flat[rows, 3] - flat[rows, 1])
-    return np.sort(rows[np.argpartition(-size, MAX_FEATURES)[:MAX_FEATURES]])
+    return np.sort(rows[np.argpartition(-size, most)[:most]])
 
 
 def _for_zoom(shapes: np.ndarray, box: Box | None, zoom: int | None) -> np.ndarray:

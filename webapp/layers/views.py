@@ -31,6 +31,7 @@ from webapp.text import RULE, unsound_text
 STATUSES = {"layer": 404, "version": 404, "owner": 403, "conflict": 409, "size": 413, "disk": 507}
 MAX_KEYS = 1_000
 OPTIONS = tuple(field.name for field in fields(ImportOptions))
+MAX_FIND = 100
 
 
 def answering(**methods: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
@@ -116,7 +117,8 @@ def _features(request: SignedInRequest, name: str) -> HttpResponse:
     box = parse_box(asked["bbox"]) if asked.get("bbox") else None
     zoom = parse_zoom(asked["zoom"]) if asked.get("zoom") else None
     keys = asked.getlist("key")[:MAX_KEYS] or None
-    return HttpResponse(draw(layer, int(version), box, zoom, keys), content_type="application/geo+json")
+    find = asked.get("find", "").strip()[:MAX_FIND]
+    return HttpResponse(draw(layer, int(version), box, zoom, keys, find), content_type="application/geo+json")
 
 
 def _edit(request: SignedInRequest, name: str) -> HttpResponse:

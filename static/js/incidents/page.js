@@ -42,13 +42,32 @@ export function createIncidents({ store, now, ask, trace, onError, ...rest }) {
       counting = false;
     }, RECOUNT_MS);
   });
+  const { show, opened, showAwaited } = createOpening(panel, pages);
   createMute(sound);
   /** Take note of a message of the server, before the store applies it: the list is asked for anew where incidents may be missing. */
   const follow = ({ type, query, severity }) => {
     const shared = type === "query.status" && Boolean(severity) && !store.queries.has(query);
-    if (shared || ["hello", "changes.missed"].includes(type)) panel.reload();
+    if (shared || ["hello", "changes.missed"].includes(type)) panel.reload().then(showAwaited);
   };
-  return { panel, follow };
+  return { panel, follow, show, opened };
+}
+
+/** Open the incident of an address: as soon as the list has come, since there may be no connection yet. */
+function createOpening(panel, pages) {
+  let awaited = null;
+  const opened = () => awaited ?? panel.chosen;
+  const show = (number) => {
+    if (number === opened()) return;
+    awaited = pages.asked ? null : number;
+    if (number === null) panel.choose(panel.chosen);
+    else if (pages.asked) panel.show(number);
+  };
+  const showAwaited = () => {
+    if (awaited === null || !pages.asked) return;
+    panel.show(awaited);
+    awaited = null;
+  };
+  return { show, opened, showAwaited };
 }
 
 function createMute(sound) {

@@ -11,6 +11,7 @@ export class IncidentPages {
   constructor(parts) {
     Object.assign(this, parts);
     this.turn = 0;
+    this.asked = false; // whether a list has come
     this.next = { open: null, closed: null }; // where the next page of each begins; null for the end
     this.filters = {};
   }
@@ -31,6 +32,7 @@ export class IncidentPages {
     ];
     const replies = await Promise.all(states.map((one) => this.#page(one, undefined, turn)));
     if (turn !== this.turn || replies.includes(null)) return null;
+    this.asked = true;
     return new Set(replies.flatMap((reply) => reply.incidents.map(({ incident }) => incident)));
   }
 

@@ -4,7 +4,7 @@ import { $, coalesced, h, icon, repeated, setText } from "../dom.js";
 import { count, place, utcClock, utcTime } from "../format.js";
 import { filled, gettext, ngettext } from "../i18n.js";
 import { severityText } from "./severities.js";
-import { snoozed } from "./store.js";
+import { passes, snoozed } from "./store.js";
 import { changeText, headline, keyBeside, openText, standing, timesText, worst } from "./words.js";
 import { alarmText } from "../rules/rule-words.js";
 
@@ -27,6 +27,7 @@ export class IncidentPanel {
   ask;
   open;
   onPick;
+  onChoose = () => {}; // called when an incident is opened or closed
   onWhy;
   onWay;
   onError;
@@ -59,7 +60,7 @@ export class IncidentPanel {
     const since = incidents.newest;
     this.refresh();
     const numbers = await this.pages.reload(this.filters);
-    if (numbers) incidents.retain(numbers, since);
+    if (numbers) incidents.retain(numbers.add(this.chosen), since);
     this.refresh();
   }
 
@@ -95,11 +96,24 @@ export class IncidentPanel {
     $("incident-more").hidden = !this.pages.more;
   }
 
+  /** Open an incident that is perhaps not in the list, or does not pass its filters; say so if there is none that the user sees. */
+  async show(number) {
+    try {
+      const { incident } = await this.ask({ type: "incident.get", incident: number });
+      this.store.apply({ type: "incident.status", incidents: [incident] }, this.now());
+      if (!passes(incident, this.filters, this.now())) this.form.reset();
+      await this.choose(number);
+    } catch (error) {
+      this.onError(error.message);
+    }
+  }
+
   /** Open an incident, or close it again. */
   async choose(number) {
     const before = this.chosen;
     this.chosen = before === number ? null : number;
     this.detail = null;
+    this.onChoose();
     this.refresh();
     if (this.chosen === null) return;
     this.rows.get(number).element.scrollIntoView({ block: "nearest" });
@@ -128,7 +142,9 @@ export class IncidentPanel {
   /** Write the rows that changed, in their order. A row that has the focus keeps it. */
   #draw() {
     const nowMs = this.now();
-    const listed = this.store.incidents.listed(this.filters, nowMs).slice(0, MOST_ROWS);
+    const listed = this.store.incidents
+      .listed(this.filters, nowMs)
+      .filter(({ incident }, i) => i < MOST_ROWS || incident === this.chosen);
     const elements = listed.map((incident) => this.#row(incident, nowMs));
     const numbers = new Set(listed.map(({ incident }) => incident));
     for (const [number, { element }] of this.rows) {

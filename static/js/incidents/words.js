@@ -44,7 +44,9 @@ export function headline({ key, partner, name, properties }) {
   const object = title(key || name, properties);
   if (!partner) return object;
   const distance = Number.isFinite(properties.distance) ? `, ${length(properties.distance)}` : "";
-  return filled(gettext("%(object)s with %(partner)s"), { object, partner }) + distance;
+  return (
+    filled(gettext("%(object)s with %(partner)s"), { object, partner: properties.partner_name ?? partner }) + distance
+  );
 }
 
 /** Return the key to show beside the name of an object; null if it says nothing more. */

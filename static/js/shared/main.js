@@ -2,11 +2,15 @@
 
 import { DisplayFilter } from "../display-filter/display-filter.js";
 import { $, coalesced, h, setText } from "../dom.js";
-import { count } from "../format.js";
 import { filled, gettext } from "../i18n.js";
 import { MonitorMap } from "../map.js";
 import { createPalette } from "../palette.js";
+import { createFigures } from "../query-answer.js";
+import { answerWords } from "../query-words.js";
+import { createSketched } from "../sketch/card.js";
+import { STATES } from "../status-bar.js";
 import { Socket } from "../socket.js";
+import { stateText } from "../states.js";
 import { createStore } from "../store.js";
 import { Subscriptions } from "../subscriptions.js";
 import { ColourBy } from "../symbology/colour-by.js";
@@ -18,6 +22,7 @@ import { parseHash } from "../url-state.js";
 const { L, Arrow } = window;
 const SHOW_MS = 100;
 const RESTALE_MS = 5000;
+const OBJECT_ZOOM = 12;
 const ENDED = {
   4410: gettext("This link has ended. Ask whoever sent it to you for a new one."),
   4413: gettext("Too many people use this link now. Try again later."),
@@ -68,12 +73,13 @@ const subscriptions = new Subscriptions({
 });
 subscriptions.view = () => {}; // a guest sees the answers, not all objects in view
 
+const rows = new Map();
 const fitted = { done: Boolean(page.address) };
 const show = coalesced(() => {
   const queries = store.listed();
   map.showQueries(queries);
   $("shared-none").hidden = queries.length > 0;
-  $("shared-queries").replaceChildren(...queries.map(row));
+  showRows(queries);
   const boxes = map.rectangles;
   if (fitted.done || boxes.size === 0) return;
   fitted.done = true;
@@ -94,23 +100,45 @@ setText(
 );
 socket.connect();
 
-function row(query) {
-  const element = h(
-    "li",
-    {},
-    h("span", { class: "dot", "aria-hidden": "true" }),
-    h("span", { class: "name" }, query.name),
-    h("output", {}, store.answered(query.query) ? count(store.count(query.query)) : "\u2013"),
-  );
-  element.style.setProperty("--colour", `var(--q${query.colour})`);
-  return element;
+function showRows(queries) {
+  const known = new Set(queries.map(({ query }) => query));
+  for (const number of rows.keys()) if (!known.has(number)) rows.delete(number);
+  for (const query of queries) {
+    if (!rows.has(query.query)) rows.set(query.query, createRow(query.query));
+    rows.get(query.query).update(query);
+  }
+  const elements = queries.map(({ query }) => rows.get(query).element);
+  const list = $("shared-queries");
+  if (list.children.length !== elements.length || elements.some((element, i) => list.children[i] !== element))
+    list.replaceChildren(...elements);
+}
+
+function createRow(number) {
+  const name = h("span", { class: "name" });
+  const answer = h("output", {});
+  const figures = createFigures(store, number, (_, [lon, lat]) => map.flyTo(lon, lat, OBJECT_ZOOM));
+  const sketched = createSketched(store, number);
+  const dot = h("span", { class: "dot", "aria-hidden": "true" });
+  const element = h("li", {}, dot, name, answer, sketched.element);
+  const update = (query) => {
+    const { text, title } = answerWords(store, query);
+    setText(name, query.name);
+    setText(answer, text || "\u2013");
+    answer.title = query.status === "running" ? title : stateText(query.status);
+    figures.update(query, now());
+    const grouped = Boolean(query.plan.aggregate?.group_by); // of one figure, the row says enough
+    if (!grouped) figures.element.remove();
+    else if (!element.contains(figures.element)) element.append(figures.element);
+    sketched.update(query);
+    element.style.setProperty("--colour", `var(--q${query.colour})`);
+  };
+  return { element, update };
 }
 
 function showState() {
-  setText(
-    $("shared-state"),
-    ["live", "slow"].includes(store.connection(now())) ? gettext("Live") : store.link.reason || gettext("Connecting…"),
-  );
+  const state = store.connection(now());
+  setText($("shared-state"), store.link.reason || STATES[state]);
+  $("shared-state").dataset.state = state;
 }
 
 function end(text) {

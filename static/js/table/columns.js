@@ -2,6 +2,7 @@
 
 import { age, altitude, label, parsed, place, title, value } from "../format.js";
 import { gettext } from "../i18n.js";
+import { unitsOf } from "./quantities.js";
 
 // Columns that every object has. The others are named like the properties that they show.
 export const KEY = "@key";
@@ -21,7 +22,7 @@ const FIXED = {
   [PLACE]: { label: gettext("Place"), width: 206, unit: "" },
   [LONGITUDE]: { label: gettext("Longitude"), width: 108, unit: "\u00b0" },
   [LATITUDE]: { label: gettext("Latitude"), width: 104, unit: "\u00b0" },
-  [ALTITUDE]: { label: gettext("Altitude"), width: 100, unit: "m" },
+  [ALTITUDE]: { label: gettext("Altitude"), width: 100 },
 };
 export const FIXED_NAMES = Object.keys(FIXED);
 export const FIRST_COLUMNS = [NAME, KEY, STREAM, HEARD, PLACE];
@@ -30,29 +31,20 @@ const FIXED_LABELS = new Set(Object.values(FIXED).map((about) => about.label));
 
 const PROPERTY_PX = 132;
 const MOST_NAMES = 500;
-// Units of properties, by the endings of their names, as they are written in a filter.
+// Units in which properties are shown whatever units are chosen, by the endings of their names.
 const UNITS = [
-  ["_mps", "m/s"],
-  ["_kmh", "km/h"],
-  ["_kn", "kn"],
   ["_deg_per_min", "\u00b0/min"],
   ["_deg", "\u00b0"],
-  ["_fpm", "ft/min"],
-  ["_ft", "ft"],
-  ["_nm", "nm"],
-  ["_km", "km"],
-  ["_m", "m"],
   ["_us", "\u00b5s"],
   ["_s", "s"],
-  ["_kg", "kg"],
-  ["_c", "\u00b0C"],
   ["_pct", "%"],
 ];
 
 /** Return how a column is shown: `label`, `width` in pixels, and `unit`, that of the numbers in its filter. */
 export function aboutColumn(name) {
-  if (Object.hasOwn(FIXED, name)) return { unit: "", ...FIXED[name] };
-  const unit = UNITS.find(([ending]) => name.endsWith(ending))?.[1] ?? "";
+  const shown = unitsOf(name)?.shown;
+  if (Object.hasOwn(FIXED, name)) return { unit: shown ?? "", ...FIXED[name] };
+  const unit = shown ?? UNITS.find(([ending]) => name.endsWith(ending))?.[1] ?? "";
   const words = label(name);
   return { label: words && !FIXED_LABELS.has(words) ? words : name, width: PROPERTY_PX, unit };
 }

@@ -2,6 +2,7 @@
 
 import { filled, gettext } from "../i18n.js";
 import { aboutColumn, HEARD } from "./columns.js";
+import { converted, unitsOf } from "./quantities.js";
 
 const CONDITION = /^\s*(>=|<=|<>|>|<|=)?\s*(.*?)\s*$/s;
 const NUMBER = /^([+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?)\s*(\S*)$/i;
@@ -22,7 +23,7 @@ export function readCondition(name, written) {
   const [, sign = "", rest] = CONDITION.exec(written);
   if (!sign && !rest) return null;
   if (!rest) return { error: filled(gettext("Write a value after %(sign)s"), { sign }) };
-  const amount = numberOf(name, rest);
+  const { amount, slack } = numberOf(name, rest) ?? { amount: null, slack: 0 };
   if (sign in COMPARE) {
     if (amount === null) return { error: numberError(name, sign) };
     const holds = COMPARE[sign];
@@ -33,7 +34,8 @@ export function readCondition(name, written) {
   const equal = pattern(rest, true);
   if (!sign) return { passes: (columns, slot) => contains.test(textIn(columns, name, slot)) };
   const same = (columns, slot) =>
-    (amount !== null && columns.number(name, slot) === amount) || equal.test(textIn(columns, name, slot));
+    (amount !== null && Math.abs(columns.number(name, slot) - amount) <= slack) ||
+    equal.test(textIn(columns, name, slot));
   return { passes: sign === "=" ? same : (columns, slot) => !same(columns, slot) };
 }
 
@@ -55,8 +57,27 @@ export function readSearch(text, names) {
 function numberOf(name, text) {
   const [, digits, unit] = NUMBER.exec(text) ?? [];
   if (digits === undefined) return null;
-  if (name === HEARD) return Object.hasOwn(SECONDS, unit) ? Number(digits) * SECONDS[unit] : null;
-  return unit === "" || unit === aboutColumn(name).unit ? Number(digits) : null;
+  const number = Number(digits);
+  if (name === HEARD) return Object.hasOwn(SECONDS, unit) ? { amount: number * SECONDS[unit], slack: 0 } : null;
+  const shown = aboutColumn(name).unit;
+  if (unitsOf(name)) return converted(name, number, unit || shown);
+  return unit === "" || unit === shown ? { amount: number, slack: 0 } : null;
+}
+
+/** Return a condition as an address holds it: with its unit, if that is not the unit of the column's values. */
+export function toAddress(name, written) {
+  return withUnit(name, written, unitsOf(name)?.shown);
+}
+
+/** Return a condition of an address as the page shows it: with its unit, if the page shows another one. */
+export function fromAddress(name, written) {
+  return withUnit(name, written, unitsOf(name)?.own);
+}
+
+function withUnit(name, written, unit) {
+  const [, sign = "", rest] = CONDITION.exec(written);
+  const { own, shown } = unitsOf(name) ?? {};
+  return own === shown || !sign || NUMBER.exec(rest)?.[2] !== "" ? written : `${written.trim()} ${unit}`;
 }
 
 function numberError(name, sign) {

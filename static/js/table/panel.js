@@ -6,6 +6,7 @@ import { count } from "../format.js";
 import { filled, gettext, ngettext } from "../i18n.js";
 import { staleNote } from "../query-answer.js";
 import { aboutColumn, FIRST_COLUMNS } from "./columns.js";
+import { fromAddress, toAddress } from "./conditions.js";
 import { csv, geoJson } from "./export.js";
 import { Grid } from "./grid.js";
 import { hasObjects, readSource, VIEW, WATCHED } from "./sources.js";
@@ -90,7 +91,7 @@ export class TablePanel {
       this.source = state.source;
       if (state.sort) this.rows.sortBy(state.sort.name, state.sort.descending);
       this.rows.search = $("table-search").value = state.search;
-      this.rows.conditions = new Map(state.conditions);
+      this.rows.conditions = new Map(state.conditions.map(([name, written]) => [name, fromAddress(name, written)]));
       const more = [state.sort?.name, ...state.conditions.map(([name]) => name)].filter(
         (name) => name && !this.columns.includes(name),
       );
@@ -127,7 +128,8 @@ export class TablePanel {
   state() {
     if (!this.open) return null;
     const { sorts, search, conditions } = this.rows;
-    return { source: this.source, sort: sorts[0], search, conditions: [...conditions] };
+    const told = [...conditions].map(([name, written]) => [name, toAddress(name, written)]);
+    return { source: this.source, sort: sorts[0], search, conditions: told };
   }
 
   /** List other objects. */

@@ -198,11 +198,14 @@ export class ViewsPanel {
 
   #offerQueries() {
     const queries = this.store.listed().filter((query) => mayShare(this.store, query) && !query.example);
-    const box = ({ query, name, shown }) => {
-      const input = h("input", { type: "checkbox", name: "query", value: query });
-      input.checked = shown;
-      return h("label", { class: "choice" }, input, h("span", {}, name));
-    };
+    // None is chosen beforehand: a link publishes only what somebody meant.
+    const box = ({ query, name }) =>
+      h(
+        "label",
+        { class: "choice" },
+        h("input", { type: "checkbox", name: "query", value: query }),
+        h("span", {}, name),
+      );
     $("link-queries").replaceChildren(...queries.map(box));
     $("link-possible").hidden = queries.length === 0;
     $("link-impossible").hidden = queries.length > 0;

@@ -94,8 +94,9 @@ export function roundedBox({ lo, hi }) {
   return { lo: lo.map(round), hi: hi.map(round) };
 }
 
-/** Return the middle of an interval; if one end is infinite, the other end; NaN if both are. */
+/** Return the middle of an interval; if one end is infinite, the other end; NaN if both are, or it is not known where. */
 export function middle(lo, hi) {
+  if (lo >= Number.MAX_VALUE) return NaN;
   if (Number.isFinite(lo) && Number.isFinite(hi)) return (lo + hi) / 2;
   return Number.isFinite(lo) ? lo : Number.isFinite(hi) ? hi : NaN;
 }

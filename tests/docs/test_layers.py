@@ -7,7 +7,11 @@ from pathlib import Path
 import pytest
 from django.conf import settings
 
+from streaming.layers import Job
+from streaming.layers.looking import look
+from streaming.layers.tables import FileTable
 from streaming.layers.unpack import ARCHIVES, SUFFIXES, ZIPPED_ONLY
+from tests.layers.files import frame, write
 from tests.webapp.conftest import earth as earth
 from tests.webapp.conftest import project as project
 from tests.webapp.conftest import user as user
@@ -17,7 +21,7 @@ from webapp.management.commands.import_layer import Command
 
 TEXT = (Path(__file__).parents[2] / "docs" / "layers.md").read_text()
 EXAMPLES = [json.loads(block) for block in re.findall(r"^```json\n(.*?)^```", TEXT, re.M | re.S)]
-LISTED, DRAWN, EDIT, EDITED = EXAMPLES
+SEEN, LISTED, DRAWN, EDIT, EDITED = EXAMPLES
 
 
 @pytest.mark.parametrize("suffix", [s for s in (*SUFFIXES, *ARCHIVES) if s not in ZIPPED_ONLY])
@@ -69,3 +73,9 @@ def test_the_site_answers_what_the_examples_say(site):  # noqa: F811
     assert drawn == DRAWN
     answer = edit(site, **EDIT)
     assert answer.json() == EDITED
+
+
+def test_a_look_is_answered_as_described(tmp_path):
+    seen = look(Job(write(tmp_path, frame(), "geojson"), tmp_path))
+    assert list(seen) == list(SEEN)
+    assert list(FileTable.__dataclass_fields__) == list(SEEN["tables"][0])

@@ -69,6 +69,10 @@ test("a padded view is larger by the share on every side", () => {
   assert.deepEqual(geometry.paddedBox({ west: 0, south: 0, east: 10, north: 20 }, 0.2), { lo: [-2, -4], hi: [12, 24] });
 });
 
+test("an element that is nowhere in a dimension, since it is not known where, has no middle in it", () => {
+  assert.deepEqual([geometry.middle(Number.MAX_VALUE, Infinity), geometry.middle(Infinity, Infinity)], [NaN, NaN]);
+});
+
 test("an element without a dimension has no middle in it", () => {
   assert.deepEqual(
     [geometry.middle(1, 3), geometry.middle(-Infinity, Infinity), geometry.middle(2, Infinity)],

@@ -82,6 +82,7 @@ export class LayerQuestions {
     }
   }
 
+  /** @param {Record<string, any>} seen What the server saw in the file. */
   #offer({ tables, table, crs, encoded, columns, rows, notes }) {
     if (!this.asked) {
       this.#show("table", tables.length > 1);
@@ -138,8 +139,8 @@ export class LayerQuestions {
     return this.fields[name].closest(".field");
   }
 
-  #show(name, shown) {
-    this.#field(name).hidden = !shown;
+  #show(name, visible) {
+    this.#field(name).hidden = !visible;
   }
 
   #say(text) {

@@ -48,8 +48,7 @@ export function createLayersPage({ store, api, navigation, now, mostBytes, onOpe
   const form = new LayerForm({
     store,
     mostBytes,
-    upload: (fields, onProgress) => api.upload(fields, onProgress),
-    look: (fields, signal) => api.look(fields, signal),
+    ...sending(api),
     names: () => [...store.layers.keys()],
     onOpen,
     onDone: (layer) => {
@@ -59,6 +58,14 @@ export function createLayersPage({ store, api, navigation, now, mostBytes, onOpe
   });
   store.on("layers", () => showArrived(arriving, store, navigation));
   return { form, join, refresh: () => tried(listed(api, store, now)) };
+}
+
+/** Return how the form sends a file, and how it has one looked into. */
+function sending(api) {
+  return {
+    upload: (fields, onProgress) => api.upload(fields, onProgress),
+    look: (fields, signal) => api.look(fields, signal),
+  };
 }
 
 async function listed(api, store, now) {

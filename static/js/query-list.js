@@ -233,10 +233,7 @@ function createRow(store, number, actions) {
     "click",
     ({ target }) => (main.contains(target) || !target.closest("button, .query-actions")) && unfold(more.hidden),
   );
-  const open = () => {
-    unfold(true);
-    element.scrollIntoView({ block: "nearest" });
-  };
+  const open = () => (unfold(true), element.scrollIntoView({ block: "nearest" }));
   let before = [];
   const refresh = (query) => {
     const inputs = inputsOf(store, query, actions.now());
@@ -348,7 +345,7 @@ function showNotice(element, ...texts) {
 function showWarnings(element, texts) {
   while (element.children.length > texts.length) element.lastChild.remove();
   for (const [place, text] of texts.entries()) {
-    element.children[place] ?? element.append(h("p", { class: "query-warning notice" }));
+    if (!element.children[place]) element.append(h("p", { class: "query-warning notice" }));
     setText(element.children[place], text);
   }
 }

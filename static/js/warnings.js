@@ -1,7 +1,7 @@
 // What did not work although a query ran: the newest of each kind, how often it happened, and when last. Pure.
 
 import { count, localTime } from "./format.js";
-import { filled, gettext, ngettext } from "./i18n.js";
+import { filled, ngettext } from "./i18n.js";
 
 const OF_REPORTS = ["late", "doubted"];
 

@@ -21,6 +21,7 @@ from streaming.engine.assembling import AssemblerInput, assembled
 from streaming.engine.fragments import Spent, costs_of, failures_of, refusals_of
 from streaming.engine.layout import Layout
 from streaming.engine.store import Store
+from streaming.engine.watching import reported, watch
 from streaming.history.writer import Turn
 from streaming.operators.encounters import Ordering
 from streaming.operators.watermarks import Progress
@@ -49,7 +50,7 @@ from streaming.servers.region.sketching import Sketchlet
 from streaming.servers.region.state import ObjectChanges, ObjectInput
 from streaming.servers.region.steps import steps_of
 from streaming.servers.region.time_join import TimeJoins
-from streaming.servers.region.watched import NEVER_US, Heard, WatchedAnswers, concern_rules
+from streaming.servers.region.watched import Heard, WatchedAnswers, concern_rules
 from streaming.servers.runs_codec import first_number
 from streaming.spaces import Space
 from streaming.state.versions import Attempt
@@ -340,8 +341,7 @@ def region_task(
         tracked = tracks.told(inputs, border, store.space)
         results, before_s = results.plus(tracked), sum(tracked.seconds.values())  # home servers took it
     distributed = bool(len(before.distributed_ids) or len(after.distributed_ids))
-    followed, measures = None, None
-    heard = Heard(changed.known, [tables[name] for name in OF_OBJECTS])
+    followed, measures, heard = None, None, Heard(changed.known, [tables[name] for name in OF_OBJECTS])
     if distributed:
         followed = _tracks(layout, batch, control, tables["focals"])
         told, were, members = _participate(layout, number, attempt, changed, border, followed)
@@ -350,10 +350,9 @@ def region_task(
     ruled = concern_rules(before, after, applied)
     if len(before.watched) or len(after.watched):
         found = WatchedAnswers.of(results, control, batch, changed.was.now_us, heard)
-        found = found if measures is None else replace(found, measures=measures)
-        steps = border.passed(lambda control: steps_of(tables["steps"], changed, control, batch))
-        found = replace(found, steps=steps, heard_us=_heard_by(inputs))
-        _watch(layout, number, attempt, found.lacks(border.left_out, after.watched), control, ruled)
+        steps = border.passed(partial(steps_of, tables["steps"], changed, batch=batch))
+        found = reported(found.lacks(border.left_out, after.watched), measures, steps, [one.head for one in inputs])
+        watch(layout, number, attempt, found, control, ruled)
     has_assembler = distributed or asked or ruled or times is not None
     store.leave(f"region/{number}", batch, replace(state, left_out=border.left_out))
     if saving:
@@ -456,29 +455,6 @@ def _ask(layout: Layout, number: int, attempt: Attempt, border: Border, due: Seq
     found = border.passed(partial(asked_leaves.step, sketchlet, due))
     attempt.save(f"asked/{number}", replace(found, lacking=frozenset(border.left_out)))
     return Results.nothing(store.space, seconds=dict(found.seconds))
-
-
-def _heard_by(inputs: Inputs) -> int:
-    """Return up to when home servers have heard what they read; `NEVER_US` in another region than the first."""
-    newest = (one.head.get("newest_us", 0) for one in inputs)
-    return min((heard_us for heard_us in newest if heard_us), default=NEVER_US)
-
-
-def _watch(
-    layout: Layout, number: int, attempt: Attempt, found: WatchedAnswers, control: ControlStep, ruled: bool
-) -> None:
-    """Keep what a region has to tell of the answers that rules watch, or tell it if it is time to."""
-    store, before, after = layout.store, control.before, control.after
-    if len(before.watched):
-        earlier = [store.watching(number, attempt.batch)] if number < before.region_map.regions else []
-        if number == 0:  # what regions had to tell that there are no more
-            gone = range(after.region_map.regions, before.region_map.regions)
-            earlier += [store.watching(other, attempt.batch, keep=False) for other in gone]
-        for one in earlier:
-            found = found.after(one)
-    if ruled:
-        attempt.save(f"watched/{number}", found)
-    store.leave(f"watching/{number}", attempt.batch, WatchedAnswers() if ruled else found)
 
 
 def _event_times(layout: Layout, batch: int, inputs: Inputs) -> EventTimes:

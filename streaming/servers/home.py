@@ -18,6 +18,7 @@ from streaming.operators.watermarks import NEVER_US, Progress, seen_before
 from streaming.servers import ordering
 from streaming.servers.control.registry import MICROSECONDS, Registry
 from streaming.servers.control.step import ControlStep
+from streaming.servers.control.stepping import streams_of_steps
 from streaming.servers.elements import taken
 from streaming.servers.observing import Observed, observed
 from streaming.servers.ordering import Late, Orderings
@@ -113,7 +114,7 @@ class HomeOutput:
     are due, in the order of event time (`ordering.Released`); `late` says which came too late for that. `observed` has
     what sketches take of accepted elements, of the streams that are sketched (`observing.observed`). `steps` has
     all accepted elements of objects with several ones that were heard at different moments, the newest of each moment,
-    of the streams in `Registry.streams_of_steps`, for the regions where they lie.
+    of the streams in `stepping.streams_of_steps`, for the regions where they lie.
     """
 
     arrivals: Routed
@@ -165,11 +166,9 @@ def step(home: Home, elements: pa.Table, control: ControlStep) -> tuple[Home, Ho
     heard, before, copies = newest >= 0, np.full(len(key_hash), -1), np.zeros(len(key_hash), dtype=np.int64)
     before[known], copies[known] = were["region"], were["copies"]
     key_hash, known, before, copies = key_hash[heard], known[heard], before[heard], copies[heard]
-    places = region_map.region_of(bounds)
-    region = places[rows]
+    region = (places := region_map.region_of(bounds))[rows]
     moved = np.flatnonzero(known & (before != region))
     passing = _passing(stream, order, accepted & ~_mask(newest[newest >= 0], len(order)), after.streams_in_full)
-    steps = _steps(elements, order[accepted], after.streams_of_steps)
     met, passing_met = (_met(elements, some, bounds[some], stream[some], after) for some in (rows, passing))
     left = regions_of(copies, region_map.regions) & ~met
     # When a stream is no longer joined, the regions remove its elements by themselves.
@@ -188,7 +187,7 @@ def step(home: Home, elements: pa.Table, control: ControlStep) -> tuple[Home, Ho
         Routed(released.reports, np.arange(len(released.region)), released.region),
         released.late,
         observed(elements, arrived, places[arrived], after.sketched),
-        Routed(elements, steps, places[steps]),
+        _steps(elements, order[accepted], streams_of_steps(after), places),
     )
     columns = {name: elements[name].to_numpy()[rows] for name in ("stream", "version", "heard_us")}
     columns |= {"region": region.astype(COLUMNS["region"]), "copies": bits_of(met)}
@@ -288,16 +287,17 @@ def _passing(
     return rows[np.isin(stream[rows], list(streams_in_full))]
 
 
-def _steps(elements: pa.Table, rows: np.ndarray, streams: np.ndarray) -> np.ndarray:
+def _steps(elements: pa.Table, rows: np.ndarray, streams: np.ndarray, places: np.ndarray) -> Routed:
     """Return those of some rows, ordered by key and arrival, that are steps of objects in streams, ascending ones."""
     if not len(streams):
-        return rows[:0]
+        return Routed(elements, rows[:0], places[:0])
     key, heard_us, stream = (elements[name].to_numpy()[rows] for name in ("key_hash", "heard_us", "stream"))
     newest = np.union1d(last_of_runs(key), last_of_runs(heard_us))  # of those that were heard at one moment
     rows, key = rows[newest], key[newest]
     first = first_of_runs(key)
     several = ~(first & np.r_[first[1:], np.ones(min(1, len(first)), dtype=bool)])
-    return rows[several & np.isin(stream[newest], streams)]
+    rows = rows[several & np.isin(stream[newest], streams)]
+    return Routed(elements, rows, places[rows])
 
 
 def _met(

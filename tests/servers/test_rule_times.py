@@ -210,6 +210,6 @@ def test_an_object_that_came_and_went_in_one_micro_batch_has_its_alarms(tmp_path
 
 
 def test_a_schedule_begins_at_its_minute(tmp_path):
-    clocks_us = [300_000 + second * SECOND_US for second in range(1, 16)]
+    clocks_us = [300_000 + second * SECOND_US for second in range(1, 20, 4)]
     told = alarms(tmp_path, {"for_s": 2, "schedule": OFFICE}, [(1_000_000, True)], clocks_us)
     assert told == [(ENTERED, NINE_US - START_US + 2 * SECOND_US)]

@@ -134,13 +134,12 @@ class Oracle:
     def follow(self, plan, known, members, at, now):
         """Yield (sign, time) of one rule and object; it is known what happens before `now`."""
         members, stopped = members if isinstance(members, tuple) else (members, frozenset())
-        on = self.counts(plan.get("schedule"), at)
+        on, rearm = self.counts(plan.get("schedule"), at), plan.get("rearm_s", 0)
         begins = on and holds(plan["when"], members, stopped) is True
         lasts = on and (begins or ("until" in plan and holds(plan["until"], members, stopped) is True))
         if plan.get("rate"):
             yield from self.rated(plan, known, begins, at)
             return
-        rearm = plan.get("rearm_s", 0)
         if known.alarm:
             if not lasts:
                 # Not before its beginning: a partner may move at a clock that is behind the report of the object.

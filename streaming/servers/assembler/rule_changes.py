@@ -77,15 +77,7 @@ class MembershipChanges:
         if steps.is_empty():
             return self
         of = ["key", "batch"]
-        ordered = steps.filter(pl.col("query") == NO_QUERY).sort(*of, "version", "heard_us")
-        ordered = ordered.select(
-            *of,
-            "version",
-            "heard_us",
-            pl.col("time_us").cum_max().over(of),
-            pl.int_range(pl.len()).over(of).alias("step"),
-            (pl.int_range(pl.len()).over(of) == pl.len().over(of) - 1).alias("last"),
-        )
+        ordered = _in_order(steps, of)
         mine = pl.DataFrame({"query": queries})
         here = steps.join(mine, on="query", how="semi")
         net = pl.DataFrame({one.name: getattr(self, one.name) for one in fields(self)})
@@ -115,6 +107,19 @@ class MembershipChanges:
     def of_queries(self, queries: np.ndarray) -> "MembershipChanges":
         """Return only the changes of some queries, ascending."""
         return self.take(find(queries, self.query)[1])
+
+
+def _in_order(steps: pl.DataFrame, of: list[str]) -> pl.DataFrame:
+    """Return the steps of objects by micro-batch, numbered, with times of which none is earlier than the one before."""
+    ordered = steps.filter(pl.col("query") == NO_QUERY).sort(*of, "version", "heard_us")
+    return ordered.select(
+        *of,
+        "version",
+        "heard_us",
+        pl.col("time_us").cum_max().over(of),
+        pl.int_range(pl.len()).over(of).alias("step"),
+        (pl.int_range(pl.len()).over(of) == pl.len().over(of) - 1).alias("last"),
+    )
 
 
 def last_turn(batch: T) -> T:

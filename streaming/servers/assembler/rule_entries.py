@@ -108,8 +108,7 @@ class Movement:
         due_us = np.maximum(time_us + rules.for_us[place], entries["rearmed_us"])
         entries["due_us"][begins], phase[begins] = due_us[begins], HOLDING
         entries["since_us"][begins] = time_us[begins]
-        # What has no duration is told at once, also while the clock is a little behind the reports. Otherwise, the
-        # condition must still hold when the alarm begins: so no alarm begins and ends at one time.
+        # What has no duration is told at once. Otherwise the condition must still hold when the alarm begins.
         at_once = begins & (due_us <= time_us)
         fires = plain & (phase == HOLDING) & holds & ((entries["due_us"] < until_us) | at_once)
         lapses = plain & (was == HOLDING) & ~holds

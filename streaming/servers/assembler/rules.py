@@ -56,7 +56,7 @@ from streaming.servers.assembler.rule_numbers import (
 from streaming.servers.assembler.rule_turns import EntryChanges, Turning
 from streaming.servers.control.border import LeftOut
 from streaming.servers.control.step import ControlStep
-from streaming.servers.region.steps import stepped
+from streaming.servers.control.stepping import stepped
 from streaming.servers.region.watched import UNDERWAY_US, WatchedAnswers
 from streaming.servers.sorted_runs import SortedRuns
 from streaming.spaces import Space

@@ -369,21 +369,6 @@ class Registry:
         return self.running.rules.rules.valued
 
     @functools.cached_property
-    def stepping(self) -> np.ndarray:
-        """The numbers of the queries that rules watch and whose answers each object is in by its own reports alone.
-
-        Regions compute these answers by themselves. They are int64, ascending.
-        """
-        place, runs = find(self.columns.query, self.watched)
-        place = place[runs]
-        return self.columns.query[place[find(self.answers, self.columns.answer[place])[1]]]
-
-    @functools.cached_property
-    def streams_of_steps(self) -> np.ndarray:
-        """The numbers of the streams of `stepping`, int64, each once."""
-        return np.unique([stream_number(self.plan(query).stream) for query in self.stepping.tolist()]).astype(np.int64)
-
-    @functools.cached_property
     def watches_assembled(self) -> bool:
         """Whether a rule names a query whose objects the assembler reports; aggregates have groups in place of them."""
         columns = self.running.columns

@@ -52,15 +52,20 @@ def measures_of(
     reason = changed.fates(key)
     renewed = np.union1d(control.applied.changed, control.applied.cancelled)
     reason = np.where(find(renewed, query)[1], np.int8(EDITED), reason)
-    objects, found = changed.known.found(key)
-    told_us = np.zeros(len(key), dtype=np.int64)
-    told_us[found] = objects.time_us
     clock_us = changed.was.now_us or control.now_us
-    rests = ~find(changed.touched, key)[1]
-    told_us[rests | (reason != MOVED)] = 0
-    departures = changed.departures.sort_by("key_hash")
-    place, departed = find(departures["key_hash"].to_numpy(), key)
-    told_us[departed] = departures["time_us"].to_numpy()[place[departed]]
+    told_us = _reported_us(key, reason, changed)
     time_us = happened(told_us, key, reason, clock_us, heard, control.after)
     told = told.with_columns(time_us=pl.Series(time_us, dtype=pl.Int64), batch=pl.lit(batch))
     return told.select(list(MEASURES)).cast(MEASURES)
+
+
+def _reported_us(key: np.ndarray, reason: np.ndarray, changed: ObjectChanges) -> np.ndarray:
+    """Return the times of the newest reports of objects (K,) that reported, in microseconds; otherwise 0."""
+    objects, found = changed.known.found(key)
+    told_us = np.zeros(len(key), dtype=np.int64)
+    told_us[found] = objects.time_us
+    told_us[~find(changed.touched, key)[1] | (reason != MOVED)] = 0
+    departures = changed.departures.sort_by("key_hash")
+    place, departed = find(departures["key_hash"].to_numpy(), key)
+    told_us[departed] = departures["time_us"].to_numpy()[place[departed]]
+    return told_us

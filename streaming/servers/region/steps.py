@@ -14,6 +14,7 @@ from streaming.operators.failures import Failures
 from streaming.operators.runs import expand, find
 from streaming.results import DROPPED, EXPIRED
 from streaming.servers.control.step import ControlStep
+from streaming.servers.control.stepping import stepped
 from streaming.servers.region.objects import Objects
 from streaming.servers.region.state import ObjectChanges
 from streaming.servers.region.watched import NEVER_US, NO_QUERY, STEPS, reported_at
@@ -35,62 +36,45 @@ def steps_of(steps: pa.Table, changed: ObjectChanges, control: ControlStep, batc
     polars.DataFrame
         With `STEPS`. An object that fell silent, or whose stream ended, has one step more, in no answer.
     """
-    registry, queries = control.after, stepped(control)
+    queries = stepped(control)
     if not steps.num_rows or not len(queries):
         return pl.DataFrame(schema=STEPS)
     objects = Objects.arrived(steps, -1)
-    key, version, time_us = (
-        objects.key_hash,
-        steps["version"].to_numpy(),
-        reported_at(objects.time_us, objects.heard_us),
-    )
-    answer = registry.columns.answer[find(registry.columns.query, queries)[0]]
-    row, number, paired = _matched(steps, objects, np.unique(answer), control)
-    order = np.argsort(answer, kind="stable")
-    start = np.searchsorted(answer[order], number, "left")
-    of, place = expand(start, np.searchsorted(answer[order], number, "right") - start)
-    gone = _gone(key, changed)
-    count = len(key)
-    heard_us = np.r_[objects.heard_us, np.full(len(gone), NEVER_US)]
-    known = changed.known.found(gone)[0]
-    silent_us = known.heard_us + registry.ttl_of(known.stream)
-    rows = np.r_[np.arange(count + len(gone)), row[of]]
+    rows, number, paired = _matched(steps, objects, queries, control)
+    gone, silent_us = _gone(objects.key_hash, changed, control)
+    never_us = np.full(len(gone), NEVER_US)
     columns = {
-        "key": np.r_[key, gone],
-        "version": np.r_[version, np.full(len(gone), NEVER_US)],
-        "heard_us": heard_us,
-        "time_us": np.r_[time_us, np.minimum(silent_us, control.now_us)],
+        "key": np.r_[objects.key_hash, gone],
+        "version": np.r_[steps["version"].to_numpy(), never_us],
+        "heard_us": np.r_[objects.heard_us, never_us],
+        "time_us": np.r_[reported_at(objects.time_us, objects.heard_us), silent_us],
     }
-    told = {name: column[rows] for name, column in columns.items()}
-    told["query"] = np.r_[np.full(count + len(gone), NO_QUERY), queries[order[place]]]
-    told["paired"] = np.r_[np.zeros(count + len(gone), dtype=bool), paired[of]]
-    told |= {"batch": np.full(len(rows), batch), "count": np.ones(len(rows), dtype=np.int64)}
-    names = [name for name in STEPS if name != "count"]
-    return (
-        pl.DataFrame({name: told[name] for name in STEPS}, schema=STEPS)
-        .group_by(names)
-        .agg(pl.col("count").sum())
-        .select(list(STEPS))
-    )
-
-
-def stepped(control: ControlStep) -> np.ndarray:
-    """Return the numbers of the queries whose steps are told in a micro-batch, int64, ascending: those that stay."""
-    stays = np.intersect1d(control.before.stepping, control.after.stepping)
-    return np.setdiff1d(stays, control.applied.changed)
+    each = np.arange(len(columns["key"]))
+    told = {name: column[np.r_[each, rows]] for name, column in columns.items()}
+    told["query"] = np.r_[np.full(len(each), NO_QUERY), number]
+    told["paired"] = np.r_[np.zeros(len(each), dtype=bool), paired]
+    found = pl.DataFrame(told).with_columns(batch=pl.lit(batch, pl.Int64))
+    counted = found.group_by(name for name in STEPS if name != "count").agg(count=pl.len().cast(pl.Int64))
+    return counted.select(list(STEPS))
 
 
 def _matched(
-    steps: pa.Table, objects: Objects, answers: np.ndarray, control: ControlStep
+    steps: pa.Table, objects: Objects, queries: np.ndarray, control: ControlStep
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return which rows are in which answers, and whether with a partner."""
+    """Return which rows are in the answers of which queries, and whether with a partner."""
     registry = control.after
+    answer = registry.columns.answer[find(registry.columns.query, queries)[0]]
     elements = Elements(objects.stream, objects.bounds, lambda rows: steps.take(pa.array(rows)))
-    pairs = registry.queries.only(answers).match(elements, registry.features, Failures())
-    return pairs.row, pairs.query, pairs.partner != 0
+    pairs = registry.queries.only(np.unique(answer)).match(elements, registry.features, Failures())
+    order = np.argsort(answer, kind="stable")
+    start = np.searchsorted(answer[order], pairs.query, "left")
+    of, place = expand(start, np.searchsorted(answer[order], pairs.query, "right") - start)
+    return pairs.row[of], queries[order[place]], pairs.partner[of] != 0
 
 
-def _gone(key: np.ndarray, changed: ObjectChanges) -> np.ndarray:
-    """Return those of some objects that are in no region any more."""
+def _gone(key: np.ndarray, changed: ObjectChanges, control: ControlStep) -> tuple[np.ndarray, np.ndarray]:
+    """Return those of some objects that are in no region any more, and since when."""
     keys = np.unique(key)
-    return keys[np.isin(changed.fates(keys), (EXPIRED, DROPPED))]
+    known, _ = changed.known.found(keys[np.isin(changed.fates(keys), (EXPIRED, DROPPED))])
+    silent_us = known.heard_us + control.after.ttl_of(known.stream)
+    return known.key_hash, np.minimum(silent_us, control.now_us)

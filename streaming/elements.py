@@ -21,8 +21,8 @@ from streaming.spaces import EARTH, Space
 # Mixes the stream's number into the key's hash. Any odd 64-bit constant with well spread bits would do.
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 
-# Both bounds of an element in a dimension that it has, but in which it is not known where: within no interval that has
-# a bound. `spaces.OPEN` is below it.
+# Both bounds of an element in a dimension, from the third on, that it has, but in which it is not known where: within
+# no interval that has a bound. `spaces.OPEN` is below it.
 UNKNOWN = np.inf
 # What stands for `UNKNOWN` as a lower bound in JSON.
 _UNKNOWN_IN_JSON = sys.float_info.max

@@ -141,7 +141,7 @@ def _beyond(bounds: np.ndarray, space: Space) -> np.ndarray:
     bad = ~np.all(lo <= hi, axis=1)
     for axis, dimension in enumerate(space.dimensions):
         low, high = lo[:, axis], hi[:, axis]
-        unknown = (low == UNKNOWN) & (axis > 1)
+        unknown = (low == UNKNOWN) & (axis > 1 and not dimension.wraps)
         bad |= (low == np.inf) & ~unknown | (high == -np.inf)
         bad |= np.isfinite(low) & ((low < dimension.lo) | (low > dimension.hi))
         turn = dimension.extent if dimension.wraps else 0.0

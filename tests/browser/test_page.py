@@ -272,7 +272,7 @@ def test_the_search_fits_a_phone(screen_of, user, feed):
     wait_for(lambda: page.evaluate(ROOM) >= 0, "room for the placeholder")
     expect_width(page, 390)
     page.context.set_offline(False)
-    page.locator("#search").fill("anna")
+    page.locator("#search").fill("anna" * 3)
     expect(page.get_by_role("option")).to_have_count(1)
     box = page.locator("#search-box")
     wait_for(lambda: box.evaluate("(box) => box.scrollWidth == box.clientWidth"), "a box as wide as what is in it")

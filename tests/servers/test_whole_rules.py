@@ -275,7 +275,7 @@ class History:
 
 
 @pytest.mark.long
-@pytest.mark.separate_seeds(0, 3, 11, 14)
+@pytest.mark.separate_seeds(0, 3, 11, 15)
 def test_rules_about_whole_answers_agree_with_counting_again_each_second(tmp_path, seed):
     history = History(tmp_path, seed)
     history.play(45)

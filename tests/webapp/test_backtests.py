@@ -47,7 +47,7 @@ async def test_a_rule_is_tried_with_the_query_that_it_watches(engine, storing, u
         rule = {"stream": "buses", "kind": "rule", "when": {"query": number}}
         await socket.tell("backtest.start", id=2, plan=rule, span=last(3600))
         (alarm,) = (await result_of(socket, 2))["summary"]["spans"]
-        assert alarm["key"] == "bus 7" and alarm["start_us"] % 1_000_000 == 0 and alarm["end_us"] is not None
+        assert alarm["key"] == "bus 7" and alarm["start_us"] < alarm["end_us"]
 
 
 @pytest.mark.parametrize(

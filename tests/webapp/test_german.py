@@ -117,8 +117,8 @@ STORED = {
         "ein Teil der Abfrage ist gescheitert, und die betroffenen Objekte gelten als nicht zutreffend; "
         "der Filter a.b ist gescheitert: udf muss eines von x, y sein; erhalten: 'z'"
     ),
-    "3 reports were not believed: faster than 50 m/s since the last believed report": (
-        "3 Meldungen wurden nicht geglaubt: schneller als 50 m/s seit der letzten glaubhaften Meldung"
+    "reports were not believed: faster than 50 m/s since the last believed report": (
+        "Meldungen wurden nicht geglaubt: schneller als 50 m/s seit der letzten glaubhaften Meldung"
     ),
     "position out of range": "Position außerhalb des Bereichs",
     # What is no text of Lookout's, such as the name of a layer, stays.

@@ -185,7 +185,8 @@ def test_the_document_says_what_happened_to_what(user, other, channel):
     }
     assert document["incident"]["properties"] == {"speed_mps": 5.5}
     assert document["query"] == {"id": query.pk, "name": "Harbour", "stream": "ships", "space": "earth"}
-    assert document["url"].endswith("/#12/60.1700/24.9500")
+    incident = change.incident_id
+    assert document["url"].endswith(f"/#12/60.1700/24.9500&tab=incidents&incident={incident}")
 
 
 def test_the_database_is_not_asked_more_often_about_more_changes_or_subscriptions(user, channel):

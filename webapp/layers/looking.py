@@ -2,7 +2,6 @@
 
 import contextlib
 import shutil
-import threading
 import uuid
 from dataclasses import replace
 from typing import Any
@@ -14,7 +13,9 @@ from django.utils.translation import gettext
 from streaming.language import thousands
 from streaming.layers import ImportOptions, InvalidLayer, Job, suffixes_of
 from streaming.layers.child import look_in_child
+from webapp.access import Asker
 from webapp.disk import check_room
+from webapp.fair import LOOKS
 from webapp.layers.imports import import_limits
 from webapp.layers.waiting_files import incoming
 from webapp.refusals import Refused
@@ -22,23 +23,25 @@ from webapp.refusals import Refused
 # The file is sent once more for its import, so only files that are sent quickly are looked into.
 LOOK_BYTES = 64 << 20
 LOOK_S = 20.0
-_LOOKS = threading.BoundedSemaphore(2)
 
 
-def look_into(upload: UploadedFile, wanted: ImportOptions) -> dict[str, Any]:
+def look_into(user: Asker, upload: UploadedFile, wanted: ImportOptions) -> dict[str, Any]:
     """Return what `streaming.layers.looking.look` finds in a file; nothing of the file stays.
 
     Raises
     ------
     Refused
-        ``size`` where the file is too large, ``file`` where it cannot be read, ``busy`` where two are looked into.
+        ``size`` where the file is too large, ``file`` where it cannot be read, ``busy`` as `FairTurns.turn` does.
     """
     if (size := upload.size or 0) > LOOK_BYTES:
         rule = gettext("a file that is looked into may have at most %(most)s bytes; got %(size)s")
         raise Refused("size", rule % {"most": thousands(LOOK_BYTES), "size": thousands(size)})
     check_room(settings.LAYERS_DIR, size)
-    if not _LOOKS.acquire(blocking=False):
-        raise Refused("busy", gettext("two files are looked into already; try again in some seconds"))
+    with LOOKS.turn(user):
+        return _seen(upload, wanted)
+
+
+def _seen(upload: UploadedFile, wanted: ImportOptions) -> dict[str, Any]:
     folder = incoming(uuid.uuid4())
     try:
         path = folder / f"upload{suffixes_of(upload.name or '')}"
@@ -53,4 +56,3 @@ def look_into(upload: UploadedFile, wanted: ImportOptions) -> dict[str, Any]:
         raise Refused("file", str(error)) from None
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-        _LOOKS.release()

@@ -83,7 +83,7 @@ def _upload(request: SignedInRequest) -> HttpResponse:
     team = _team(request.POST.get("team") or None)
     wanted = ImportOptions(**{field: form[field] for field in OPTIONS})
     if "look" in request.GET:
-        seen = look_into(upload, wanted)
+        seen = look_into(request.user, upload, wanted)
         return JsonResponse(seen | {"notes": [retold(note) for note in seen["notes"]]})
     layer = begin_upload(request.user, upload, Label(form["name"], form["title"], form["space"], team), wanted)
     return JsonResponse({"layer": layer.document()}, status=202)

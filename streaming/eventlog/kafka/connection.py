@@ -236,7 +236,9 @@ def _until(consumer: Consumer, span: tuple[int, int], limit: int, left_s: float)
                 if len(found) == limit or message.offset() == stop - 1:
                     return found
             elif error.code() == KafkaError._PARTITION_EOF:
-                return found
+                # A broker that has come back may not have all of its records ready at first.
+                if message.offset() >= stop:
+                    return found
             elif error.code() not in _UNKNOWN:
                 raise KafkaException(error)
         if time.monotonic() > deadline_s:

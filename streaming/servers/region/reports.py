@@ -98,7 +98,8 @@ class ReportRun:
     def widest(self) -> np.ndarray:
         """How much the widest box extends in each dimension, float64 of shape (n,)."""
         low, high = np.hsplit(self["bounds"], 2)
-        widest: np.ndarray = (high - low).max(axis=0)
+        # Where an element has no place that is known, both of its bounds are infinite.
+        widest: np.ndarray = np.subtract(high, low, out=np.zeros(low.shape), where=low < high).max(axis=0)
         return widest
 
     @functools.cached_property

@@ -26,8 +26,8 @@ NUMBERS = (
     (("true_heading",), "heading_deg", 1),
     (("alt_geom",), "altitude_geometric_m", FOOT_M),
     (("baro_rate", "vert_rate", "geom_rate"), "vertical_rate_mps", FOOT_PER_MINUTE_MPS),
+    (("alt_baro", "altitude"), "altitude_m", FOOT_M),
 )
-ALTITUDES = ("alt_baro", "altitude")
 TEXTS = (
     ("flight", "callsign"),
     ("squawk", "squawk"),
@@ -73,8 +73,7 @@ def _aircraft(content: Any) -> list[Any] | None:
 def _first(entry: dict[str, Any], names: Sequence[str]) -> float | None:
     """Return the first number that an entry has by one of some names."""
     for name in names:
-        value = entry.get(name)
-        if is_number(value):
+        if name in entry and is_number(value := entry[name]):
             return value
     return None
 
@@ -105,8 +104,12 @@ def _place(entry: dict[str, Any]) -> dict[str, Any]:
 
 
 def _properties(entry: dict[str, Any]) -> dict[str, Any]:
-    on_ground = entry.get("alt_baro") == "ground" or entry.get("altitude") == "ground"
-    numbers = {name: scaled(_first(entry, fields), factor) for fields, name, factor in NUMBERS}
-    texts = {name: entry[field].strip() or None for field, name in TEXTS if isinstance(entry.get(field), str)}
-    altitude = {"altitude_m": scaled(_first(entry, ALTITUDES), FOOT_M), "on_ground": on_ground}
-    return {name: value for name, value in (texts | numbers | altitude).items() if value is not None}
+    properties: dict[str, Any] = {}
+    for field, name in TEXTS:
+        if isinstance(text := entry.get(field), str) and (text := text.strip()):
+            properties[name] = text
+    for fields, name, factor in NUMBERS:
+        if (number := scaled(_first(entry, fields), factor)) is not None:
+            properties[name] = number
+    properties["on_ground"] = entry.get("alt_baro") == "ground" or entry.get("altitude") == "ground"
+    return properties

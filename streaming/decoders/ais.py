@@ -14,6 +14,7 @@ from streaming.decoders.ais_sentences import (
     NO_TAG_BLOCK,
     OTHER_SENTENCE,
     PIECES,
+    PLAIN,
     SENTENCE,
     SENTENCE_BEGINS,
     SHORTEST_EPOCH,
@@ -99,7 +100,16 @@ class AisDecoder(LineDecoder):
         self._tag, self._announced_us = NO_TAG_BLOCK, None
 
     def _line(self, line: bytes, received_us: int, points: Points) -> None:
-        # Nearly all lines are one tag block, one sentence, or both.
+        plain = PLAIN.match(line)
+        if plain is None:
+            self._other_line(line, received_us, points)
+            return
+        if plain["tags"] is not None:
+            self._tag = self._tag.before(read_tag_block(plain["tags"]))
+        self._matched(plain, line, received_us, points)
+
+    def _other_line(self, line: bytes, received_us: int, points: Points) -> None:
+        # Most of these are one tag block, one sentence of another kind, or both.
         end = line.find(b"\\", 1) if line[:1] == b"\\" else -1
         text = line[end + 1 :].strip() if end > 0 else line
         alone = GLUED.search(text, 1) is None if text.startswith(SENTENCE_BEGINS) else end > 0 and not text
@@ -139,23 +149,35 @@ class AisDecoder(LineDecoder):
             self._forget()
 
     def _sentence(self, text: bytes, received_us: int, points: Points) -> None:
-        """Read a sentence. The time before it is its own: also a broken sentence leaves it to no other."""
-        tag, announced_us = self._tag, self._announced_us
-        self._forget()
+        """Read a sentence of any kind."""
         sentence = SENTENCE.match(text)
         if sentence is None:
+            tag = self._tag
+            self._forget()
             self._other_sentence(text, tag, received_us, points)
-        elif self._options.check_checksum and checksum(sentence["checked"]) != int(sentence["checksum"], 16):
-            points.fault("checksum", text)
-        elif sentence["part"] > sentence["parts"]:
-            points.fault(gettext("not a sentence"), text)
-        elif not sentence["payload"] and sentence["part"] == b"1":
-            points.fault(gettext("empty payload"), text)
-        elif sentence["payload"].translate(None, ARMOUR):
-            points.fault(gettext("payload characters"), text)
         else:
-            time_us = self._time(tag, text[sentence.end() :], announced_us)
-            self._message(sentence, time_us, tag.group, received_us, points)
+            self._matched(sentence, text, received_us, points)
+
+    def _matched(self, sentence: re.Match[bytes], line: bytes, received_us: int, points: Points) -> None:
+        """Read a sentence of AIS. The time before it is its own: also a broken sentence leaves it to no other."""
+        tag, announced_us = self._tag, self._announced_us
+        self._forget()
+        if reason := self._fault(sentence):
+            points.fault(reason, line[sentence.start("checked") - 1 :].strip())
+            return
+        time_us = self._time(tag, line[sentence.end() :], announced_us)
+        self._message(sentence, time_us, tag.group, received_us, points)
+
+    def _fault(self, sentence: re.Match[bytes]) -> str | None:
+        """Return what is wrong with a sentence, or None."""
+        checked, parts, part, payload, told = sentence.group("checked", "parts", "part", "payload", "checksum")
+        if self._options.check_checksum and checksum(checked) != int(told, 16):
+            return "checksum"
+        if part > parts:
+            return gettext("not a sentence")
+        if not payload and part == b"1":
+            return gettext("empty payload")
+        return gettext("payload characters") if payload.translate(None, ARMOUR) else None
 
     def _other_sentence(self, text: bytes, tag: TagBlock, received_us: int, points: Points) -> None:
         """Keep the time that a sentence of another kind tells; count the sentence if it is malformed."""

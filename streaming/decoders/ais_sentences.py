@@ -16,10 +16,13 @@ from streaming.decoders.units import LATEST_US, MICROSECONDS, epoch_us
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
-SENTENCE = re.compile(
-    rb"!(?P<checked>..(?:VDM|VDO),(?P<parts>[1-9]),(?P<part>[1-9]),(?P<sequence>\d*),(?P<channel>[^,*]*),"
+_FIELDS = (
+    rb"(?P<checked>..(?:VDM|VDO),(?P<parts>[1-9]),(?P<part>[1-9]),(?P<sequence>\d*),(?P<channel>[^,*]*),"
     rb"(?P<payload>[^,*]*),(?P<fill>[0-5]))\*(?P<checksum>[0-9A-Fa-f]{2})"
 )
+SENTENCE = re.compile(rb"!" + _FIELDS)
+# Nearly all lines: one sentence, behind a tag block or not, and what follows it.
+PLAIN = re.compile(rb"(?:\\(?P<tags>[^\\]*)\\\s*)?!(?=[^!$\\]*\Z)" + _FIELDS)
 # What a broken sentence of AIS still shows.
 BROKEN = re.compile(rb"VD[MO]\b")
 GATEHOUSE = re.compile(rb"\$PGHP,1,(\d{4}),(\d{1,2}),(\d{1,2}),(\d{1,2}),(\d{1,2}),(\d{1,2}),(\d{1,3}),")

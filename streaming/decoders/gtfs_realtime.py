@@ -6,9 +6,10 @@ https://gtfs.org/documentation/realtime/reference/
 """
 
 import math
-import struct
+from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 from google.protobuf.message import DecodeError
 from google.transit import gtfs_realtime_pb2 as gtfs
 
@@ -18,7 +19,6 @@ from streaming.decoders.units import epoch_us
 from streaming.language import gettext
 
 VEHICLE = gtfs.VehiclePosition
-SINGLE = struct.Struct("f")
 # Few feeds have fewer digits behind the point, and none has more than these numbers hold.
 DECIMALS = (4, 5, 6, 7)
 
@@ -40,6 +40,7 @@ class GtfsRealtimeDecoder(DocumentDecoder):
             reason = _add(entity, feed_us, points)
             if reason:
                 points.fault(reason, entity.SerializePartialToString())
+        points.coordinates = _decimals(points.coordinates)
 
 
 def _add(entity: gtfs.FeedEntity, feed_us: int | None, points: Points) -> str | None:
@@ -57,7 +58,7 @@ def _add(entity: gtfs.FeedEntity, feed_us: int | None, points: Points) -> str | 
     texts = (key, vehicle.trip.start_date, vehicle.trip.start_time, *properties.values())
     if any(isinstance(value, bytes) for value in texts):
         return "encoding"
-    position = (_decimal(vehicle.position.longitude), _decimal(vehicle.position.latitude), None)
+    position = (vehicle.position.longitude, vehicle.position.latitude, None)
     return None if points.add(key, time_us, position, properties) else OUT_OF_RANGE
 
 
@@ -76,13 +77,15 @@ def _key(vehicle: gtfs.VehiclePosition) -> str:
     return key
 
 
-def _decimal(number: float) -> float:
-    """Return the shortest decimal number that is this number of single precision, as its sender wrote it."""
-    for digits in DECIMALS:
-        decimal = round(number, digits)
-        if SINGLE.unpack(SINGLE.pack(decimal))[0] == number:
-            return decimal
-    return number
+def _decimals(coordinates: Sequence[tuple[float, float, float]]) -> list[tuple[float, float, float]]:
+    """Return places with the shortest decimals that are these numbers of single precision, as their sender wrote."""
+    singles = np.array(coordinates, dtype=np.float64).reshape(-1, 3)
+    shortest = singles.copy()
+    for digits in reversed(DECIMALS):
+        decimals = np.round(singles, digits)
+        fits = decimals.astype(np.float32) == singles
+        shortest[fits] = decimals[fits]
+    return [(lon, lat, height) for lon, lat, height in shortest.tolist()]
 
 
 def _properties(vehicle: gtfs.VehiclePosition) -> dict[str, Any]:

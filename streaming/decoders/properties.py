@@ -8,6 +8,8 @@ from typing import Any, TypeGuard
 from streaming.decoders.units import FACTORS, scaled
 from streaming.errors import InvalidOptions
 
+_NUMBERS = (int, float)
+
 
 def check_properties(properties: Mapping[str, Any]) -> None:
     """Raise InvalidOptions unless every value is a property's name, or an object with its name and a unit."""
@@ -72,7 +74,7 @@ def is_number(value: Any) -> TypeGuard[float]:
     >>> is_number(1.5), is_number(True), is_number("1")
     (True, False, False)
     """
-    return isinstance(value, int | float) and not isinstance(value, bool)
+    return type(value) in _NUMBERS  # bool is a class of its own
 
 
 def translated(

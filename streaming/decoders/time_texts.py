@@ -13,6 +13,7 @@ from streaming.errors import InvalidOptions
 from streaming.time_zones import is_time_zone
 
 _EPOCH = datetime(1970, 1, 1)
+_MICROSECOND = timedelta(microseconds=1)
 _MONTHS = ("JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC")
 # Texts that Arrow reads, with a zone; it refuses a zone behind a date alone.
 _ZONED = r"(Z|z|[+-]\d\d(:?\d\d)?)$"
@@ -84,10 +85,7 @@ class TimeTexts:
     def us(self, text: str) -> int | None:
         """Return microseconds since 1970 of one text; None if it is no time between 1970 and 2200."""
         text = text.strip()
-        if _NUMERAL.fullmatch(text):
-            found: tuple[datetime, timedelta | None] | int | None = _numeral(text)
-        else:
-            found = self._moment(text)
+        found = _numeral(text) if text[4:5] != "-" and _NUMERAL.fullmatch(text) else self._moment(text)
         if found is None:
             return None
         time_us = found if isinstance(found, int) else self._utc_us(*found)
@@ -131,7 +129,7 @@ class TimeTexts:
         """Return the date and time that a text says, and its offset from UTC if it says one."""
         try:
             moment = datetime.fromisoformat(text)
-            return moment.replace(tzinfo=None), moment.utcoffset()
+            return (moment, None) if moment.tzinfo is None else (moment.replace(tzinfo=None), moment.utcoffset())
         except ValueError:
             pass
         form = _FORM.fullmatch(_YEAR_LAST.sub(r"\5-\1-\2 \3\4", _WEEKDAY.sub("", text.upper())))
@@ -155,7 +153,7 @@ class TimeTexts:
 
 
 def _since_us(moment: datetime) -> int:
-    return (moment - _EPOCH) // timedelta(microseconds=1)
+    return (moment - _EPOCH) // _MICROSECOND
 
 
 def _epoch_or_none(number: float) -> int | None:

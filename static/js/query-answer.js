@@ -126,8 +126,9 @@ export function focusNote(store, query, nowMs) {
 /** Return since when an answer is old, "As of 12:00:00 UTC.", while nothing new can come; else an empty text. */
 export function staleNote(store, nowMs) {
   const cut = ["offline", "reconnecting", "down", "full", "signed-out"].includes(store.connection(nowMs));
-  return cut && Number.isFinite(store.dataMs)
-    ? filled(gettext("As of %(time)s UTC."), { time: utcClock(store.dataMs + store.clockOffsetMs) })
+  const asOfMs = Number.isFinite(store.dataMs) ? store.dataMs : store.engine.atMs; // or when it was the newest
+  return cut && Number.isFinite(asOfMs)
+    ? filled(gettext("As of %(time)s UTC."), { time: utcClock(asOfMs + store.clockOffsetMs) })
     : "";
 }
 

@@ -19,7 +19,8 @@ test("an answer of which nobody says when its reports came is as of when the eng
   const store = createStore();
   store.setLink("open", NOW);
   const engine = { type: "engine.status", alive: true, lag_ms: null };
-  for (const message of [hello(SHIPS), status(1), snapshot(1, row("+", "a", 1, 1)), engine]) store.apply(message, NOW);
+  const answer = { ...snapshot(1, row("+", "a", 1, 1)), lag_ms: null };
+  for (const message of [hello(SHIPS), status(1), answer, engine]) store.apply(message, NOW);
   store.setLink("offline", NOW + 1000);
   assert.equal(staleNote(store, NOW + 60_000), "As of 12:00:00 UTC.");
 });

@@ -11,8 +11,8 @@ from streaming.engine.batch import Saving, home_step, region_task
 from streaming.engine.layout import Layout
 from streaming.engine.store import Store
 from streaming.history.writer import HistoryWriter
+from streaming.operators.schedules import NEVER_US
 from streaming.results import Fragment
-from streaming.servers.assembler.rule_entries import NEVER_US
 from streaming.servers.assembler.rules import DECIDED_AFTER_US, due_by
 from streaming.servers.control.entries import Entry
 from streaming.servers.control.registry import Registry

@@ -7,8 +7,9 @@ from typing import Any
 import polars as pl
 
 from streaming.engine.layout import Layout
+from streaming.operators.schedules import NEVER_US
 from streaming.servers.control.step import ControlStep
-from streaming.servers.region.watched import NEVER_US, WatchedAnswers
+from streaming.servers.region.watched import WatchedAnswers
 from streaming.state.versions import Attempt
 
 

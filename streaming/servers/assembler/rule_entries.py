@@ -7,10 +7,10 @@ from typing import Protocol
 import numpy as np
 
 from streaming.operators.rules import Rules
+from streaming.operators.schedules import NEVER_US
 from streaming.results import ENTERED, LEFT
 from streaming.servers.sorted_runs import Column, SortedRuns
 
-NEVER_US = np.iinfo(np.int64).max
 # Where an entry is: its condition does not hold; it holds, but not for long enough; its alarm lasts.
 IDLE, HOLDING, ALARM = 0, 1, 2
 # In place of the object of an entry, for rules about whole answers.

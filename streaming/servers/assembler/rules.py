@@ -25,6 +25,7 @@ import pyarrow as pa
 
 from streaming.operators.rules import COUNT, MICROSECONDS, UNKNOWN_BIT, Rules
 from streaming.operators.runs import find
+from streaming.operators.schedules import NEVER_US
 from streaming.results import CANCELLED, EDITED, FAILED, LEFT, result_schema
 from streaming.servers.answers.in_turn import in_turn
 from streaming.servers.answers.names import names_of
@@ -38,7 +39,6 @@ from streaming.servers.assembler.rule_entries import (
     BEGINNING,
     ENTRY,
     IDLE,
-    NEVER_US,
     WHOLE,
     Movement,
     RuleEntries,

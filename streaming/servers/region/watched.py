@@ -15,6 +15,7 @@ import polars as pl
 import pyarrow as pa
 
 from streaming.operators.runs import find
+from streaming.operators.schedules import NEVER_US
 from streaming.results import ENTERED, EXPIRED, FILTERED, HANDOFF, LEFT, MOVED, QUIET_HANDOFF
 from streaming.results.netting import fanned_out
 from streaming.servers.answers.tuples import Results
@@ -25,7 +26,6 @@ from streaming.state.codec import HEAD, Codec, Parts, Tables, array_of, frame_of
 
 # So long a report may be on its way to the gateway, and again from there.
 UNDERWAY_US = 500_000
-NEVER_US = np.iinfo(np.int64).max
 COLUMNS = ("query", "sign", "key_hash", "partner_hash", "time_us")
 SCHEMA = pa.schema([*((name, pa.int8() if name == "sign" else pa.int64()) for name in COLUMNS), ("batch", pa.int64())])
 # Changes of the members of aggregates. `here` tells whether the object is a member from then on; `whole` is true of all

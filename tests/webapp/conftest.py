@@ -36,6 +36,8 @@ from webapp.telling import TELLER
 BOX = {"lo": [10, 50], "hi": [20, 60]}
 INSIDE, OUTSIDE = (15.0, 55.0), (30.0, 55.0)
 PLAN = {"stream": "ships", "compare": BOX}
+# No query has this number: numbers go on over the tests of a run, so a small one may be somebody's.
+NO_QUERY = 10**9
 ORIGIN, HOST = (b"origin", b"http://localhost:8000"), (b"host", b"localhost:8000")
 # The engine of a test reads this many entries of a log at a time.
 MOST_ENTRIES = 10_000

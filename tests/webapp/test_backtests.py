@@ -5,7 +5,7 @@ import time
 import pytest
 from channels.db import database_sync_to_async
 
-from tests.webapp.conftest import BOX, INSIDE, OUTSIDE
+from tests.webapp.conftest import BOX, INSIDE, NO_QUERY, OUTSIDE
 from tests.webapp.test_history import drive, folders, storing  # noqa: F401
 from webapp import backtests, queries
 from webapp.models import Query
@@ -57,7 +57,7 @@ async def test_a_rule_is_tried_with_the_query_that_it_watches(engine, storing, u
         (PLAN, {"to": 5}, "fields", "span must have a beginning"),
         (PLAN, {"from": "1999-01-01"}, "fields", "last 31 days at most"),
         (PLAN | {"emit": "all"}, last(60), "plan", "objects enter and leave; got a query that emits all"),
-        (PLAN | {"compare": None, "kind": "rule", "when": {"query": 999}}, last(60), "plan", ""),
+        (PLAN | {"compare": None, "kind": "rule", "when": {"query": NO_QUERY}}, last(60), "plan", ""),
     ],
 )
 async def test_what_cannot_be_tried_is_refused(engine, storing, user, connect, plan, span, code, message):  # noqa: F811

@@ -13,7 +13,7 @@ from streaming.logs import Log
 from streaming.operators.region_map import RegionMap
 from streaming.results import REASONS
 from streaming.spaces import EARTH
-from tests.webapp.conftest import INSIDE, OUTSIDE, PLAN
+from tests.webapp.conftest import INSIDE, NO_QUERY, OUTSIDE, PLAN
 from webapp import groups, queries
 from webapp.consumers.messages import FIELDS, read_document, read_fields
 from webapp.consumers.viewports import view_plans
@@ -118,7 +118,7 @@ async def test_the_server_says_what_the_examples_say(engine, streams, user, conn
         heard["regions"] = await socket.hear("regions")
         # It is told some time after an answer, so perhaps before all that was waited for since.
         heard["answer.held"] = await socket.hear_or_heard("answer.held")
-        await socket.tell("query.cancel", id=4, query=999)
+        await socket.tell("query.cancel", id=4, query=NO_QUERY)
         heard["error"] = await socket.hear("error")
         heard["engine.status"] = await socket.hear("engine.status")
         heard["stream.status"] = await socket.hear("stream.status")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.webapp.conftest import PLAN, settled
+from tests.webapp.conftest import NO_QUERY, PLAN, settled
 from webapp import queries
 from webapp.refusals import Refused
 
@@ -32,8 +32,8 @@ def test_a_rule_names_only_queries_that_its_user_sees(watched, django_user_model
         queries.register(other, "alarm", rule(watched.pk))
     queries.edit(watched.owner, watched.pk, shared=True)
     assert queries.register(other, "alarm", rule(watched.pk)).pk
-    with pytest.raises(Refused, match="got 1000"):
-        queries.register(other, "alarm", rule(watched.pk, 1000))
+    with pytest.raises(Refused, match=f"got {NO_QUERY}"):
+        queries.register(other, "alarm", rule(watched.pk, NO_QUERY))
 
 
 @pytest.mark.parametrize(
@@ -79,8 +79,8 @@ def test_a_rule_watches_no_rule(watched, user):
 
 def test_an_edit_is_checked_too(watched, user):
     alarm = queries.register(user, "alarm", rule(watched.pk))
-    with pytest.raises(Refused, match="got 1000"):
-        queries.edit(user, alarm.pk, plan=rule(1000))
+    with pytest.raises(Refused, match=f"got {NO_QUERY}"):
+        queries.edit(user, alarm.pk, plan=rule(NO_QUERY))
 
 
 def test_a_rule_warns_when_a_query_that_it_watches_ends(engine, watched, user):

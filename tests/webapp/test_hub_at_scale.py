@@ -15,7 +15,14 @@ from webapp.hub import AnswerSubscription, Hub, ResumePoint
 from webapp.hub import hub as hub_module
 from webapp.hub.assembly import Assembly
 from webapp.hub.recent import RecentBatches
-from webapp.hub.snapshot_requests import LATE_S, ROWS_UNDER_WAY, UNDER_WAY_S, USUAL_ROWS, SnapshotRequests
+from webapp.hub.snapshot_requests import (
+    LATE_S,
+    PROMISED_ROWS,
+    ROWS_UNDER_WAY,
+    UNDER_WAY_S,
+    USUAL_ROWS,
+    SnapshotRequests,
+)
 
 CLIENTS, HELD, LAST = 60, 3, 99
 
@@ -219,8 +226,34 @@ def test_while_batches_come_late_less_is_asked_for_at_once():
         return len(set(link.queries) - done)
 
     late_s = 2 * LATE_S
-    assert [under_way(lag_s) for lag_s in (LATE_S, late_s, late_s, late_s)] == [4, 2, 1, 1]
+    # A part is promised, for so many rows: these come two at a time.
+    promised = [2] * (PROMISED_ROWS // USUAL_ROWS // 2 - 3)
+    lags = [LATE_S, *[late_s] * len(promised), late_s, late_s]
+    assert [under_way(lag_s) for lag_s in lags] == [4, *promised, 1, 1]
     assert [under_way(0.0) for _ in range(16)][-1] == 4
+
+
+# How many rows the answers of a page have.
+PAGES = {"small": [20] * 167, "usual": [200] * 167, "of all sizes": [*range(0, 501, 3)], "a few large": [2, 1500] * 30}
+
+
+@pytest.mark.parametrize("sizes", PAGES.values(), ids=PAGES)
+def test_the_answers_of_a_page_come_within_ten_seconds_from_an_engine_that_is_late(sizes, monkeypatch):
+    link, now = Asked(), [0.0]
+    monkeypatch.setattr("webapp.hub.snapshot_requests.time.monotonic", lambda: now[0])
+    requests = SnapshotRequests(link, lambda _: "ann")
+    for _ in range(9):
+        requests.pace(2 * LATE_S)
+    requests.ask(range(len(sizes)))
+    # A snapshot comes a second after it was asked for.
+    came: list[int] = []
+    while len(came) < len(sizes):
+        asked = link.queries[len(came) :]
+        now[0] += 1
+        requests.pace(2 * LATE_S)
+        requests.settle({query: sizes[query] for query in asked})
+        came += asked
+    assert now[0] <= 10 and came == [*range(len(sizes))]
 
 
 def test_each_user_has_a_first_answer_under_way_however_large_they_are(monkeypatch):

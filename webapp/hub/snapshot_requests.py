@@ -7,7 +7,7 @@ V. Jacobson, "Congestion Avoidance and Control", SIGCOMM 1988: what is under way
 
 import time
 from collections import Counter, defaultdict, deque
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -22,6 +22,8 @@ ROWS_UNDER_WAY, ROWS_OF_ALL = 20_000, 50_000
 # While batches come late, all these are halved with each of them, down to a part; else this part of them is added back.
 # What the engine is told waits behind the requests: also that a query that holds it up is paused.
 LATE_S, LEAST_PART = 0.25, 1 / 16
+# Whoever comes to a late engine has this part nevertheless, for so many rows in so many seconds: a page is filled soon.
+PROMISED_PART, PROMISED_ROWS, PROMISED_S = 1 / 2, 100_000, 60.0
 # So many rows has a snapshot for a user for whom none has come yet: a few are asked for, and tell how large they are.
 USUAL_ROWS = 5_000
 # A request that has brought nothing for this long makes room for another one: the engine may not know the query.
@@ -34,6 +36,24 @@ class _Line(NamedTuple):
 
     owner: Hashable
     views: bool
+
+
+@dataclass
+class _Had:
+    """What came for a line: how many rows a snapshot has, on average, and how many rows of its promise are used."""
+
+    usual: int = USUAL_ROWS
+    used: float = 0.0
+    at: float = 0.0
+
+    def add(self, counts: Collection[int]) -> None:
+        """Count snapshots that have come, by their numbers of rows."""
+        self.used, self.at = self.used_now() + sum(counts), time.monotonic()
+        self.usual = sum(counts) // len(counts)
+
+    def used_now(self) -> float:
+        """Return how many rows of the promise are used; with time they are promised again."""
+        return max(0.0, self.used - (time.monotonic() - self.at) * PROMISED_ROWS / PROMISED_S)
 
 
 @dataclass(frozen=True)
@@ -78,7 +98,7 @@ class SnapshotRequests:
         self._under_way: dict[int, _Request] = {}
         self._rows: Counter[_Line] = Counter()
         self._all_rows = self._saved = 0
-        self._usual: dict[_Line, int] = {}  # how many rows a snapshot had, on average
+        self._had: dict[_Line, _Had] = {}
         self._part = 1.0  # of what may be under way
 
     def ask(self, queries: Iterable[int], again: bool = False) -> None:
@@ -112,7 +132,8 @@ class SnapshotRequests:
             self._unqueue(query)
             if request := self._forget(query):
                 rows[request.line].append(count)
-        self._usual |= {line: sum(counts) // len(counts) for line, counts in rows.items()}
+        for line, counts in rows.items():
+            self._had.setdefault(line, _Had()).add(counts)
         self.send()
 
     def remind(self) -> None:
@@ -136,14 +157,18 @@ class SnapshotRequests:
                 turns.append(line)
 
     def _has_room(self, line: _Line) -> bool:
-        if not line.views and self._saved >= self._part * self.most:
+        had = self._had.get(line)
+        promised = not had or had.used_now() < PROMISED_ROWS
+        part = max(self._part, PROMISED_PART) if promised else self._part
+        if not line.views and self._saved >= part * self.most:
             return False
         rows, more = self._rows[line], self._expected(line)
-        under_way, of_all = self._part * ROWS_UNDER_WAY, self._part * ROWS_OF_ALL
+        under_way, of_all = part * ROWS_UNDER_WAY, part * ROWS_OF_ALL
         return not rows or (rows + more <= under_way and self._all_rows + more <= of_all)
 
     def _expected(self, line: _Line) -> int:
-        return max(1, self._usual.get(line, USUAL_ROWS))
+        had = self._had.get(line)
+        return max(1, had.usual) if had else USUAL_ROWS
 
     def _line(self, query: int) -> _Line:
         return _Line(self.owner_of(query), query >= VIEW_NUMBERS)

@@ -136,7 +136,7 @@ class FairTurns:
                 del self._waiting[who]
 
     def _late(self, limits: TurnLimits) -> Refused:
-        rule = gettext("at most %(at_once)s %(what)s are made at once: try again in a moment") % {
+        rule = gettext("at most %(at_once)s %(what)s at once: try again in a moment") % {
             "at_once": limits.at_once,
             "what": self._what,
         }

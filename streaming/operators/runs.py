@@ -83,6 +83,17 @@ def first_of_runs(ordered: np.ndarray) -> np.ndarray:
     return first
 
 
+def place_in_runs(ordered: np.ndarray) -> np.ndarray:
+    """Return how often each member came before, int64 of shape (N,); the members are ascending.
+
+    Examples
+    --------
+    >>> place_in_runs(np.array([3, 3, 5])).tolist()
+    [0, 1, 0]
+    """
+    return np.arange(len(ordered)) - np.searchsorted(ordered, ordered)
+
+
 def distinct(values: np.ndarray) -> np.ndarray:
     """Return the distinct values, ascending; faster than `numpy.unique` where the values come in a few ordered runs.
 

@@ -15,7 +15,8 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-NEVER_US = -(2**62)
+# Before any event time.
+LONG_AGO_US = -(2**62)
 
 Name = TypeVar("Name", bound=Hashable)
 
@@ -88,7 +89,7 @@ def complete_until(
     Returns
     -------
     int
-        In microseconds; `NEVER_US` if nothing is complete.
+        In microseconds; `LONG_AGO_US` if nothing is complete.
 
     Examples
     --------
@@ -96,11 +97,11 @@ def complete_until(
     >>> complete_until(homes, [1], 0, now_us=100, idle_us=10), complete_until(homes, [1], 0, now_us=115, idle_us=10)
     (40, 65)
     """
-    none = Progress(NEVER_US, since_us)
+    none = Progress(LONG_AGO_US, since_us)
     told = [home.get(stream, none) for home in homes for stream in dict.fromkeys(streams)]
     heard = [max(one.heard_us, since_us) for one in told]
     active = [one.newest_us for one, at_us in zip(told, heard, strict=True) if now_us - at_us <= idle_us]
     if active:
         return min(active)
-    newest_us = max((one.newest_us for one in told), default=NEVER_US)
-    return newest_us + now_us - max(heard) if newest_us > NEVER_US else NEVER_US
+    newest_us = max((one.newest_us for one in told), default=LONG_AGO_US)
+    return newest_us + now_us - max(heard) if newest_us > LONG_AGO_US else LONG_AGO_US

@@ -4,7 +4,7 @@ from collections.abc import ItemsView, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from streaming.operators.encounters import Encounter, Ordering
-from streaming.operators.watermarks import NEVER_US, Progress, complete_until
+from streaming.operators.watermarks import LONG_AGO_US, Progress, complete_until
 from streaming.servers.control.step import ControlStep
 from streaming.state.codec import HEAD, NOTHING, Codec, Parts, Tables, head_of, with_head
 
@@ -25,7 +25,7 @@ class EncounterClock:
 
     since: int
     since_us: int
-    until_us: int = NEVER_US
+    until_us: int = LONG_AGO_US
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class EventTimes:
         advances = {}
         for query, encounter in self._queries(control):
             known, clock = self._known(query, control), self._advanced(query, encounter, control)
-            from_us = known.until_us if known else NEVER_US
+            from_us = known.until_us if known else LONG_AGO_US
             advances[query] = EventTimeAdvance(clock.since, from_us, clock.until_us, known is None)
         return advances
 

@@ -14,7 +14,7 @@ import pyarrow as pa
 from streaming.elements import bounds_of
 from streaming.operators.encounters import Ordering
 from streaming.operators.runs import first_of_runs, last_of_runs, order_of_hashes, running_maximum
-from streaming.operators.watermarks import NEVER_US, Progress, seen_before
+from streaming.operators.watermarks import LONG_AGO_US, Progress, seen_before
 from streaming.servers import ordering
 from streaming.servers.control.registry import MICROSECONDS, Registry
 from streaming.servers.control.step import ControlStep
@@ -219,7 +219,7 @@ def _reports(
     for number in reach.streams.tolist():
         mine = np.flatnonzero(columns["stream"] == number)
         if len(mine):
-            before = progress.get(number, Progress(NEVER_US, 0))
+            before = progress.get(number, Progress(LONG_AGO_US, 0))
             seen_us[mine] = seen_before(columns["time_us"][mine], before.newest_us)
             heard_us = int(columns["heard_us"][mine].max())
             progress[number] = Progress(int(seen_us[mine[-1]]), heard_us, before.reports + len(mine))

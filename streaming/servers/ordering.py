@@ -21,7 +21,7 @@ import pyarrow as pa
 from streaming.elements import bounds_of, partition_of
 from streaming.operators.encounters import Ordering
 from streaming.operators.runs import first_of_runs, last_of_runs
-from streaming.operators.watermarks import NEVER_US, Progress, seen_before, slowest
+from streaming.operators.watermarks import LONG_AGO_US, Progress, seen_before, slowest
 from streaming.servers.control.registry import Registry
 from streaming.servers.control.step import ControlStep
 from streaming.servers.elements import taken
@@ -62,13 +62,13 @@ class Ordered:
     last: SortedRuns
     progress: Progress
     since_us: int
-    forgotten_us: int = NEVER_US
+    forgotten_us: int = LONG_AGO_US
 
     @classmethod
     def new(cls, space: Space, now_us: int, following: int) -> "Ordered":
         """Return an ordering that begins now; numbers of runs and batches begin with `following`."""
         queue = ReportQueue(waiting_schema(space), following=following)
-        return cls(queue, SortedRuns(no_last(), following=following), Progress(NEVER_US, 0), now_us)
+        return cls(queue, SortedRuns(no_last(), following=following), Progress(LONG_AGO_US, 0), now_us)
 
 
 @dataclass(frozen=True)
@@ -187,7 +187,7 @@ def _until(held: Ordered, ordering: Ordering, now_us: int) -> int:
     """Return the time before which reports are released: all that are held, if nothing has come for long."""
     newest_us, heard_us = held.progress.newest_us, held.progress.heard_us
     silent = now_us - max(heard_us, held.since_us) > ordering.idle_us
-    return newest_us + 1 if silent and newest_us > NEVER_US else newest_us - ordering.lateness_us
+    return newest_us + 1 if silent and newest_us > LONG_AGO_US else newest_us - ordering.lateness_us
 
 
 def _sent(held: Ordered, due: pa.Table, gap_us: int, registry: Registry) -> tuple[Ordered, pa.Table, np.ndarray]:
@@ -213,10 +213,10 @@ def _sent(held: Ordered, due: pa.Table, gap_us: int, registry: Registry) -> tupl
 
 
 def _last_times(last: SortedRuns, key: np.ndarray) -> np.ndarray:
-    """Return the times of the last released reports of objects (N,), which are ascending; NEVER_US without one."""
+    """Return the times of the last released reports of objects (N,), which are ascending; LONG_AGO_US without one."""
     objects = key[last_of_runs(key)]
     part, row = last.find(objects)
-    time_us = np.full(len(objects), NEVER_US)
+    time_us = np.full(len(objects), LONG_AGO_US)
     time_us[part >= 0] = last.take(part[part >= 0], row[part >= 0], ["time_us"])["time_us"]
     return time_us[np.cumsum(first_of_runs(key)) - 1]
 

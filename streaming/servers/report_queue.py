@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from streaming.operators.watermarks import NEVER_US
+from streaming.operators.watermarks import LONG_AGO_US
 from streaming.servers.elements import tracked_schema
 from streaming.spaces import Space
 from streaming.state.codec import Parts, StatePart
@@ -95,7 +95,7 @@ class ReportQueue:
     schema: pa.Schema
     by: str = "time_us"
     batches: tuple[QueuedBatch, ...] = ()
-    until_us: int = NEVER_US
+    until_us: int = LONG_AGO_US
     following: int = 0
 
     def put(self, reports: pa.Table) -> "ReportQueue":

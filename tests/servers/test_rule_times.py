@@ -151,7 +151,7 @@ def happened_to(key, reports):
 
 
 @pytest.mark.long
-@settings(max_examples=40)
+@settings(max_examples=12)
 @given(rngs())
 def test_alarms_are_those_of_brute_force_however_reports_are_cut_into_micro_batches(rng):
     with tempfile.TemporaryDirectory() as folder:

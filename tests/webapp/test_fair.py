@@ -95,7 +95,7 @@ async def test_who_waits_too_long_or_leaves_gives_up_the_place():
     asked.tasks[leaving].cancel()
     await asyncio.gather(asked.tasks[leaving], return_exceptions=True)
     asked.fair._limits = lambda: TurnLimits(1, 0.01, 1, 8)
-    with pytest.raises(Refused, match=r"at most 1 reports are made at once.*; got one more for 0\.01 s"):
+    with pytest.raises(Refused, match=r"at most 1 reports at once.*; got one more for 0\.01 s"):
         async with asked.fair.turn_later(user("dan")):
             pass
     await asked.end(first)

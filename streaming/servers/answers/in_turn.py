@@ -3,7 +3,7 @@
 import numpy as np
 import pyarrow as pa
 
-from streaming.operators.runs import first_of_runs
+from streaming.operators.runs import first_of_runs, place_in_runs
 from streaming.results import LEFT
 from streaming.servers.answers.names import names_of
 
@@ -26,8 +26,7 @@ def in_turn(rows: pa.Table) -> tuple[pa.Table, pa.Table]:
     name = names_of(rows["query"].to_numpy(), rows["key_hash"].to_numpy())
     order = np.argsort(name, kind="stable")
     first = first_of_runs(name[order])
-    number = np.arange(len(order)) - np.flatnonzero(first)[np.cumsum(first) - 1] if len(order) else order
     opening = rows["sign"].to_numpy()[order][np.flatnonzero(first)][np.cumsum(first) - 1] if len(order) else order
     now = np.empty(len(order), dtype=bool)
-    now[order] = number < np.where(opening == LEFT, 2, 1)
+    now[order] = place_in_runs(name[order]) < np.where(opening == LEFT, 2, 1)
     return rows.filter(pa.array(now)).combine_chunks(), rows.filter(pa.array(~now)).combine_chunks()

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from streaming.operators.encounters import OPEN_US
 from streaming.operators.failures import Failures
-from streaming.operators.runs import distinct, find, first_of_runs
+from streaming.operators.runs import distinct, find, first_of_runs, place_in_runs
 from streaming.results import (
     CANCELLED,
     DROPPED,
@@ -369,10 +369,7 @@ class _ToldEncounters:
 
 def _ranked(ordered: np.ndarray) -> np.ndarray:
     """Return numbers, ascending, each with how often it came before, as an array of shape (2, N)."""
-    if not len(ordered):
-        return np.empty((2, 0), dtype=np.int64)
-    first = np.flatnonzero(first_of_runs(ordered))
-    return np.stack([ordered, np.arange(len(ordered)) - np.repeat(first, np.diff(np.r_[first, len(ordered)]))])
+    return np.stack([ordered, place_in_runs(ordered)])
 
 
 def _matched(wanted: np.ndarray, known: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

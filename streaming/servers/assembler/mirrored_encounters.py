@@ -11,10 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from streaming.operators.runs import first_of_runs
-
-# Before any event time.
-_NEVER_US = -(2**62)
+from streaming.operators.runs import place_in_runs
+from streaming.operators.watermarks import LONG_AGO_US
 
 
 class MirroredEncounters(NamedTuple):
@@ -57,10 +55,9 @@ class MirroredEncounters(NamedTuple):
         pair = np.unique(names, axis=1, return_inverse=True)[1].reshape(-1)
         way = (self.key_hash > self.partner_hash).astype(np.int64)
         order = np.lexsort((~self.is_first, self.due_us, pair))
-        starts = np.flatnonzero(first_of_runs(pair[order]))
-        rank = np.arange(len(order)) - np.repeat(starts, np.diff(np.r_[starts, len(order)]))
+        rank = place_in_runs(pair[order])
         may, never = self.told.copy(), np.zeros(len(pair), dtype=bool)
-        ends_us = np.full((len(starts), 2), _NEVER_US)
+        ends_us = np.full((names.shape[1], 2), LONG_AGO_US)
         for turn in range(rank.max(initial=-1) + 1):  # nearly always one or two: the encounters of a pair in a batch
             mine = order[rank == turn]
             other_us, until_us = ends_us[pair[mine], 1 - way[mine]], self.until_us[mine]

@@ -24,7 +24,7 @@ import polars as pl
 import pyarrow as pa
 
 from streaming.operators.rules import COUNT, MICROSECONDS, UNKNOWN_BIT, Rules
-from streaming.operators.runs import find
+from streaming.operators.runs import find, place_in_runs
 from streaming.operators.schedules import NEVER_US
 from streaming.results import CANCELLED, EDITED, FAILED, LEFT, result_schema
 from streaming.servers.answers.in_turn import in_turn
@@ -298,7 +298,7 @@ class _RuleStep:
         entries = self._found(name, rule, key)
         place = np.searchsorted(entries.name, name)
         # The first change of each entry, then the second of those that have one, and so on.
-        turn = np.arange(len(place)) - np.searchsorted(place, place, "left")
+        turn = place_in_runs(place)
         last = np.r_[place[1:] != place[:-1], np.ones(min(1, len(place)), dtype=bool)]
         until_us = np.where(last, self._now_us, np.r_[time_us[1:], time_us[:1]])
         alone = np.ones(len(entries.name), dtype=bool)

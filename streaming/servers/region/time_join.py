@@ -24,7 +24,7 @@ from streaming.operators.features import IndexedBoxes
 from streaming.operators.meetings import Meetings
 from streaming.operators.region_map import RegionMap
 from streaming.operators.time_joins import IntervalJoin, ReportTimes, TimeJoin, WindowJoin, too_late
-from streaming.operators.watermarks import NEVER_US, Progress, complete_until
+from streaming.operators.watermarks import LONG_AGO_US, Progress, complete_until
 from streaming.results import result_schema
 from streaming.servers.answers.tuples import Results
 from streaming.servers.control.border import refuse
@@ -59,7 +59,7 @@ class Waiting:
 
     since: int
     since_us: int
-    watermark_us: int = NEVER_US
+    watermark_us: int = LONG_AGO_US
     ended: tuple[EndedWindow, ...] = ()
 
 
@@ -322,7 +322,7 @@ class _Intervals:
             if self.pairing.has_room(len(row)):
                 apart_us = run["time_us"][row] - time_us[piece][at]
                 keep = (apart_us >= span_us[0]) & (apart_us <= span_us[1]) & (run["turn"][row] >= self.since)
-                keep &= self._join.on_time(ReportTimes(run["time_us"][row], run["seen_us"][row]), NEVER_US)
+                keep &= self._join.on_time(ReportTimes(run["time_us"][row], run["seen_us"][row]), LONG_AGO_US)
                 rows[row[keep]] = True
         return np.flatnonzero(rows)
 

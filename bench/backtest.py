@@ -55,9 +55,11 @@ def parts(hours: int) -> Iterator[pa.Table]:
             "ships", keys * turns, heard - 200_000, np.concatenate(bounds), [{"speed_mps": 7.5}] * len(heard)
         )
         schema = waiting_schema(EARTH)
-        columns = {name: made[name] for name in schema.names[:-2]}
+        columns = {name: made[name] for name in schema.names[:-3]}
         stream = pa.DictionaryArray.from_arrays(pa.array(np.zeros(len(heard), dtype=np.int32)), pa.array(["ships"]))
-        yield pa.table(columns | {"heard_us": heard, "stream": stream}, schema=schema)
+        yield pa.table(
+            columns | {"heard_us": heard, "late_us": pa.nulls(len(heard), pa.int64()), "stream": stream}, schema=schema
+        )
 
 
 def store(root: Path, hours: int) -> None:

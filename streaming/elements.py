@@ -27,6 +27,9 @@ UNKNOWN = np.inf
 # What stands for `UNKNOWN` as a lower bound in JSON.
 _UNKNOWN_IN_JSON = sys.float_info.max
 
+# The version of an element that is below that of every other: it changes no answer, and is stored at the most.
+STORED_ONLY = int(np.iinfo(np.int64).min)
+
 # Elements of a feed take a third of their size, at 0.1 us each to compress and 0.05 us to read. Redis copies every byte
 # several times, and writes it to its file.
 _COMPRESSED = pa.ipc.IpcWriteOptions(compression="lz4", use_threads=False)
@@ -43,7 +46,8 @@ def element_schema(space: Space) -> pa.Schema:
         key : string, the object's name within its stream;
         key_hash : int64, `key_hashes` of it;
         time_us : int64, event time in microseconds since 1970 UTC;
-        version : int64, a later version supersedes an earlier one (the event time if the feed has nothing better);
+        version : int64, a later version supersedes an earlier one (the event time if the feed has nothing better), and
+            `STORED_ONLY` changes no answer;
         bounds : fixed-size list of 2n float64, ``[lo.., hi..]``, never NaN, -inf and inf in dimensions the element
             lacks, and `UNKNOWN` twice where it is not known;
         geometry : binary, WKB or null;

@@ -89,7 +89,9 @@ class StoredElements:
     def _heard(self, stream: str, span: tuple[int, int]) -> pl.LazyFrame:
         """Return the elements of a stream that were heard in a span, its end excluded, to be read lazily."""
         begin, end = (pl.lit(time_us).cast(_HEARD) for time_us in span)
-        return self._history.scan(stream, EVER).filter((pl.col("heard") >= begin) & (pl.col("heard") < end))
+        heard = (pl.col("heard") >= begin) & (pl.col("heard") < end)
+        # What came too late changed no answer.
+        return self._history.scan(stream, EVER).filter(heard & pl.col("late").is_null())
 
     def _table(self, stream: str, span: tuple[int, int]) -> pa.Table:
         def read() -> pa.Table:

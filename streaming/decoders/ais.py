@@ -1,7 +1,9 @@
 """Decode AIS, the positions of ships, from NMEA lines."""
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from streaming.decoders.ais_json import texts_of_json
 from streaming.decoders.ais_reports import AisReport, read_report
@@ -28,7 +30,7 @@ from streaming.decoders.ais_sentences import (
     read_tag_block,
 )
 from streaming.decoders.ais_words import LONG_RANGE
-from streaming.decoders.base import Points
+from streaming.decoders.base import OUT_OF_RANGE, Points, Position
 from streaming.decoders.bounded import Bounded
 from streaming.decoders.lines import LineDecoder
 from streaming.decoders.options import DecoderOptions, option
@@ -87,6 +89,8 @@ class AisDecoder(LineDecoder):
         # The time beside the sentence in the JSON that is being read.
         self._json_us: int | None = None
         self.ships = Bounded(options.max_objects)
+        self._sources = TIME_SOURCES[1:] if options.time_source == "auto" else (options.time_source,)
+        self._by_tag, self._by_appended = "tag_block" in self._sources, "appended" in self._sources
         # The time of each ship's last exact position, and how long it is fresh.
         self._exact: dict[int, tuple[int, int]] = {}
 
@@ -104,8 +108,8 @@ class AisDecoder(LineDecoder):
         if plain is None:
             self._other_line(line, received_us, points)
             return
-        if plain["tags"] is not None:
-            self._tag = self._tag.before(read_tag_block(plain["tags"]))
+        if (tags := plain["tags"]) is not None:
+            self._tag = self._tag.before(read_tag_block(tags))
         self._matched(plain, line, received_us, points)
 
     def _other_line(self, line: bytes, received_us: int, points: Points) -> None:
@@ -121,7 +125,7 @@ class AisDecoder(LineDecoder):
             return
         texts = texts_of_json(line) if b"{" in line or b"[" in line else ()
         for text, time_us in texts:
-            self._json_us = time_us if self._options.time_source in ("auto", "json") else None
+            self._json_us = time_us if "json" in self._sources else None
             self._pieces(text, received_us, points)
             self._json_us = None
             self._forget()
@@ -161,16 +165,23 @@ class AisDecoder(LineDecoder):
     def _matched(self, sentence: re.Match[bytes], line: bytes, received_us: int, points: Points) -> None:
         """Read a sentence of AIS. The time before it is its own: also a broken sentence leaves it to no other."""
         tag, announced_us = self._tag, self._announced_us
-        self._forget()
-        if reason := self._fault(sentence):
+        self._tag, self._announced_us = NO_TAG_BLOCK, None
+        fields = sentence.group("checked", "parts", "part", "payload", "checksum", "fill")
+        if reason := self._fault(*fields[:5]):
             points.fault(reason, line[sentence.start("checked") - 1 :].strip())
             return
         time_us = self._time(tag, line[sentence.end() :], announced_us)
-        self._message(sentence, time_us, tag.group, received_us, points)
+        if fields[1] == b"1":
+            self._message((fields[3], int(fields[5]), time_us), sentence, received_us, points)
+            return
+        message, lost = self._assembler.add(sentence, tag.group, time_us)
+        for sample in lost:
+            points.fault(gettext("incomplete message"), sample)
+        if message is not None:
+            self._message(message, sentence, received_us, points)
 
-    def _fault(self, sentence: re.Match[bytes]) -> str | None:
+    def _fault(self, checked: bytes, parts: bytes, part: bytes, payload: bytes, told: bytes) -> str | None:
         """Return what is wrong with a sentence, or None."""
-        checked, parts, part, payload, told = sentence.group("checked", "parts", "part", "payload", "checksum")
         if self._options.check_checksum and checksum(checked) != int(told, 16):
             return "checksum"
         if part > parts:
@@ -181,7 +192,7 @@ class AisDecoder(LineDecoder):
 
     def _other_sentence(self, text: bytes, tag: TagBlock, received_us: int, points: Points) -> None:
         """Keep the time that a sentence of another kind tells; count the sentence if it is malformed."""
-        is_gatehouse = text.startswith(b"$PGHP") and self._options.time_source in ("auto", "gatehouse")
+        is_gatehouse = text.startswith(b"$PGHP") and "gatehouse" in self._sources
         self._announced_us = gatehouse_us(text) if is_gatehouse else None
         if self._announced_us is not None:
             return
@@ -192,18 +203,8 @@ class AisDecoder(LineDecoder):
         else:
             points.fault(gettext("not a sentence"), text)
 
-    def _message(
-        self, sentence: re.Match[bytes], time_us: int | None, group: bytes | None, received_us: int, points: Points
-    ) -> None:
-        message: Message | None
-        if sentence["parts"] == b"1":
-            message = sentence["payload"], int(sentence["fill"]), time_us
-        else:
-            message, lost = self._assembler.add(sentence, group, time_us)
-            for sample in lost:
-                points.fault(gettext("incomplete message"), sample)
-        if message is None:
-            return
+    def _message(self, message: Message, sentence: re.Match[bytes], received_us: int, points: Points) -> None:
+        """Read a message, which `sentence` completes."""
         payload, fill_bits, time_us = message
         report = read_report(payload, fill_bits)
         if isinstance(report, str):
@@ -228,11 +229,11 @@ class AisDecoder(LineDecoder):
 
     def _add(self, timed: Timed, points: Points) -> None:
         """Add elements, but not the coarse position of a ship whose exact one is fresh."""
-        if timed:
-            super()._add([(time_us, element) for time_us, element in timed if self._is_news(time_us, element)], points)
+        for time_us, (key, position, properties, sample) in timed:
+            if self._is_news(time_us, position, properties) and not points.add(key, time_us, position, properties):
+                points.fault(OUT_OF_RANGE, sample)
 
-    def _is_news(self, time_us: int, element: tuple) -> bool:
-        _, position, properties, _ = element
+    def _is_news(self, time_us: int, position: Position, properties: Mapping[str, Any]) -> bool:
         if properties["position_source"] == LONG_RANGE:
             exact_us, fresh_us = self._exact.get(properties["mmsi"], (0, 0))
             return abs(time_us - exact_us) > fresh_us
@@ -243,8 +244,8 @@ class AisDecoder(LineDecoder):
 
     def _time(self, tag: TagBlock, trailer: bytes, announced_us: int | None) -> int | None:
         """Return the time of a sentence from the chosen source, or None."""
-        time_us = self._tag_time(tag)
-        if time_us is None and len(trailer) >= SHORTEST_EPOCH and self._options.time_source in ("auto", "appended"):
+        time_us = None if tag is NO_TAG_BLOCK else self._tag_time(tag)
+        if time_us is None and self._by_appended and len(trailer) >= SHORTEST_EPOCH:
             time_us = appended_us(trailer)
         if time_us is None:
             time_us = self._json_us if announced_us is None else announced_us
@@ -252,7 +253,7 @@ class AisDecoder(LineDecoder):
 
     def _tag_time(self, tag: TagBlock) -> int | None:
         """Return the time of a tag block, or the one of another line of its group; None if there is none."""
-        if self._options.time_source not in ("auto", "tag_block"):
+        if not self._by_tag:
             return None
         if tag.group is None:
             return tag.time_us

@@ -142,13 +142,12 @@ def _position(message: Message, altitude_m: float | None = None) -> Position | N
     return message.lon, message.lat, altitude_m
 
 
-def _moving(kind: str, message: Message, **more: Any) -> dict[str, Any]:
+def _moving(kind: str, message: Message) -> dict[str, Any]:
     speed, course = message.speed, message.course
     return {
         "kind": kind,
         "speed_mps": None if speed == NO_SPEED else speed * KNOT_MPS,
         "course_deg": None if course >= NO_COURSE else course,
-        **more,
     }
 
 
@@ -157,17 +156,15 @@ def _heading(message: Message) -> float | None:
 
 
 def _class_a(message: Message) -> Parts:
-    turn = message.turn
-    more = {
-        "heading_deg": _heading(message),
-        "rate_of_turn_deg_per_min": None if isinstance(turn, TurnRate) else turn,
-        "status": STATUS[message.status],
-    }
-    return _position(message), _moving("ship", message, **more), {"ais_class": "A"}
+    turn, moving = message.turn, _moving("ship", message)
+    moving["heading_deg"] = _heading(message)
+    moving["rate_of_turn_deg_per_min"] = None if isinstance(turn, TurnRate) else turn
+    moving["status"] = STATUS[message.status]
+    return _position(message), moving, {"ais_class": "A"}
 
 
 def _class_b(message: Message) -> Parts:
-    return _position(message), _moving("ship", message, heading_deg=_heading(message)), {"ais_class": "B"}
+    return _position(message), _moving("ship", message) | {"heading_deg": _heading(message)}, {"ais_class": "B"}
 
 
 def _class_b_extended(message: Message) -> Parts:

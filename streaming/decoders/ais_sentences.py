@@ -21,8 +21,9 @@ _FIELDS = (
     rb"(?P<payload>[^,*]*),(?P<fill>[0-5]))\*(?P<checksum>[0-9A-Fa-f]{2})"
 )
 SENTENCE = re.compile(rb"!" + _FIELDS)
-# Nearly all lines: one sentence, behind a tag block or not, and what follows it.
-PLAIN = re.compile(rb"(?:\\(?P<tags>[^\\]*)\\\s*)?!(?=[^!$\\]*\Z)" + _FIELDS)
+# Nearly all lines: one sentence, behind a tag block or not, and what follows it, without what begins another.
+_ALONE = _FIELDS.replace(rb"[^,*]", rb"[^,*!$\\]").replace(rb">..(", rb">[^!$\\]{2}(")
+PLAIN = re.compile(rb"(?:\\(?P<tags>[^\\]*)\\\s*)?!" + _ALONE + rb"(?=[^!$\\]*\Z)")
 # What a broken sentence of AIS still shows.
 BROKEN = re.compile(rb"VD[MO]\b")
 GATEHOUSE = re.compile(rb"\$PGHP,1,(\d{4}),(\d{1,2}),(\d{1,2}),(\d{1,2}),(\d{1,2}),(\d{1,2}),(\d{1,3}),")
@@ -40,7 +41,8 @@ SHORTEST_EPOCH, LONGEST_EPOCH = 9, 16
 _SEPARATORS = re.compile(rb"[,;\s]+")
 _EPOCH = re.compile(rb"\d{9,16}(?:\.\d{1,9})?")
 _FRACTION = re.compile(rb"\d{1,11}\.\d{1,9}")
-_OLD_GROUP = re.compile(rb"\d+G\d+")
+# The entries of a tag block for time and group; before version 4.10, a group was written as 1G2:73874.
+_ENTRIES = re.compile(rb"(?:\A|,)(c|g|\d+G\d+):([^,]*)")
 ARMOUR = bytes(range(48, 88)) + bytes(range(96, 120))
 
 MAX_PARTIAL_MESSAGES = 1024
@@ -56,12 +58,13 @@ def checksum(data: bytes) -> int:
     True
     """
     folded = int.from_bytes(data)
-    bits = 8 << max(len(data) - 1, 0).bit_length()
-    # Folding the number in half again and again takes log2(n) steps in C; a loop over the bytes takes n.
-    while bits > 8:
+    bits = 4 << max(len(data) - 1, 0).bit_length()
+    # Folding the number in half again and again takes log2(n) steps in C; a loop over the bytes takes n. What stays
+    # above the half does not come down.
+    while bits > 7:
+        folded ^= folded >> bits
         bits >>= 1
-        folded = (folded >> bits) ^ (folded & ((1 << bits) - 1))
-    return folded
+    return folded & 0xFF
 
 
 def appended_us(trailer: bytes) -> int | None:
@@ -119,14 +122,13 @@ def read_tag_block(content: bytes) -> TagBlock:
     TagBlock(time_us=1241544035000000, group=b'73874')
     """
     time_us = group = None
-    for entry in content.partition(b"*")[0].split(b","):
-        code, _, value = entry.partition(b":")
+    for code, value in _ENTRIES.findall(content.partition(b"*")[0]):
         if code == b"c":
             time_us = _time_us(value)
-        elif code == b"g" and value.count(b"-") == 2:
-            group = value.rpartition(b"-")[2]
-        elif _OLD_GROUP.fullmatch(code):  # before version 4.10: 1G2:73874
+        elif code != b"g":
             group = value
+        elif value.count(b"-") == 2:
+            group = value.rpartition(b"-")[2]
     return TagBlock(time_us, group)
 
 

@@ -27,4 +27,5 @@ class Bounded(dict):
 
     def overflow(self) -> list:
         """Forget the oldest entries beyond the limit, and return their values."""
-        return [self.pop(next(iter(self))) for _ in range(len(self) - self.limit)]
+        over = len(self) - self.limit
+        return [self.pop(next(iter(self))) for _ in range(over)] if over > 0 else []

@@ -6,7 +6,8 @@ https://gtfs.org/documentation/realtime/reference/
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from struct import Struct
 from typing import Any
 
 import numpy as np
@@ -19,8 +20,19 @@ from streaming.decoders.units import epoch_us
 from streaming.language import gettext
 
 VEHICLE = gtfs.VehiclePosition
+
+
+def _words(enumeration: Any) -> Mapping[int, str]:
+    return {code: name.lower().replace("_", " ") for name, code in enumeration.items()}
+
+
+STATUSES, OCCUPANCIES = _words(VEHICLE.VehicleStopStatus), _words(VEHICLE.OccupancyStatus)
+CONGESTIONS = _words(VEHICLE.CongestionLevel)
 # Few feeds have fewer digits behind the point, and none has more than these numbers hold.
 DECIMALS = (4, 5, 6, 7)
+# Nine digits are enough for every number of single precision; most were written with fewer.
+DIGITS = (7, 8, 9)
+_SINGLE = Struct("f")
 
 
 class GtfsRealtimeDecoder(DocumentDecoder):
@@ -55,8 +67,7 @@ def _add(entity: gtfs.FeedEntity, feed_us: int | None, points: Points) -> str | 
         return NO_POSITION
     properties = _properties(vehicle)
     # Protobuf returns a text that is not UTF-8 as bytes.
-    texts = (key, vehicle.trip.start_date, vehicle.trip.start_time, *properties.values())
-    if any(isinstance(value, bytes) for value in texts):
+    if bytes in map(type, (key, vehicle.trip.start_date, vehicle.trip.start_time, *properties.values())):
         return "encoding"
     position = (vehicle.position.longitude, vehicle.position.latitude, None)
     return None if points.add(key, time_us, position, properties) else OUT_OF_RANGE
@@ -89,33 +100,49 @@ def _decimals(coordinates: Sequence[tuple[float, float, float]]) -> list[tuple[f
 
 
 def _properties(vehicle: gtfs.VehiclePosition) -> dict[str, Any]:
-    trip, position = vehicle.trip, vehicle.position
+    trip, position, described = vehicle.trip, vehicle.position, vehicle.vehicle
     properties = {
         "kind": "vehicle",
-        "vehicle_id": vehicle.vehicle.id or None,
-        "label": vehicle.vehicle.label or None,
-        "license_plate": vehicle.vehicle.license_plate or None,
+        "vehicle_id": described.id or None,
+        "label": described.label or None,
+        "license_plate": described.license_plate or None,
         "route_id": trip.route_id or None,
         "trip_id": trip.trip_id or None,
         "direction_id": trip.direction_id if trip.HasField("direction_id") else None,
         "stop_id": vehicle.stop_id or None,
-        "speed_mps": _number(position, "speed"),
-        "course_deg": _number(position, "bearing"),
-        "odometer_m": _number(position, "odometer"),
-        "current_status": _word(vehicle, "current_status", VEHICLE.VehicleStopStatus),
-        "occupancy": _word(vehicle, "occupancy_status", VEHICLE.OccupancyStatus),
-        "congestion": _word(vehicle, "congestion_level", VEHICLE.CongestionLevel),
+        "speed_mps": None if (speed := _number(position, "speed")) is None else single(speed),
+        "course_deg": None if (course := _number(position, "bearing")) is None else single(course),
+        "odometer_m": _number(position, "odometer"),  # of double precision
+        "current_status": _word(vehicle, "current_status", STATUSES),
+        "occupancy": _word(vehicle, "occupancy_status", OCCUPANCIES),
+        "congestion": _word(vehicle, "congestion_level", CONGESTIONS),
     }
     return {name: value for name, value in properties.items() if value is not None}
 
 
 def _number(message: gtfs.Position, name: str) -> float | None:
-    # The numbers have single precision, so they hold no more than three digits behind the point.
-    number = round(getattr(message, name), 3)
-    return number if message.HasField(name) and math.isfinite(number) else None
-
-
-def _word(message: gtfs.VehiclePosition, name: str, enumeration: Any) -> str | None:
     if not message.HasField(name):
         return None
-    return enumeration.Name(getattr(message, name)).lower().replace("_", " ")
+    number = getattr(message, name)
+    return number if math.isfinite(number) else None
+
+
+def single(number: float) -> float:
+    """Return the shortest decimal that is a number of single precision, as its sender wrote it.
+
+    Examples
+    --------
+    >>> single(12.300000190734863), single(83886.078125)
+    (12.3, 83886.08)
+    """
+    if number == int(number):
+        return number
+    for digits in DIGITS:
+        decimal = float(f"{number:.{digits}g}")
+        if _SINGLE.unpack(_SINGLE.pack(decimal))[0] == number:
+            return decimal
+    return number
+
+
+def _word(message: gtfs.VehiclePosition, name: str, words: Mapping[int, str]) -> str | None:
+    return words.get(getattr(message, name)) if message.HasField(name) else None

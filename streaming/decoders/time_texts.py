@@ -2,7 +2,7 @@
 
 import re
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -13,6 +13,7 @@ from streaming.errors import InvalidOptions
 from streaming.time_zones import is_time_zone
 
 _EPOCH = datetime(1970, 1, 1)
+_EPOCH_UTC = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 _MONTHS = ("JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC")
 # Texts that Arrow reads, with a zone; it refuses a zone behind a date alone.
@@ -85,6 +86,8 @@ class TimeTexts:
     def us(self, text: str) -> int | None:
         """Return microseconds since 1970 of one text; None if it is no time between 1970 and 2200."""
         text = text.strip()
+        if text[-1:] == "Z" and (time_us := _zulu_us(text)) is not None:
+            return time_us
         found = _numeral(text) if text[4:5] != "-" and _NUMERAL.fullmatch(text) else self._moment(text)
         if found is None:
             return None
@@ -150,6 +153,15 @@ class TimeTexts:
             return datetime(year if year > 99 else year + (2000 if year < 70 else 1900), int(month), int(day))
         year, month, day = next((form[f"y{n}"], form[f"m{n}"], form[f"d{n}"]) for n in range(1, 5) if form[f"y{n}"])
         return datetime(int(year), int(month) if month.isdigit() else _MONTHS.index(month[:3]) + 1, int(day))
+
+
+def _zulu_us(text: str) -> int | None:
+    """Return microseconds since 1970 of a time as most feeds write it, 2026-11-27T03:00:00Z; None for others."""
+    try:
+        time_us = (datetime.fromisoformat(text) - _EPOCH_UTC) // _MICROSECOND
+    except (ValueError, TypeError):  # a local time cannot be compared with one in UTC
+        return None
+    return time_us if 0 <= time_us < LATEST_US else None
 
 
 def _since_us(moment: datetime) -> int:

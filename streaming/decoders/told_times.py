@@ -38,6 +38,8 @@ class ToldTimes:
     def tell(self, time_us: int, received_us: int) -> Timed:
         """Note a told time; return the elements that waited for it, as (time_us, element)."""
         self._told, self._silent = (time_us, received_us), False
+        if not self.waiting:
+            return []
         waited, self.waiting = self.waiting, []
         return [(time_us, element) for _, element in waited]
 

@@ -28,6 +28,7 @@ from streaming.operators.watermarks import Progress
 from streaming.results import Fragment
 from streaming.servers import home, observing
 from streaming.servers.answers.tuples import Results
+from streaming.servers.belated import apart
 from streaming.servers.control.border import Border
 from streaming.servers.control.entries import ControlEntries, Entry
 from streaming.servers.control.registry import Registry
@@ -57,7 +58,7 @@ from streaming.state.versions import Attempt
 
 # The tables with elements of the batch, all with `tracked_schema`.
 ELEMENTS = ("arrivals", "departures", "passing", "copies", "removed_copies", "superseded_copies", "focals", "steps")
-TABLES = (*ELEMENTS, "reports", "released", "observed", *tracks.TABLES)
+TABLES = (*ELEMENTS, "belated", "reports", "released", "observed", *tracks.TABLES)
 # The tables with the newest elements of objects.
 OF_OBJECTS = ("arrivals", "departures", "copies", "removed_copies")
 Inputs = Sequence["RegionInput"]
@@ -255,26 +256,26 @@ def home_step(
     control = ControlStep(before, after, applied, max(was.now_us, applied.now_us))
     if rescaling := layout.rescaling(batch, after):
         was = rescaling.home(was, partition, layout.partitions)
+    elements, old = apart(elements)
     state, outbox = home.step(was, elements, control)
-    tables, told_of_tracks = dict[str, Routed](), dict[str, Any]()
-    if was.tracking is not None or len(after.tracks):
-        state, tables, told_of_tracks = tracks.followed(layout, partition, batch, state, elements, control)
-    store.leave(f"home/{partition}", batch, state)
-    if saving:
-        _save_home(store, partition, batch, state, saving, blocks)
-    heard = elements["heard_us"].to_numpy()
     head: dict[str, Any] = {
         "elements": elements.num_rows,
         "stale": list(outbox.stale.items()),
-        "newest_us": int(heard.max()) if len(heard) else 0,
+        "newest_us": int(elements["heard_us"].to_numpy().max(initial=0)),
     }
+    tables = {"belated": home.belated(state, outbox.stale_elements, old, after)} if after.stored else {}
+    if was.tracking is not None or len(after.tracks):
+        state, tracked, of_tracks = tracks.followed(layout, partition, batch, state, elements, control)
+        tables, head = tables | tracked, head | of_tracks
+    store.leave(f"home/{partition}", batch, state)
+    if saving:
+        _save_home(store, partition, batch, state, saving, blocks)
     progress = [[stream, *told] for stream, told in state.progress.items()]
     common: dict[str, Any] = {"progress": progress} if progress else {}
     if after.orderings:
         told = [[*name, *known.progress] for name, known in state.orderings.ordered.items()]
         common |= {"turn": state.orderings.turn, "orderings": told}
         head["late"] = [[*name, *late] for name, late in outbox.late.items()]
-    head |= told_of_tracks
     routed = {name: getattr(outbox, name, None) or tables.get(name) for name in TABLES}
     regions = range(after.region_map.regions)
     return [_region_input(number, routed, common | (head if number == 0 else {})) for number in regions]
@@ -309,7 +310,7 @@ def region_task(
     attempt = store.attempt(batch, f"region-{number}", saving.since if saving else None)
     before = store.registry(batch)
     after, applied = store.applied(batch, entries)
-    tables = {name: _together(inputs, name, store.space) for name in ELEMENTS}
+    tables = {name: _together(inputs, name, store.space) for name in (*ELEMENTS, "belated")}
     sent = ObjectInput(*(tables[column.name] for column in fields(ObjectInput)))
     was, regions = store.region(number, batch), after.region_map.regions
     if rescaling := layout.rescaling(batch, after):
@@ -322,7 +323,7 @@ def region_task(
     changed = ObjectChanges.of(was, sent, control)
     state, results = border.passed(partial(regional.step, changed, sent.passing))
     turn = Turn(store.epoch(), number, regions, batch, state.now_us)
-    layout.history.store(turn, [sent.passing, sent.arrivals], after.stored, applied.dropped.values())
+    layout.history.store(turn, [sent.passing, sent.arrivals, tables["belated"]], after.stored, applied.dropped.values())
     if before.reach or after.reach:
         results = results.plus(_stream_joins(layout, number, attempt, tables, border))
     if before.report_reach or after.report_reach:

@@ -16,7 +16,7 @@ from streaming.sketch.stream import parse_stream_sketch
 from streaming.spaces import Space
 
 _REQUIRED = ("name", "space", "transport", "decoder")
-_OPTIONAL = ("enabled", "ttl_s", "stored", "sketch", "max_ahead_s")
+_OPTIONAL = ("enabled", "ttl_s", "stored", "sketch", "max_ahead_s", "max_age_s")
 
 
 @dataclass(frozen=True)
@@ -37,6 +37,9 @@ class StreamDefinition:
         How the engine sketches its elements (`streaming.sketch.stream`); None for not at all.
     max_ahead_s : float
         Elements whose event time is ahead of the clock by more seconds than this are malformed.
+    max_age_s : float or None
+        Elements whose event time is behind the clock by more seconds than this change no answer. They are stored if the
+        stream is. None for no such bound.
     """
 
     name: str
@@ -48,6 +51,7 @@ class StreamDefinition:
     stored: bool = False
     sketch: Mapping[str, Any] | None = None
     max_ahead_s: float = MAX_AHEAD_S
+    max_age_s: float | None = None
 
 
 def read_definition(payload: bytes) -> StreamDefinition:
@@ -87,8 +91,11 @@ def check_definition(
             raise InvalidOptions(
                 "%(name)s must be true or false; got %(value)s", name=name, value=repr(getattr(definition, name))
             )
-    if definition.ttl_s is not None and not _is_positive(definition.ttl_s):
-        raise InvalidOptions("ttl_s must be null or a positive number; got %(ttl_s)s", ttl_s=repr(definition.ttl_s))
+    for name in ("ttl_s", "max_age_s"):
+        if (seconds := getattr(definition, name)) is not None and not _is_positive(seconds):
+            raise InvalidOptions(
+                "%(name)s must be null or a positive number; got %(value)s", name=name, value=repr(seconds)
+            )
     if not _is_positive(definition.max_ahead_s):
         raise InvalidOptions(
             "max_ahead_s must be a positive number; got %(max_ahead_s)s", max_ahead_s=repr(definition.max_ahead_s)

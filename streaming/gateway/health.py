@@ -38,7 +38,7 @@ class StreamHealth:
     noted : str or None
         What the decoder notes about its input, such as columns that the input lacks.
     malformed : dict of str to int
-        Number of pieces of input that gave no element, by reason.
+        Number of pieces of input that gave no element, or one that is too old to change an answer, by reason.
     last_malformed : dict
         By reason, the last such piece (`sample`) and when it came (`at_us`).
     last_us : int or None

@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from streaming.decoders import Decoded, make_decoder
 from streaming.decoders.gate import GatedDecoder
+from streaming.elements import STORED_ONLY
 from streaming.gateway.backoff import backoff_s
 from streaming.gateway.clock import SECOND_US, Clock
 from streaming.gateway.config import GatewayConfig
@@ -29,6 +30,7 @@ from streaming.traces import RECEIVE
 logger = logging.getLogger(__name__)
 
 AHEAD = gettext_noop("time ahead of the clock")
+TOO_OLD = gettext_noop("too old to count as live")
 
 # More bytes are decoded in a thread: they could hold up the other streams for longer than 50 ms.
 _THREAD_BYTES = 8_192
@@ -183,7 +185,7 @@ class RunningStream:
         health, now_us = self.outlet.health, self.outlet.clock.now_us()
         for fault in decoded.malformed:
             health.count_malformed(fault.reason, fault.sample, now_us)
-        elements = self._not_ahead(decoded.elements, now_us)
+        elements = self._not_old(self._not_ahead(decoded.elements, now_us), now_us)
         if not elements.num_rows:
             return
         if not self.transport.replay:
@@ -209,14 +211,35 @@ class RunningStream:
         """
         if self.transport.replay and self.transport.replay.restamp:
             return elements
-        time_us = elements["time_us"].to_numpy()
-        ahead = time_us > now_us + self.definition.max_ahead_s * SECOND_US
-        if not ahead.any():
+        ahead = elements["time_us"].to_numpy() > now_us + self.definition.max_ahead_s * SECOND_US
+        if not self._count(AHEAD, elements, ahead, now_us):
             return elements
-        last = int(np.flatnonzero(ahead)[-1])
-        sample = f"{elements['key'][last]} {np.datetime64(int(time_us[last]), 'us')}Z".encode()
-        self.outlet.health.count_malformed(AHEAD, sample, now_us, int(ahead.sum()))
         return elements.filter(pa.array(~ahead))
+
+    def _not_old(self, elements: pa.Table, now_us: int) -> pa.Table:
+        """Return elements of which those that are too old to count as live are stored at the most; count these."""
+        max_age_s = self.definition.max_age_s
+        if max_age_s is None or (self.transport.replay and self.transport.replay.restamp):
+            return elements
+        old = elements["time_us"].to_numpy() < now_us - max_age_s * SECOND_US
+        if not self._count(TOO_OLD, elements, old, now_us):
+            return elements
+        if not self.definition.stored:
+            return elements.filter(pa.array(~old))
+        version, place = elements["version"].to_numpy(), elements.schema.get_field_index("version")
+        return elements.set_column(
+            place, elements.schema.field(place), pa.array(np.where(old, np.int64(STORED_ONLY), version))
+        )
+
+    def _count(self, reason: str, elements: pa.Table, chosen: np.ndarray, now_us: int) -> bool:
+        """Count the chosen elements as malformed because of their times; return whether there are any."""
+        if not chosen.any():
+            return False
+        last = int(np.flatnonzero(chosen)[-1])
+        time_us = elements["time_us"][last].as_py()
+        sample = f"{elements['key'][last]} {np.datetime64(time_us, 'us')}Z".encode()
+        self.outlet.health.count_malformed(reason, sample, now_us, int(chosen.sum()))
+        return True
 
     async def _play(self, elements: pa.Table, replay: Replay) -> None:
         clock = self.outlet.clock

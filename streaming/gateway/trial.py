@@ -9,7 +9,8 @@ import contextlib
 import logging
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import aclosing
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ import orjson
 import pyarrow as pa
 
 from streaming.confined import confine
+from streaming.decoders.csv_proposal import MOST_BYTES, proposed
 from streaming.elements import bounds_of
 from streaming.errors import InvalidOptions, LookoutError
 from streaming.gateway.access import FeedAccess
@@ -25,10 +27,12 @@ from streaming.gateway.config import GatewayConfig
 from streaming.gateway.definitions import StreamDefinition, check_definition
 from streaming.gateway.health import StreamHealth
 from streaming.gateway.stream import Outlet, RunningStream
+from streaming.gateway.transports.base import Chunk, Mark, Transport
 from streaming.language import gettext, thousands
 from streaming.spaces import Space, parse_space
 
 ELEMENTS_SHOWN = 10
+CSV = "csv"
 _LOOK_S = 0.05
 _MEMORY_BYTES = 2 << 30
 _PROPERTIES_CHARACTERS = 1_000
@@ -52,13 +56,43 @@ class TrialQueue:
         return [element for table in self.tables for element in _elements(table)]
 
 
+class Overheard:
+    """A transport of which the first bytes are kept.
+
+    Parameters
+    ----------
+    transport : Transport
+
+    Attributes
+    ----------
+    beginning : bytes
+        At most some more than `MOST_BYTES`, of the first document of the first sender.
+    """
+
+    def __init__(self, transport: Transport) -> None:
+        self.live, self.replay, self.beginning = transport.live, transport.replay, b""
+        self._transport, self._source = transport, ""
+
+    async def chunks(self) -> AsyncGenerator[Chunk, None]:
+        """Yield the transport's chunks."""
+        keeps = not self.beginning
+        async with aclosing(self._transport.chunks()) as chunks:
+            async for chunk in chunks:
+                self._source = self._source or chunk.source
+                if keeps and chunk.source == self._source:
+                    self.beginning += chunk.payload
+                    keeps = chunk.mark is Mark.BYTES and len(self.beginning) < MOST_BYTES
+                yield chunk
+
+
 async def tried(definition: StreamDefinition, space: Space, access: FeedAccess, seconds: float) -> dict[str, Any]:
     """Run a stream until it has given `ELEMENTS_SHOWN` elements, ends, breaks, or the time is over.
 
     Returns
     -------
     dict
-        The document of its health (see `StreamHealth.document`), and ``shown``: the first elements.
+        The document of its health (see `StreamHealth.document`), ``shown``: the first elements, and ``proposed``: for
+        CSV, the decoder's options that read more of the first rows, or None.
 
     Raises
     ------
@@ -68,7 +102,9 @@ async def tried(definition: StreamDefinition, space: Space, access: FeedAccess, 
     check_definition(definition, {space.name: space}, access)
     gathered, health = TrialQueue(), StreamHealth(space.name)
     outlet = Outlet(gathered, health, Clock(), GatewayConfig(access=access), space)
-    running = asyncio.create_task(RunningStream(definition, outlet).run())
+    stream = RunningStream(definition, outlet)
+    stream.transport = overheard = Overheard(stream.transport)
+    running = asyncio.create_task(stream.run())
     until_s = time.monotonic() + seconds
     while gathered.rows < ELEMENTS_SHOWN and not running.done() and time.monotonic() < until_s:
         if health.state in ("retrying", "failed"):
@@ -78,7 +114,10 @@ async def tried(definition: StreamDefinition, space: Space, access: FeedAccess, 
     running.cancel()
     with contextlib.suppress(asyncio.CancelledError):
         await running
-    return told | {"shown": gathered.elements()}
+    options = {name: value for name, value in definition.decoder.items() if name != "kind"}
+    is_csv = definition.decoder["kind"] == CSV and overheard.beginning
+    better = proposed(overheard.beginning, options, space) if is_csv else None
+    return told | {"shown": gathered.elements(), "proposed": better}
 
 
 def _elements(table: pa.Table) -> list[dict[str, Any]]:

@@ -12,9 +12,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
-from streaming.elements import from_ipc
 from streaming.history.files import HistoryPart, Pending, covers, days_of, in_force, parts_of, pending_of, stream_names
-from streaming.history.rows import days, part_schema, rows_of, stored, waiting_schema
+from streaming.history.rows import days, part_schema, rows_of, stored, waiting_of
 from streaming.spaces import Space
 
 Answer = TypeVar("Answer")
@@ -108,7 +107,10 @@ class History:
         frames = [pl.DataFrame(self._in_no_part(stream, pending, parts)).lazy()]
         if parts:
             paths = [str(part.path) for part in parts]
-            frames.append(pl.scan_parquet(paths, glob=False, missing_columns="insert", extra_columns="ignore"))
+            schema = frames[0].collect_schema()
+            frames.append(
+                pl.scan_parquet(paths, glob=False, schema=schema, missing_columns="insert", extra_columns="ignore")
+            )
         return pl.concat(frames)
 
     def _listed(self, stream: str, span: Span) -> tuple[list[Pending], list[HistoryPart]]:
@@ -164,10 +166,9 @@ def _stamp(path: Path) -> tuple[int, int]:
 def _pending_table(path: Path, _: tuple[int, int], space: Space) -> pa.Table:
     """Return the elements of a pending file; none if the space was defined anew since it was written."""
     try:
-        table = from_ipc(path.read_bytes())
+        return waiting_of(path.read_bytes(), space)
     except FileNotFoundError:
         raise Moved from None
-    return table if table.schema.equals(waiting_schema(space)) else waiting_schema(space).empty_table()
 
 
 def _batches(parts: list[HistoryPart], condition: pc.Expression, space: Space, few: bool) -> Iterator[pa.Table]:

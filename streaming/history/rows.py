@@ -5,11 +5,12 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from streaming.elements import bounds_array, bounds_of, element_schema
+from streaming.elements import bounds_array, bounds_of, element_schema, from_ipc
 from streaming.layers.features import hilbert_order
 from streaming.spaces import Space
 
@@ -27,13 +28,14 @@ def waiting_schema(space: Space) -> pa.Schema:
     -------
     pyarrow.Schema
         The columns of `elements.element_schema` without key_hash and version;
-        heard_us : int64, when the gateway received the element, in microseconds since 1970 UTC;
+        heard_us : int64, when the gateway received the element, in microseconds since 1970 UTC; of one that came too
+            late to change an answer, when it would have received it in its turn;
+        late_us : int64, when it received an element that came too late; null for others;
         stream : dictionary of string, the name of the stream.
     """
     kept = [field for field in element_schema(space) if field.name not in ("key_hash", "version")]
-    return pa.schema(
-        [*kept, pa.field("heard_us", pa.int64()), pa.field("stream", pa.dictionary(pa.int32(), pa.string()))]
-    )
+    heard = [pa.field(name, pa.int64()) for name in ("heard_us", "late_us")]
+    return pa.schema([*kept, *heard, pa.field("stream", pa.dictionary(pa.int32(), pa.string()))])
 
 
 @functools.lru_cache(maxsize=32)
@@ -44,14 +46,15 @@ def part_schema(space: Space) -> pa.Schema:
     -------
     pyarrow.Schema
         key : string;
-        time, heard : timestamp in UTC, the event time, and when the gateway received the element;
+        time, heard, late : timestamp in UTC, the event time, and `heard_us` and `late_us` of `waiting_schema`;
         lo_0, hi_0, lo_1, .. : float64, each bound in a column of its own, so that readers can skip row groups by their
         minimum and maximum;
         geometry : binary, WKB or null;
         properties : string, a JSON object.
     """
     bounds = [pa.field(f"{side}_{axis}", pa.float64()) for axis in range(space.n) for side in ("lo", "hi")]
-    fields = [pa.field("key", pa.string()), pa.field("time", INSTANT), pa.field("heard", INSTANT), *bounds]
+    times = [pa.field(name, INSTANT) for name in ("time", "heard", "late")]
+    fields = [pa.field("key", pa.string()), *times, *bounds]
     return pa.schema([*fields, pa.field("geometry", pa.binary()), pa.field("properties", pa.string())])
 
 
@@ -79,7 +82,7 @@ def waiting(elements: pa.Table, names: Mapping[int, str], space: Space) -> pa.Ta
     Parameters
     ----------
     elements : pyarrow.Table
-        With `servers.elements.tracked_schema(space)`.
+        With `servers.elements.tracked_schema(space)`, or with `belated_schema(space)` if they came too late.
     names : mapping of int to str
         The names of the stored streams, by number. Elements of other streams are left out.
     space : Space
@@ -90,9 +93,19 @@ def waiting(elements: pa.Table, names: Mapping[int, str], space: Space) -> pa.Ta
     elements, stream = (elements, stream) if mine.all() else (elements.filter(pa.array(mine)), stream[mine])
     words = pa.array([names[number] for number in numbers.tolist()], pa.string())
     codes = pa.array(np.searchsorted(numbers, stream).astype(np.int32))
-    columns = {name: elements[name] for name in schema.names[:-1]}
+    columns = {name: elements[name] for name in schema.names[:-1] if name in elements.column_names}
+    columns.setdefault("late_us", pa.nulls(elements.num_rows, pa.int64()))
     columns["stream"] = pa.chunked_array([pa.DictionaryArray.from_arrays(codes, words)])
-    return pa.table(columns, schema=schema)
+    return pa.table([columns[name] for name in schema.names], schema=schema)
+
+
+def waiting_of(payload: bytes, space: Space) -> pa.Table:
+    """Return the elements of a pending file, with `waiting_schema(space)`; none if the space was defined anew since."""
+    table, schema = from_ipc(payload), waiting_schema(space)
+    if "late_us" not in table.column_names:  # written before there was this column
+        place = schema.get_field_index("late_us")
+        table = table.add_column(place, schema.field(place), pa.nulls(table.num_rows, pa.int64()))
+    return table if table.schema.equals(schema) else schema.empty_table()
 
 
 def days(elements: pa.Table) -> np.ndarray:
@@ -109,15 +122,29 @@ def stored(elements: pa.Table, space: Space) -> pa.Table:
         for axis in range(space.n)
     }
     columns = sides | {name: elements[name] for name in ("key", "geometry", "properties")}
-    columns |= {name: elements[f"{name}_us"].cast(INSTANT) for name in ("time", "heard")}
+    columns |= {name: elements[f"{name}_us"].cast(INSTANT) for name in ("time", "heard", "late")}
     schema = part_schema(space)
     return pa.table([columns[name] for name in schema.names], schema=schema)
 
 
 def write_rows(path: Path, table: pa.Table, space: Space) -> None:
-    """Write elements with `part_schema(space)` as Parquet, along a Hilbert curve, so that row groups are compact."""
+    """Write elements with `part_schema(space)` as Parquet, along a Hilbert curve, so that row groups are compact.
+
+    Late elements that repeat others are left out: feeds tell what they have buffered again and again.
+    """
+    table = _without_repeats(table)
     order = hilbert_order(boxes(table, space), space)
     pq.write_table(table.take(pa.array(order)), path, compression="zstd", row_group_size=ROWS_PER_GROUP)
+
+
+def _without_repeats(table: pa.Table) -> pa.Table:
+    """Return elements without the late ones that differ from another one only by when they were received."""
+    if table["late"].null_count == table.num_rows:
+        return table
+    late = pl.col("late").is_not_null()
+    rows = pl.DataFrame(table).with_row_index("row").sort(late, maintain_order=True)
+    told = pl.struct(pl.all().exclude("row", "heard", "late"))
+    return table.take(rows.filter(~late | told.is_first_distinct())["row"].sort().to_arrow())
 
 
 def boxes(table: pa.Table, space: Space) -> np.ndarray:

@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from streaming.elements import from_ipc, to_ipc
+from streaming.elements import to_ipc
 from streaming.history.files import (
     PENDING,
     HistoryPart,
@@ -27,7 +27,7 @@ from streaming.history.files import (
     pending_of,
     pending_path,
 )
-from streaming.history.rows import days, stored, waiting, waiting_schema, write_rows
+from streaming.history.rows import days, stored, waiting, waiting_of, waiting_schema, write_rows
 from streaming.spaces import Space
 from streaming.state.files import make_folder, whole, write_whole
 
@@ -88,7 +88,7 @@ class HistoryWriter:
         ----------
         turn : Turn
         elements : sequence of pyarrow.Table
-            With `servers.elements.tracked_schema`, of all streams.
+            With `servers.elements.tracked_schema` or `belated_schema`, of all streams.
         names : mapping of int to str
             The names of the stored streams, by number. Elements of other streams are not stored.
         dropped : collection of str
@@ -222,9 +222,7 @@ def read_pending(pending: Pending, space: Space) -> pa.Table:
     The table has no rows if the file has gone, or if the space was defined anew since it was written.
     """
     with contextlib.suppress(FileNotFoundError):
-        table = from_ipc(pending.path.read_bytes())
-        if table.schema.equals(waiting_schema(space)):
-            return table
+        return waiting_of(pending.path.read_bytes(), space)
     return waiting_schema(space).empty_table()
 
 

@@ -249,9 +249,11 @@ def heard_times(history: History, stream: str) -> tuple[int, int] | None:
     """
 
     def read() -> tuple[int | None, int | None]:
-        heard = pl.col("heard").dt.epoch("us")
+        heard, in_time = pl.col("heard").dt.epoch("us"), pl.col("late").is_null()
         with reading():
-            ends = history.scan(stream, EVER).select(first=heard.min(), last=heard.max())
+            # Old reports may have any time, so the others tell where a replay begins.
+            first = pl.coalesce(heard.filter(in_time).min(), heard.min())
+            ends = history.scan(stream, EVER).select(first=first, last=heard.max())
             return ends.collect(engine="streaming").row(0)
 
     first, last = asked(read)

@@ -99,7 +99,8 @@ def _read(elements: pl.LazyFrame, span: Span, area: Area | None, limits: ReportL
     elements = _within(elements, span, key)
     if area is not None:
         elements = elements.join(elements.filter(_near(area)).select("key").unique(), on="key", how="semi")
-    columns = ("time", "heard", "lo_0", "hi_0", "lo_1", "hi_1")
+    received = pl.coalesce("late", "heard").alias("heard")
+    columns = ("time", received, "lo_0", "hi_0", "lo_1", "hi_1")
     first = elements.select(pl.col("key").cast(pl.Categorical), *columns).head(limits.elements + 1)
     found = first.collect(engine="streaming")
     if found.height > limits.elements:

@@ -23,6 +23,16 @@ def tracked_schema(space: Space) -> pa.Schema:
 
 
 @lru_cache(maxsize=64)
+def belated_schema(space: Space) -> pa.Schema:
+    """Return the columns of elements that came too late to change an answer: `tracked_schema` and `late_us`.
+
+    `late_us` (int64) is the wall-clock time, in microseconds, at which the gateway received the element; `heard_us` is
+    when it would have received it in its turn.
+    """
+    return tracked_schema(space).append(pa.field("late_us", pa.int64(), nullable=False))
+
+
+@lru_cache(maxsize=64)
 def no_elements(space: Space) -> pa.Table:
     """Return a table with `tracked_schema` and without rows. Most tables of a batch are this one."""
     return tracked_schema(space).empty_table()

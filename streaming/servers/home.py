@@ -16,6 +16,7 @@ from streaming.operators.encounters import Ordering
 from streaming.operators.runs import first_of_runs, last_of_runs, order_of_hashes, running_maximum
 from streaming.operators.watermarks import LONG_AGO_US, Progress, seen_before
 from streaming.servers import ordering
+from streaming.servers.belated import in_turn
 from streaming.servers.control.registry import MICROSECONDS, Registry
 from streaming.servers.control.step import ControlStep
 from streaming.servers.control.stepping import streams_of_steps
@@ -114,7 +115,8 @@ class HomeOutput:
     are due, in the order of event time (`ordering.Released`); `late` says which came too late for that. `observed` has
     what sketches take of accepted elements, of the streams that are sketched (`observing.observed`). `steps` has
     all accepted elements of objects with several ones that were heard at different moments, the newest of each moment,
-    of the streams in `stepping.streams_of_steps`, for the regions where they lie.
+    of the streams in `stepping.streams_of_steps`, for the regions where they lie. `stale_elements` has those that
+    `stale` counts of the streams that are stored; see `belated`.
     """
 
     arrivals: Routed
@@ -130,6 +132,7 @@ class HomeOutput:
     late: Mapping[Ordering, Late]
     observed: Observed
     steps: Routed
+    stale_elements: pa.Table
 
 
 def step(home: Home, elements: pa.Table, control: ControlStep) -> tuple[Home, HomeOutput]:
@@ -148,8 +151,7 @@ def step(home: Home, elements: pa.Table, control: ControlStep) -> tuple[Home, Ho
     home : Home
     outbox : HomeOutput
     """
-    after, entries = control.after, home.entries
-    region_map = after.region_map
+    after, region_map, entries = control.after, control.after.region_map, home.entries
     if after.reach.exceeds(control.before.reach):  # then regions fetch elements, and this server does not know which
         entries = entries.with_column("copies", EVERYWHERE)
     reports, progress = _reports(home.progress, elements, control)
@@ -188,11 +190,44 @@ def step(home: Home, elements: pa.Table, control: ControlStep) -> tuple[Home, Ho
         released.late,
         observed(elements, arrived, places[arrived], after.sketched),
         _steps(elements, order[accepted], streams_of_steps(after), places),
+        taken(elements, _passing(stream, order, ~accepted, frozenset(after.stored))),
     )
     columns = {name: elements[name].to_numpy()[rows] for name in ("stream", "version", "heard_us")}
     columns |= {"region": region.astype(COLUMNS["region"]), "copies": bits_of(met)}
     entries = entries.put(key_hash, columns, np.empty(0, dtype=np.int64), int((~known).sum()))
     return _settled(replace(home, entries=entries, progress=progress, orderings=orderings), control), outbox
+
+
+def belated(home: Home, stale: pa.Table, old: pa.Table, registry: Registry) -> Routed:
+    """Return the elements that came too late to change an answer and are stored, for the regions where they lie.
+
+    Parameters
+    ----------
+    home : Home
+        After the batch.
+    stale : pyarrow.Table
+        `HomeOutput.stale_elements`.
+    old : pyarrow.Table
+        Elements with `elements.tracked_schema` that are only stored, of any stream; see `belated.apart`.
+    registry : Registry
+
+    Returns
+    -------
+    Routed
+        With `elements.belated_schema`. A stale element comes in its turn if it is heard as much before the newest one
+        of its object as its version is before that one's, and an old one if it is heard at its time.
+    """
+    key, position = np.unique(stale["key_hash"].to_numpy(), return_inverse=True)
+    part, row = home.entries.find(key)
+    newest, lag_us = home.entries.take(part[part >= 0], row[part >= 0], ("version", "heard_us")), np.zeros_like(key)
+    lag_us[part >= 0] = newest["heard_us"] - newest["version"]
+    old = old.filter(pa.array(np.isin(old["stream"].to_numpy(), list(registry.stored))))
+    tables = [
+        in_turn(stale, stale["version"].to_numpy() + lag_us[position], registry.space),
+        in_turn(old, old["time_us"].to_numpy(), registry.space),
+    ]
+    late = pa.concat_tables(tables)
+    return Routed(late, np.arange(late.num_rows), registry.region_map.region_of(bounds_of(late["bounds"])))
 
 
 def routed(home: Home, rows: pa.Table) -> Routed:

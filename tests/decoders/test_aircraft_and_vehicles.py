@@ -1,7 +1,11 @@
 """SBS-1, aircraft.json and GTFS-Realtime."""
 
+import numpy as np
 import orjson
 import pytest
+from google.transit import gtfs_realtime_pb2 as gtfs
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from streaming.decoders import make_decoder
 from streaming.decoders.units import FOOT_M, FOOT_PER_MINUTE_MPS, KNOT_MPS
@@ -135,6 +139,20 @@ def test_gtfs_realtime_gives_vehicles_with_words_for_codes():
         "occupancy": "many seats available",
     }
     assert properties_of(elements, "e2") == {"kind": "vehicle", "trip_id": "e2"}
+
+
+@given(st.floats(0, 2**30, width=32), st.floats(0, 1e9))
+@example(12.34567, 123456.78901)
+def test_numbers_of_gtfs_realtime_are_those_that_were_written(speed_mps, odometer_m):
+    feed = gtfs.FeedMessage()
+    feed.ParseFromString(GTFS_REALTIME)
+    position = feed.entity[0].vehicle.position
+    position.speed, position.odometer, position.bearing = speed_mps, odometer_m, 123.456
+    elements, _ = decode_whole({"kind": "gtfs_realtime"}, feed.SerializeToString())
+    told = properties_of(elements, "1355")
+    # The first two are of single precision: no digit that it has is lost, and none is added.
+    assert np.float32(told["speed_mps"]) == np.float32(speed_mps) and told["course_deg"] == 123.456
+    assert told["odometer_m"] == odometer_m
 
 
 def test_what_is_not_a_gtfs_realtime_feed_is_counted():

@@ -9,6 +9,7 @@ import pytest
 from bench.live import PATIENCE_S
 from streaming.decoders import Decoded
 from streaming.decoders.gate import GatedDecoder
+from streaming.elements import STORED_ONLY
 from streaming.errors import InvalidOptions
 from streaming.gateway.config import GatewayConfig
 from streaming.gateway.definitions import StreamDefinition, check_definition
@@ -126,6 +127,30 @@ async def test_a_replay_that_gives_its_own_times_may_hold_any(restamp, expected)
     assert await keys(running(script)) == expected
 
 
+OLD = [feature("k", NOW_S - 3600), feature("k", NOW_S - 5), feature("l", NOW_S - 11)]
+
+
+@pytest.mark.parametrize("stored", [False, True])
+async def test_reports_that_are_too_old_are_counted_and_stored_only(stored):
+    stream = running(Scripted(*OLD), max_age_s=10, stored=stored)
+    async with asyncio.timeout(PATIENCE_S):
+        await stream.run()
+    table, health = stream.outlet.queue.take(1000)[0], stream.outlet.health
+    assert health.malformed == {"too old to count as live": 2}
+    assert health.last_malformed["too old to count as live"]["sample"] == "l 2023-11-14T22:13:09.000000Z"
+    live = (NOW_S - 5) * 1_000_000
+    assert table["version"].to_pylist() == ([STORED_ONLY, live, STORED_ONLY] if stored else [live])
+    assert live in table["time_us"].to_pylist()
+
+
+@pytest.mark.parametrize(("restamp", "options"), [(False, {}), (True, {"max_age_s": 10, "stored": True})])
+async def test_reports_of_any_age_are_live_without_a_bound_or_with_new_times(restamp, options):
+    script = Scripted(*OLD)
+    script.replay = Replay(0, restamp)
+    stream = running(script, **options)
+    assert await keys(stream) == ["k", "k", "l"] and not stream.outlet.health.malformed
+
+
 @pytest.mark.parametrize(("by_time", "expected"), [(True, ["l", "n", "k", "m"]), (False, ["k", "l", "m", "n"])])
 async def test_a_recording_may_be_sorted_by_time_before_it_is_played(by_time, expected):
     lines = [feature(key, NOW_S + time_s) for key, time_s in (("k", -5), ("l", -9), ("m", -4), ("n", -8))]
@@ -141,6 +166,13 @@ async def test_a_recording_that_is_not_sorted_by_time_is_told(by_time, back_s, t
     stream = running(script)
     await keys(stream)
     assert ("not sorted by time" in (stream.outlet.health.hint() or "")) is told
+
+
+@pytest.mark.parametrize("bound", [0, -1, "300", True])
+def test_the_bound_of_ages_must_be_positive_if_there_is_one(bound):
+    definition = StreamDefinition("s", "earth", {"kind": "stdin"}, DECODER, max_age_s=bound)
+    with pytest.raises(InvalidOptions, match="max_age_s must be null or a positive number"):
+        check_definition(definition, {"earth": EARTH})
 
 
 @pytest.mark.parametrize("bound", [0, -1, None, "300", True])

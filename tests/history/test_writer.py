@@ -1,4 +1,4 @@
-"""What is stored is what was accepted, once, however batches are cut, run again, merged, and cut off while merging."""
+"""What is stored is what came, once, however batches are cut, run again, merged, and cut off while merging."""
 
 import contextlib
 import math
@@ -42,14 +42,27 @@ def elements_of(rows, space=EARTH, stream="ships"):
     return box_elements(stream, [key for key, _, _ in rows], versions, boxes * 10, properties, space=space)
 
 
-def accepted(batches):
-    """Return what a table by key would accept: versions that are not older than the newest known."""
-    newest, rows = {}, Counter()
+def heard(batches):
+    """Return what a table by key would accept, versions that are not older than the newest known, and what not."""
+    newest, rows, late = {}, Counter(), Counter()
     for key, version, place in (row for batch in batches for row in batch):
-        if version >= newest.get(key, -1):
-            newest[key] = version
-            rows[key, version * DAY_US // 3, place] += 1
+        in_time = version >= newest.get(key, -1)
+        newest[key] = max(version, newest.get(key, -1))
+        (rows if in_time else late)[key, version * DAY_US // 3, place] += 1
+    return rows, late
+
+
+def accepted(batches):
+    """Return what is stored of batches without late elements."""
+    rows, late = heard(batches)
+    assert not late
     return rows
+
+
+def are_stored(rows, batches):
+    """Tell whether rows are all elements of batches, each once; some late ones that repeat another may be missing."""
+    in_time, late = heard(batches)
+    return rows.keys() == (in_time + late).keys() and in_time <= rows <= in_time + late
 
 
 def run_each(engine, now_us=0):
@@ -90,9 +103,7 @@ batches_of_rows = st.lists(st.lists(rows, max_size=6), max_size=8)
     apart=st.booleans(),
 )
 @settings(max_examples=20)
-def test_every_accepted_element_is_stored_once_however_the_input_is_cut(
-    tmp_path_factory, space, batches, again, most, apart
-):
+def test_every_element_is_stored_once_however_the_input_is_cut(tmp_path_factory, space, batches, again, most, apart):
     merger = ThreadPoolExecutor(1) if apart else None
     engine = Engine(tmp_path_factory.mktemp("engine"), space=space, saved_every=1, merger=merger)
     before, writer.MERGE_ROWS = writer.MERGE_ROWS, most
@@ -104,7 +115,7 @@ def test_every_accepted_element_is_stored_once_however_the_input_is_cut(
                 engine.rewind()
                 engine.forget()
                 engine.run([("ships", number, elements_of(batch, space))], entries)
-            assert told(engine) == accepted(batches[: number + 1])
+            assert are_stored(told(engine), batches[: number + 1])
     finally:
         writer.MERGE_ROWS = before
 

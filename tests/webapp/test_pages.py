@@ -131,6 +131,12 @@ def test_how_far_a_stream_may_be_ahead_of_the_clock_is_part_of_its_definition(si
     assert Stream.objects.get(name="feed").definition()["max_ahead_s"] == kept
 
 
+@pytest.mark.parametrize(("given", "kept"), [({}, None), ({"max_age_s": ""}, None), ({"max_age_s": "3600"}, 3600)])
+def test_how_old_a_report_may_be_to_count_as_live_is_part_of_its_streams_definition(site, given, kept):
+    site.post(reverse("admin:webapp_stream_add"), STREAM | given)
+    assert Stream.objects.get(name="feed").definition()["max_age_s"] == kept
+
+
 WRONG = {
     "an unknown transport": ({"transport": "carrier pigeon"}, "transport must be one of"),
     "an unknown decoder": ({"decoder": "morse"}, "decoder must be one of"),
@@ -139,6 +145,7 @@ WRONG = {
     "a missing option": ({"transport__tcp_client__port": ""}, "port"),
     "a decoder's unknown option": ({"decoder_options": '{"colour": 2}'}, "colour"),
     "a bound of times that is none": ({"max_ahead_s": "0"}, "greater than or equal to 1"),
+    "a bound of ages that is none": ({"max_age_s": "0"}, "greater than or equal to 1"),
     "no JSON": ({"decoder_options": "{"}, "valid JSON"),
     "a name with spaces": ({"name": "My Feed"}, "slug"),
 }

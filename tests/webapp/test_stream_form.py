@@ -170,6 +170,28 @@ def test_a_test_says_which_columns_are_not_in_the_file(site, feeds):
     assert "no column sped; it has id, when, x, y, knots" in told["hint"] and len(told["shown"]) == 2
 
 
+def test_a_test_proposes_options_which_are_the_better_ones(site, feeds):
+    (feeds / "rows.csv").write_text("Schiff;Zeit;Breite;Länge;Fahrt [kn]\nAino;27/11/2026 03:00;60,17;24,95;10\n")
+    told = trial_of(site)
+    assert told["shown"] == []
+    fields = {field["name"].removeprefix("decoder__csv__"): field["value"] for field in told["proposed"]}
+    assert fields == {
+        "columns": "key = Schiff\ntime = Zeit\nlon = Länge\nlat = Breite",
+        "properties": "Fahrt [kn] = speed_mps [knots]",
+        "delimiter": ";",
+        "decimal": ",",
+        "time_format": "day_first",
+    }
+    told = trial_of(site, **{field["name"]: field["value"] for field in told["proposed"]})
+    assert [row["key"] for row in told["shown"]] == ["Aino"] and told["proposed"] == []
+    assert json.loads(told["shown"][0]["properties"]) == {"speed_mps": 10 * KNOT_MPS}
+
+
+def test_a_test_proposes_a_tab_as_it_is_written(site, feeds):
+    (feeds / "rows.csv").write_text(ROWS.replace(",", "\t"))
+    assert {"name": "decoder__csv__delimiter", "label": "delimiter", "value": "\\t"} in trial_of(site)["proposed"]
+
+
 def test_a_test_says_that_a_decoder_understands_nothing(site, feeds):
     told = trial_of(site, decoder="ais", decoder__ais__time_source="auto")
     assert "understands nothing of what arrives" in told["hint"]

@@ -17,7 +17,8 @@ from webapp.models.streams import kinds_of, options_of, summary_of
 
 PARTS = ("transport", "decoder")
 _HELP = {"transport": _("How bytes arrive"), "decoder": _("How bytes are read")}
-_MODEL_FIELDS = ("name", "space", "title", "icon", "enabled", "ttl_s", "max_ahead_s", "stored", "retention_s")
+_TIMES = ("ttl_s", "max_ahead_s", "max_age_s")
+_MODEL_FIELDS = ("name", "space", "title", "icon", "enabled", *_TIMES, "stored", "retention_s")
 
 
 class KindSelect(forms.Select):

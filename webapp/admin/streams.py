@@ -77,7 +77,7 @@ class StreamAdmin(admin.ModelAdmin):
     def get_fieldsets(self, request: HttpRequest, obj: Stream | None = None) -> "_FieldsetSpec":
         """Return the parts of the form. It has the options of all kinds; a script hides those of kinds not chosen."""
         return (
-            (None, {"fields": ("name", "space", "title", "icon", "enabled", "ttl_s", "max_ahead_s")}),
+            (None, {"fields": ("name", "space", "title", "icon", "enabled", "ttl_s", "max_ahead_s", "max_age_s")}),
             (gettext("Source"), {"fields": source_fields(), "classes": ("source",)}),
             (gettext("History"), {"fields": ("stored", "retention_s", "kept")}),
             (gettext("Sketch"), {"fields": (*sketch_fields(), "sketch_cost"), "description": _SKETCH}),

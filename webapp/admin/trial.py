@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from django import forms
 from django.conf import settings
 from django.contrib import admin
 from django.core.exceptions import PermissionDenied
@@ -15,6 +16,7 @@ from django.utils.translation import gettext
 
 from streaming.confined import WAITED_FOR, command
 from streaming.spaces import space_document
+from webapp.admin.stream_form import field_name
 from webapp.models import Space, Stream
 from webapp.models.spaces import EARTH
 
@@ -22,7 +24,7 @@ from webapp.models.spaces import EARTH
 READ_S, END_S = 5.0, 20.0
 _ROOT = Path(__file__).parents[2]
 _TRIALS = threading.BoundedSemaphore(2)
-_UNCHECKED = {"name", "title", "icon", "enabled", "ttl_s", "stored", "retention_s", "space"}
+_UNCHECKED = {"name", "title", "icon", "enabled", "ttl_s", "max_age_s", "stored", "retention_s", "space"}
 
 
 def answer_trial(model_admin: admin.ModelAdmin, request: HttpRequest) -> HttpResponse:
@@ -43,9 +45,21 @@ def answer_trial(model_admin: admin.ModelAdmin, request: HttpRequest) -> HttpRes
     if not _TRIALS.acquire(blocking=False):
         return JsonResponse({"error": gettext("two tests run already; try again in some seconds"), "shown": []})
     try:
-        return JsonResponse(run_trial(definition["transport"], definition["decoder"], space))
+        told = run_trial(definition["transport"], definition["decoder"], space)
+        return JsonResponse(told | {"proposed": _fields(form, told.get("proposed") or {})})
     finally:
         _TRIALS.release()
+
+
+def _fields(form: forms.ModelForm, options: Mapping[str, Any]) -> list[dict[str, str]]:
+    """Return the fields of the form that options of its decoder change, each with its label and its new text."""
+    told = []
+    for option, value in options.items():
+        name = field_name("decoder", form.instance.decoder, option)
+        field, given = form.fields[name], form.cleaned_data.get(name)
+        if value != (field.initial if given in (None, "") else given):
+            told.append({"name": name, "label": str(field.label), "value": str(field.prepare_value(value))})
+    return told
 
 
 def run_trial(transport: Mapping[str, Any], decoder: Mapping[str, Any], space: Space) -> dict[str, Any]:

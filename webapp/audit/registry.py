@@ -98,8 +98,8 @@ WATCHED: dict[type[Model], RecordedFields] = {
     Stream: RecordedFields(
         "stream",
         (
-            *("name", "title", "icon", "space", "enabled", "ttl_s", "max_ahead_s", "stored", "retention_s", "sketch"),
-            *("transport", "transport_options", "decoder", "decoder_options"),
+            *("name", "title", "icon", "space", "enabled", "ttl_s", "max_ahead_s", "max_age_s"),
+            *("stored", "retention_s", "sketch", "transport", "transport_options", "decoder", "decoder_options"),
         ),
     ),
     Space: RecordedFields("space", ("name", "title", "definition", "partitioner"), ("created",)),

@@ -64,6 +64,15 @@ class Stream(models.Model):
             "Elements whose time is further in the future are malformed; one would hide its object. Empty: 300."
         ),
     )
+    max_age_s = models.FloatField(
+        _("most behind the clock [s]"),
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(1)],
+        help_text=_(
+            "Reports whose time is longer ago change no answer; they are stored if the stream is. Empty: any age."
+        ),
+    )
     stored = models.BooleanField(
         _("store elements"),
         default=False,
@@ -138,6 +147,7 @@ class Stream(models.Model):
             "stored": self.stored,
             "sketch": self.sketch,
             "max_ahead_s": self.max_ahead_s,
+            "max_age_s": self.max_age_s,
             "transport": {"kind": self.transport, **self.transport_options},
             "decoder": {"kind": self.decoder, **self.decoder_options},
         }

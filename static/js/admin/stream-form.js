@@ -45,6 +45,7 @@ function told(trial) {
   return [
     ...errors.map((error) => text("p", error, "errornote")),
     ...(trial.hint ? [text("p", trial.hint, "trial-hint")] : []),
+    ...(trial.proposed?.length ? proposal(trial.proposed) : []),
     ...(trial.shown?.length
       ? [text("p", filled(gettext("%(elements)s elements of %(bytes)s bytes; the first:"), trial)), table(trial.shown)]
       : []),
@@ -53,6 +54,22 @@ function told(trial) {
       : []),
     ...malformed,
   ];
+}
+
+/** Return what shows other options for what came, and takes them over. */
+function proposal(fields) {
+  const listed = document.createElement("table");
+  listed.append(...fields.map(({ label, value }) => row([label, value || gettext("empty")], "td")));
+  listed.className = "trial-proposal";
+  const use = /** @type {HTMLButtonElement} */ (text("button", gettext("Use these options"), "button"));
+  use.type = "button";
+  use.addEventListener("click", () => {
+    for (const { name, value } of fields) form.elements[name].value = value;
+    test();
+  });
+  const line = document.createElement("p");
+  line.append(use);
+  return [text("p", gettext("What came can be read better with these options:")), listed, line];
 }
 
 function table(elements) {

@@ -3,6 +3,7 @@
 import { inBothUnits, plainText, unitsBehind } from "./filter-units.js";
 import { parsed } from "./format.js";
 import { filled, gettext } from "./i18n.js";
+import { DECODED_KINDS } from "./object-kinds.js";
 
 const MOST_OBJECTS = 1000;
 const MOST_VALUES = 60;
@@ -90,13 +91,21 @@ function valuesOf(/** @type {any[]} */ [, name, , begun], names) {
   const values = [...(known?.values ?? [])].filter(([value]) => String(value).toLowerCase().startsWith(wanted));
   values.sort(([, a], [, b]) => b - a);
   return {
-    choices: values
-      .slice(0, SHOWN)
-      .map(([value, count]) => ({ text: literal(value), words: valueWords(property, value, count) })),
+    choices: [...values.slice(0, SHOWN), ...kindsBeside(property, wanted, known)].map(([value, count]) => ({
+      text: literal(value),
+      words: valueWords(property, value, count),
+    })),
   };
 }
 
+/** Return the kinds that objects may have, besides those that some in view have, if the property is their kind. */
+function kindsBeside(property, wanted, known) {
+  if (property !== "kind") return [];
+  return DECODED_KINDS.filter((kind) => kind.startsWith(wanted) && !known?.values.has(kind)).map((kind) => [kind, 0]);
+}
+
 function valueWords(name, value, count) {
+  if (count === 0) return gettext("none in view");
   const have = filled(gettext("%(count)s have it"), { count });
   const shown = typeof value === "number" ? inBothUnits(name, value).split(" = ")[1] : "";
   return shown ? `${shown}, ${have}` : have;

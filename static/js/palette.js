@@ -1,6 +1,6 @@
 // The colours in which the canvases draw.
 
-import { KINDS } from "./objects.js";
+import { KINDS } from "./object-kinds.js";
 import { COLOURS, LAYER_COLOURS } from "./store-colours.js";
 import { colour } from "./theme.js";
 

@@ -23,6 +23,8 @@ export function createPalette() {
       coast: colour("map-coast"),
       border: colour("map-border"),
       grid: colour("map-grid"),
+      placeName: colour("map-place-name"),
+      seaName: colour("map-sea-name"),
     };
     return colours;
   };

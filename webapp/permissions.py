@@ -14,6 +14,7 @@ RULES: dict[str, str] = {
     "alarms-test": USER,
     "alive": PUBLIC,
     "catalogue": PUBLIC,
+    "coast": USER,
     "health": PUBLIC,
     "language": PUBLIC,
     "layer": USER,

@@ -4,7 +4,7 @@ from django.contrib import admin
 from django.contrib.auth import views as auth
 from django.urls import path
 
-from webapp import languages, maps, views
+from webapp import coast, languages, maps, views
 from webapp.delivery import views as alarms
 from webapp.layers import views as layers
 from webapp.operations import views as operations
@@ -28,6 +28,7 @@ urlpatterns = [
     path("layers/<slug:name>/cancel", layers.cancel, name="layer-cancel"),
     path("layers/<slug:name>/share", layers.share, name="layer-share"),
     path("layers/<slug:name>/features", layers.features, name="layer-features"),
+    path("coast/<str:name>.json", coast.cells, name="coast"),
     path("maps/<int:number>/<int:z>/<int:x>/<int:y>", maps.tile, name="map-tile"),
     path("alarms/", alarms.page, name="alarms"),
     path("alarms/browser", alarms.browser, name="alarms-browser"),

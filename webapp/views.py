@@ -10,6 +10,7 @@ from django.urls import reverse
 from django.views.decorators.cache import never_cache
 
 from streaming.plans.schema import plan_schema
+from webapp import coast
 from webapp.health import Health
 from webapp.maps import base_maps, image_sources
 from webapp.middleware import PolicedRequest
@@ -39,7 +40,8 @@ def map_page(request: PolicedRequest) -> HttpResponse:
         "regions": reverse("admin:webapp_space_regions", args=[EARTH]) if request.user.is_staff else "",
         "add_base_map": reverse("admin:webapp_basemap_add") if request.user.is_staff else "",
     }
-    return render(request, "map.html", {"page": page, "scripts": scripts(), "style": style()})
+    shown = {"page": page, "scripts": scripts(), "style": style(), "coast": coast.address()}
+    return render(request, "map.html", shown)
 
 
 @never_cache

@@ -2,6 +2,9 @@
 
 import { $, h } from "./dom.js";
 import { gettext, pgettext } from "./i18n.js";
+import { MeasureField } from "./measure-field.js";
+import { measureOf } from "./quantities.js";
+import { onUnits } from "./units.js";
 
 const FUNCTIONS = [
   ["", gettext("objects")],
@@ -23,7 +26,9 @@ export class AggregateFields {
   constructor({ store, form, dimensions }) {
     Object.assign(this, { store, form, dimensions });
     form.elements.function.replaceChildren(...FUNCTIONS.map(([name, words]) => new Option(words, name)));
+    this.rows = new Map(); // element of a threshold -> {side, limit, seconds}
     form.addEventListener("change", () => this.#arrange());
+    onUnits(() => [...this.rows.values()].forEach(({ limit }) => limit.renew()));
     $("threshold-add").addEventListener("click", () => {
       this.#add({});
       this.#told();
@@ -41,6 +46,7 @@ export class AggregateFields {
     elements.of.value = aggregate?.dimension ?? "";
     elements.property.value = aggregate?.property ?? "";
     elements.groupBy.value = aggregate?.group_by ?? "";
+    this.rows.clear();
     $("threshold-list").replaceChildren();
     for (const threshold of aggregate?.thresholds ?? []) this.#add(threshold);
     this.#arrange();
@@ -77,10 +83,11 @@ export class AggregateFields {
   }
 
   #thresholds() {
-    return [...$("threshold-list").children].map((row) => {
-      const [side, limit, seconds] = row.querySelectorAll("select, input");
-      return { side: side.value, limit: limit.valueAsNumber, seconds: seconds.valueAsNumber };
-    });
+    return [...this.rows.values()].map(({ side, limit, seconds }) => ({
+      side: side.value,
+      limit: limit.own,
+      seconds: seconds.valueAsNumber,
+    }));
   }
 
   #add(/** @type {Record<string, any>} */ { above, below, for_s: seconds }) {
@@ -91,13 +98,8 @@ export class AggregateFields {
       new Option(gettext("below"), "below"),
     );
     side.value = below === undefined || below === null ? "above" : "below";
-    const limit = h("input", {
-      type: "number",
-      step: "any",
-      "aria-label": gettext("Limit"),
-      value: above ?? below ?? "",
-      "aria-describedby": "error-thresholds",
-    });
+    const about = { type: "number", step: "any", "aria-describedby": "error-thresholds" };
+    const input = h("input", { ...about, "aria-label": gettext("Limit") });
     const time = h("input", {
       type: "number",
       min: "0",
@@ -115,17 +117,27 @@ export class AggregateFields {
       "li",
       {},
       side,
-      limit,
+      h("span", {}, input),
       h("span", { class: "hint" }, pgettext("duration", "for")),
       time,
       h("span", { class: "hint" }, "s"),
       remove,
     );
+    const limit = new MeasureField(input, this.#measure());
+    limit.show(above ?? below);
+    this.rows.set(row, { side, limit, seconds: time });
     remove.addEventListener("click", () => {
       row.remove();
+      this.rows.delete(row);
       this.#told();
     });
     $("threshold-list").append(row);
+  }
+
+  /** What the figure is measured in; null for a number of objects, and for a dimension. */
+  #measure() {
+    const { function: name, of, property } = this.form.elements;
+    return name.value === "count" || of.value ? null : measureOf(property.value.trim());
   }
 
   /** Update the form's plan after a threshold was added or removed. */
@@ -140,7 +152,8 @@ export class AggregateFields {
     $("aggregate-of").hidden = !name || name === "count";
     $("aggregate-more").hidden = !name;
     elements.property.hidden = Boolean(elements.of.value);
-    $("threshold-add").disabled = $("threshold-list").children.length >= MOST_THRESHOLDS;
+    $("threshold-add").disabled = this.rows.size >= MOST_THRESHOLDS;
+    for (const { limit } of this.rows.values()) limit.measureIn(this.#measure());
     const stream = elements.stream.value;
     if (name && this.sampled !== stream) this.#names(stream);
   }

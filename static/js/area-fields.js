@@ -7,6 +7,8 @@ import { FeatureEditor } from "./feature-editor.js";
 import { count, length, shapeText, square } from "./format.js";
 import { rectangleOf, turnTowards } from "./geometry.js";
 import { filled, gettext, ngettext } from "./i18n.js";
+import { measureFields } from "./measure-field.js";
+import { LENGTH } from "./quantities.js";
 import {
   boxAround,
   changeOf,
@@ -83,6 +85,7 @@ export class AreaFields {
     });
     this.width = new WidthHandle(L, map, (width) => this.#resize(width));
     const { elements } = this.form;
+    this.measures = measureFields(elements, { areaRadius: LENGTH, areaWidth: LENGTH });
     for (const radio of elements.areaForm) radio.addEventListener("change", () => this.#choose());
     for (const name of ["areaLon", "areaLat", "areaRadius", "areaWidth"])
       elements[name].addEventListener("input", () => this.#fromFields());
@@ -284,14 +287,13 @@ export class AreaFields {
   /** Show the numbers of the area in the fields, except in the one that has the focus. */
   #fields() {
     const { elements } = this.form;
-    const [symbol, size] = units().long;
-    for (const label of this.form.querySelectorAll(".area-unit")) setText(label, symbol);
     const put = (name, value) => document.activeElement !== elements[name] && (elements[name].value = value);
     const { circle, corridor } = this.area ?? {};
     put("areaLon", circle ? rounded(circle.center[0], 5) : "");
     put("areaLat", circle ? rounded(circle.center[1], 5) : "");
-    put("areaRadius", rounded((circle?.radius_m ?? units().radiusM) / size, 4));
-    put("areaWidth", rounded((corridor?.width_m ?? units().radiusM / 10) / size, 4));
+    const measure = (name, metres) => document.activeElement !== elements[name] && this.measures[name].show(metres);
+    measure("areaRadius", circle?.radius_m ?? units().radiusM);
+    measure("areaWidth", corridor?.width_m ?? units().radiusM / 10);
     const text = this.area && !circle ? cornersText(this.area) : "";
     put("corners", text ?? "");
     elements.corners.disabled = text === null;
@@ -300,8 +302,8 @@ export class AreaFields {
   }
 
   #metres(name) {
-    const number = this.form.elements[name].valueAsNumber;
-    return number > 0 ? number * units().long[1] : null;
+    const { own } = this.measures[name];
+    return own > 0 ? own : null;
   }
 
   /** The width of the corridor, or of one that is being drawn. */
@@ -315,10 +317,9 @@ export class AreaFields {
       const center = [elements.areaLon.valueAsNumber, elements.areaLat.valueAsNumber];
       const radius = this.#metres("areaRadius");
       if (center.every(Number.isFinite) && Math.abs(center[1]) <= 90 && radius)
-        this.#take({ circle: { center, radius_m: rounded(radius, 2) } });
-      else if (radius && this.area?.circle)
-        this.#take({ circle: { ...this.area.circle, radius_m: rounded(radius, 2) } });
-    } else if (this.area?.corridor && this.#metres("areaWidth")) this.#resize(rounded(this.#metres("areaWidth"), 2));
+        this.#take({ circle: { center, radius_m: radius } });
+      else if (radius && this.area?.circle) this.#take({ circle: { ...this.area.circle, radius_m: radius } });
+    } else if (this.area?.corridor && this.#metres("areaWidth")) this.#resize(this.#metres("areaWidth"));
     else this.#overlay();
   }
 

@@ -3,7 +3,9 @@
 import { $, offer } from "./dom.js";
 import { title } from "./format.js";
 import { gettext } from "./i18n.js";
-import { LENGTHS_M, units } from "./units.js";
+import { measureFields } from "./measure-field.js";
+import { LENGTH } from "./quantities.js";
+import { units } from "./units.js";
 
 const MOST_NAMES = 200;
 const STANDARD_K = 10;
@@ -16,9 +18,9 @@ export class AroundFields {
   /** @param {Record<string, any>} parts `store`; `form`, the query form's element; `center()`, the middle of the map as [longitude, latitude] */
   constructor({ store, form, center }) {
     Object.assign(this, { store, form, center });
-    this.unit = "m";
+    const lengths = { radius: LENGTH, across: LENGTH, along: LENGTH, maxDistance: LENGTH };
+    this.measures = measureFields(form.elements, lengths);
     form.addEventListener("change", ({ target }) => {
-      if (target.name === "unit") this.#convert();
       if (target.name === "focus" && target.value === "place" && !this.#place()) this.#setPlace(this.center());
       if (["focusStream", "focus"].includes(target.name)) this.#names();
       this.#arrange();
@@ -44,11 +46,12 @@ export class AroundFields {
     elements.shape.value = around.polygon ? "polygon" : around.half_widths ? "half_widths" : "radius";
     const widths = around.half_widths ?? [];
     this.further = widths.slice(2);
-    this.#setUnit(around.radius ?? widths.find(Boolean) ?? plan.max_distance ?? units().radiusM);
-    this.#setLength("radius", around.radius ?? units().radiusM);
-    this.#setLength("across", around.half_widths ? widths[0] : units().radiusM);
-    this.#setLength("along", around.half_widths ? widths[1] : units().radiusM);
-    this.#setLength("maxDistance", plan.max_distance);
+    const { radius, across, along, maxDistance } = this.measures;
+    const { radiusM } = units();
+    radius.show(around.radius ?? radiusM);
+    across.show(around.half_widths ? widths[0] : radiusM, radiusM);
+    along.show(around.half_widths ? widths[1] : radiusM, radiusM);
+    maxDistance.show(plan.max_distance, radiusM);
     elements.k.value = plan.k ?? STANDARD_K;
     this.#names();
     this.#arrange();
@@ -65,12 +68,12 @@ export class AroundFields {
 
   /** Take over the range of a plan that was changed on the map. */
   setRange({ around: { at, radius, half_widths: widths }, max_distance: farthest }) {
-    if (farthest) this.#setLength("maxDistance", farthest);
+    if (farthest) this.measures.maxDistance.show(farthest);
     if (at) this.#setPlace(at);
-    if (radius) this.#setLength("radius", radius);
+    if (radius) this.measures.radius.show(radius);
     if (widths) {
-      this.#setLength("across", widths[0]);
-      this.#setLength("along", widths[1]);
+      this.measures.across.show(widths[0], widths[1]);
+      this.measures.along.show(widths[1], widths[0]);
     }
   }
 
@@ -123,26 +126,8 @@ export class AroundFields {
   }
 
   #length(name) {
-    const number = this.form.elements[name].valueAsNumber;
-    return number > 0 ? Math.round(number * LENGTHS_M[this.unit] * 100) / 100 : null;
-  }
-
-  #setLength(name, metres) {
-    this.form.elements[name].value = metres ? Number((metres / LENGTHS_M[this.unit]).toPrecision(7)) : "";
-  }
-
-  /** Choose the unit of the fields: the one in which a length of `metres` is shown. */
-  #setUnit(metres) {
-    const { short, long, shortM } = units();
-    [this.unit] = metres >= shortM ? long : short;
-    this.form.elements.unit.value = this.unit;
-  }
-
-  #convert() {
-    const names = ["radius", "across", "along", "maxDistance"];
-    const lengths = names.map((name) => this.#length(name));
-    this.unit = this.form.elements.unit.value;
-    names.forEach((name, i) => this.#setLength(name, lengths[i]));
+    const { own } = this.measures[name];
+    return own > 0 ? own : null;
   }
 
   #take() {

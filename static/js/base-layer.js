@@ -10,12 +10,21 @@ const SIMPLIFY_PX = 0.6;
 const COARSEST_ZOOM = 2; // zoom of the first file of the world; there is one for each zoom
 const DETAILED_FROM_ZOOM = 5; // from here on the map shows the finer data
 const FINEST_ZOOM = 10; // beyond it, the finer data has no more detail
+const COAST_FROM_ZOOM = 9; // from here on the map shows the finest coast, where the server has it
+const FINEST_COAST_ZOOM = 14;
+
+const SOURCES = [
+  '<a href="https://www.naturalearthdata.com/">Natural Earth</a>',
+  '<a href="https://www.geonames.org/">GeoNames</a>',
+  '<a href="https://www.soest.hawaii.edu/pwessel/gshhg/">GSHHG</a>',
+];
 
 /**
  * Make the layer.
  *
  * @param {Record<string, any>} L Leaflet
- * @param {Record<string, any>} urls `world`, files of the whole world from `COARSEST_ZOOM` on; `borders`; `land`, the index of the finer cells
+ * @param {Record<string, any>} urls `world`, files of the whole world from `COARSEST_ZOOM` on; `borders`; `land`, the index of the finer cells;
+ *   `coast`, that of the finest ones, empty where there are none
  * @param {(...values: any[]) => any} palette returning `{sea, land, coast, border, grid}`
  */
 export function createBaseLayer(L, urls, palette) {
@@ -40,9 +49,7 @@ export function createBaseLayer(L, urls, palette) {
     keepBuffer: 2,
     updateWhenIdle: false,
     updateInterval: 100,
-    attribution: filled(gettext("Map: %(source)s"), {
-      source: '<a href="https://www.naturalearthdata.com/">Natural Earth</a>',
-    }),
+    attribution: filled(gettext("Map: %(source)s"), { source: SOURCES.slice(0, urls.coast ? 3 : 2).join(", ") }),
   });
 }
 
@@ -50,17 +57,24 @@ export function createBaseLayer(L, urls, palette) {
 async function shapesOf(urls, { x, y, z }) {
   if (z < DETAILED_FROM_ZOOM) return world(urls.world[Math.max(z - COARSEST_ZOOM, 0)]);
   const { borders } = (await bordersOf(urls.borders))(Math.min(z, FINEST_ZOOM));
+  const fine = z >= COAST_FROM_ZOOM && urls.coast;
+  const land = fine ? await landOf(urls.coast, { x, y, z }, FINEST_COAST_ZOOM) : null;
+  const shapes = land ?? (await landOf(urls.land, { x, y, z }, FINEST_ZOOM)) ?? (await world(urls.world.at(-1)));
+  return { ...shapes, borders };
+}
+
+/** Return the land of a tile, `{lands, coasts}`, of the cells of an index; null if they cannot be loaded. */
+async function landOf(index, { x, y, z }, finest) {
   try {
-    const cells = (await Promise.all(await cellsOf(urls.land, x, y, z))).map((levels) =>
-      levels(Math.min(z, FINEST_ZOOM)),
-    );
-    return { lands: cells.map(({ land }) => land), coasts: cells.flatMap(({ coast }) => coast), borders };
+    const cells = (await Promise.all(await cellsOf(index, x, y, z))).map((levels) => levels(Math.min(z, finest)));
+    return { lands: cells.map(({ land }) => land), coasts: cells.flatMap(({ coast }) => coast) };
   } catch {
-    return { ...(await world(urls.world.at(-1))), borders }; // coarse land rather than none
+    return null; // coarser land rather than none
   }
 }
 
 const loaded = new Map(); // address -> promise of what `make` made of it
+const MOST_LOADED = 500; // of the finest coast, there are more cells than a browser has room for
 
 /** Load JSON once; after a failure, the next call loads it again. */
 function once(url, make) {
@@ -72,6 +86,7 @@ function once(url, make) {
     });
     loaded.set(url, promise.then(make));
     loaded.get(url).catch(() => loaded.delete(url));
+    if (loaded.size > MOST_LOADED) loaded.delete(loaded.keys().next().value);
   }
   return loaded.get(url);
 }
@@ -92,7 +107,7 @@ function bordersOf(url) {
 
 /** Return promises of the cells of land in a tile; each cell is a function of the zoom that returns `{land, coast}`. */
 async function cellsOf(url, x, y, z) {
-  const index = await once(url, (document) => ({ ...document, names: new Set(document.cells) }));
+  const index = await once(url, (document) => ({ ...document, names: document.cells && new Set(document.cells) }));
   const side = TILE_PX / (WORLD_PX * 2 ** z);
   const [west, east] = [x * side, (x + 1) * side].map((across) => 360 * across - 180);
   const [north, south] = [y * side, (y + 1) * side].map(latitudeAt);
@@ -100,7 +115,7 @@ async function cellsOf(url, x, y, z) {
   const found = [];
   for (let lon = from(west); lon < east; lon += index.cell)
     for (let lat = from(south); lat < north; lat += index.cell)
-      if (index.names.has(`${lon}_${lat}`)) found.push(cellOf(url, index, [lon, lat]));
+      if (index.names?.has(`${lon}_${lat}`) ?? lon < 180) found.push(cellOf(url, index, [lon, lat]));
   return found;
 }
 

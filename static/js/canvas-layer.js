@@ -248,14 +248,15 @@ const METHODS = {
   },
 
   drawSprites() {
-    const { colour } = this.store.objects;
+    const { objects } = this.store;
     const { slots, n } = this.visible;
-    const answered = [];
+    const [answered, urgent] = [[], []];
     for (let i = 0; i < n; i++) {
-      if (colour[slots[i]] === NO_COLOUR) this.sprite(i);
+      if (objects.isUrgent(slots[i])) urgent.push(i);
+      else if (objects.colour[slots[i]] === NO_COLOUR) this.sprite(i);
       else answered.push(i);
     }
-    for (const i of answered) this.sprite(i);
+    for (const i of [...answered, ...urgent]) this.sprite(i);
   },
 
   sprite(i) {

@@ -1,7 +1,10 @@
 // The fields of closest approaches in the query form: of which stream, how close, and in what time.
 
 import { $, offer } from "./dom.js";
-import { gettext } from "./i18n.js";
+import { length } from "./format.js";
+import { filled, gettext } from "./i18n.js";
+import { measureFields } from "./measure-field.js";
+import { LENGTH } from "./quantities.js";
 
 const STANDARD_M = 500;
 const STANDARD_S = 600;
@@ -10,15 +13,17 @@ const FILTER_EXAMPLE = "speed_mps > 5";
 export class ClosestFields {
   store;
   elements;
+  partnerWhere;
 
-  /** @param {Record<string, any>} parts `store`; `form`, the query form's element */
-  constructor({ store, form }) {
-    Object.assign(this, { store, elements: form.elements });
+  /** @param {Record<string, any>} parts `store`; `form`, the query form's element; `partnerWhere`, the filter of the partners */
+  constructor({ store, form, partnerWhere }) {
+    Object.assign(this, { store, elements: form.elements, partnerWhere });
+    this.measures = measureFields(form.elements, { closeM: LENGTH });
   }
 
   /** Show what a plan says of closest approaches. */
   start({ kind, stream, join, mirrored, within_m: withinM = STANDARD_M, within_s: withinS = STANDARD_S }) {
-    this.elements.closeM.value = withinM;
+    this.measures.closeM.show(withinM);
     this.elements.closeMin.value = withinS / 60;
     const closest = kind === "closest_approach";
     this.elements.closeMirrored.checked = closest && mirrored === true;
@@ -48,13 +53,13 @@ export class ClosestFields {
 
   /** Return `{stream, where, mirrored, withinM, withinS}` from the fields. */
   read() {
-    const { stream, closeM, closeMin, closeStream, closeMirrored, partnerWhere } = this.elements;
+    const { stream, closeMin, closeStream, closeMirrored } = this.elements;
     const others = {
       stream: closeStream.value || stream.value,
-      where: partnerWhere.value.trim(),
+      where: this.partnerWhere.where,
       mirrored: this.#ofOne() && closeMirrored.checked,
     };
-    return { ...others, withinM: closeM.valueAsNumber, withinS: closeMin.valueAsNumber * 60 };
+    return { ...others, withinM: this.measures.closeM.own, withinS: closeMin.valueAsNumber * 60 };
   }
 
   /** Whether both objects of a pair are of one stream. */
@@ -65,7 +70,9 @@ export class ClosestFields {
 
   /** Return what is wrong with the fields, by field. */
   errors() {
-    const valid = this.elements.closeM.validity.valid && this.elements.closeMin.validity.valid;
-    return valid ? {} : { closeM: gettext("Metres must be 1 to 100,000, and minutes more than 0 and 60 at most.") };
+    const { closeM } = this.measures;
+    if (closeM.valid && this.elements.closeMin.validity.valid) return {};
+    const words = gettext("The distance must be %(least)s to %(most)s, and minutes more than 0 and 60 at most.");
+    return { closeM: filled(words, { least: length(closeM.least), most: length(closeM.most) }) };
   }
 }

@@ -3,6 +3,9 @@
 import { gettext, LOCALE } from "./i18n.js";
 
 const WORDS = {
+  accuracy: gettext("Accuracy"),
+  position_source: gettext("Position source"),
+  test: gettext("Being tested"),
   speed: gettext("Speed"),
   course: gettext("Course"),
   heading: gettext("Heading"),

@@ -1,8 +1,11 @@
 // A field for a filter. It offers names and values while the user types, and says what the filter would match.
 
 import { debounced, h } from "./dom.js";
-import { sampleFor, suggestions, verdict, vocabularyOf } from "./filter-words.js";
+import { FilterError } from "./display-filter/cql2.js";
+import { FilterInput } from "./filter-input.js";
+import { plainly, sampleFor, suggestions, verdict, vocabularyOf } from "./filter-words.js";
 import { filled, ngettext } from "./i18n.js";
+import { onUnits } from "./units.js";
 
 const CHECK_AFTER_MS = 350;
 
@@ -20,6 +23,7 @@ export class FilterField {
    */
   constructor(parts) {
     Object.assign(this, parts);
+    this.typed = new FilterInput(this.input);
     this.option = this.list.id.replace(/s$/, "");
     this.choices = [];
     this.chosen = -1;
@@ -36,12 +40,18 @@ export class FilterField {
     });
     this.input.addEventListener("keydown", (event) => this.#key(event));
     this.input.addEventListener("blur", () => this.#close());
+    onUnits(() => this.#check());
     // A press on the list must not take the focus from the text.
     this.list.addEventListener("pointerdown", (event) => event.preventDefault());
     this.list.addEventListener("click", ({ target }) => {
       const option = target.closest("[role=option]");
       if (option) this.#take([...this.list.children].indexOf(option));
     });
+  }
+
+  /** The filter as a plan has it, or as it is written if that has a wrong unit. */
+  get where() {
+    return this.typed.where;
   }
 
   /** Begin with the filter that the field holds. */
@@ -117,17 +127,30 @@ export class FilterField {
   }
 
   async #check() {
-    const where = this.input.value.trim();
     const asked = ++this.asked;
-    if (!where) return this.#tell("", "");
+    const where = this.#filter();
+    if (!where) return;
     this.#read();
     const sample = sampleFor(where, this.vocabulary);
     const whole = this.vocabulary.whole && sample.objects.length === this.vocabulary.objects.length;
     try {
       const told = await this.check(sample);
-      if (asked === this.asked) this.#tell(...verdict(told, told.whole ?? whole));
+      if (asked === this.asked) this.#tell(...verdict(told, told.whole ?? whole, this.input.value));
     } catch {
       if (asked === this.asked) this.#tell("", "");
+    }
+  }
+
+  /** Return the filter; say what is wrong with its units, and return an empty one, if something is. */
+  #filter() {
+    try {
+      const where = this.typed.read();
+      if (!where) this.#tell("", "");
+      return where;
+    } catch (error) {
+      if (!(error instanceof FilterError)) throw error;
+      this.#tell("bad", plainly(error.message));
+      return "";
     }
   }
 

@@ -1,7 +1,9 @@
 // Suggests what may be written at a place in a filter: names of properties, and values that objects have. Pure.
 
+import { inBothUnits, plainText, unitsBehind } from "./filter-units.js";
 import { parsed } from "./format.js";
 import { filled, gettext } from "./i18n.js";
+import { DECODED_KINDS } from "./object-kinds.js";
 
 const MOST_OBJECTS = 1000;
 const MOST_VALUES = 60;
@@ -49,6 +51,11 @@ export function literal(value) {
 /** Suggest what to write before the caret: `{start, choices: [{text, words}]}`; a choice replaces the text from `start` on. */
 export function suggestions(text, caret, { names }) {
   const before = text.slice(0, caret);
+  return unitsAt(before) ?? wordsAt(before, names);
+}
+
+function wordsAt(before, names) {
+  const caret = before.length;
   const value = AFTER_OPERATOR.exec(before);
   if (value && (value[2] || !/^[\p{L}_]*\s/u.test(value[3])) && !closed(before, value)) {
     const found = valuesOf(value, names);
@@ -58,6 +65,14 @@ export function suggestions(text, caret, { names }) {
   const word = WORD.exec(before)?.[0] ?? "";
   if (!word && !BEGINS.test(before)) return { start: caret, choices: [] };
   return { start: caret - word.length, choices: namesLike(word.replaceAll('"', ""), names) };
+}
+
+/** Suggest the units that may follow the number that a text ends with; null where there is none. */
+function unitsAt(before) {
+  const behind = insideText(before) ? null : unitsBehind(before);
+  if (!behind) return null;
+  const choices = behind.units.map(([unit, words]) => ({ text: unit, words }));
+  return { start: before.length - behind.begun.length, choices };
 }
 
 /** Return whether the quote before a value closes a text rather than opens one. */
@@ -70,15 +85,30 @@ function insideText(before) {
 }
 
 function valuesOf(/** @type {any[]} */ [, name, , begun], names) {
-  const known = names.get(name.startsWith('"') ? name.slice(1, -1).replaceAll('""', '"') : name);
+  const property = name.startsWith('"') ? name.slice(1, -1).replaceAll('""', '"') : name;
+  const known = names.get(property);
   const wanted = begun.toLowerCase();
   const values = [...(known?.values ?? [])].filter(([value]) => String(value).toLowerCase().startsWith(wanted));
   values.sort(([, a], [, b]) => b - a);
   return {
-    choices: values
-      .slice(0, SHOWN)
-      .map(([value, count]) => ({ text: literal(value), words: filled(gettext("%(count)s have it"), { count }) })),
+    choices: [...values.slice(0, SHOWN), ...kindsBeside(property, wanted, known)].map(([value, count]) => ({
+      text: literal(value),
+      words: valueWords(property, value, count),
+    })),
   };
+}
+
+/** Return the kinds that objects may have, besides those that some in view have, if the property is their kind. */
+function kindsBeside(property, wanted, known) {
+  if (property !== "kind") return [];
+  return DECODED_KINDS.filter((kind) => kind.startsWith(wanted) && !known?.values.has(kind)).map((kind) => [kind, 0]);
+}
+
+function valueWords(name, value, count) {
+  if (count === 0) return gettext("none in view");
+  const have = filled(gettext("%(count)s have it"), { count });
+  const shown = typeof value === "number" ? inBothUnits(name, value).split(" = ")[1] : "";
+  return shown ? `${shown}, ${have}` : have;
 }
 
 function namesLike(begun, names) {
@@ -86,12 +116,13 @@ function namesLike(begun, names) {
   const place = (name) => name.toLowerCase().indexOf(wanted);
   const found = [...names].filter(([name]) => place(name) >= 0 && name !== begun);
   found.sort(([a, { count: p }], [b, { count: q }]) => Math.sign(place(a)) - Math.sign(place(b)) || q - p);
-  return found.slice(0, SHOWN).map(([name, { values }]) => ({ text: written(name), words: exampleOf(values) }));
+  return found.slice(0, SHOWN).map(([name, { values }]) => ({ text: written(name), words: exampleOf(name, values) }));
 }
 
-function exampleOf(values) {
-  const [most] = [...values].sort(([, a], [, b]) => b - a);
-  return filled(gettext("such as %(value)s"), { value: literal(most[0]).slice(0, 30) });
+function exampleOf(name, values) {
+  const [[most]] = [...values].sort(([, a], [, b]) => b - a);
+  const value = typeof most === "number" ? inBothUnits(name, most) : literal(most).slice(0, 30);
+  return filled(gettext("such as %(value)s"), { value });
 }
 
 /** Return what to send for a check of a filter: the names, and of each object the properties that the text may mean. */
@@ -108,8 +139,11 @@ export function sampleFor(text, { names, objects }) {
   return { where: text, names: [...names.keys()], objects: rows };
 }
 
-/** Return how to show a checked filter, `[tone, words]`; `whole` says whether all objects in view were looked at. */
-export function verdict({ error, matches, of, unknown }, whole) {
+/**
+ * Return how to show a checked filter, `[tone, words]`; `whole` says whether all objects in view were looked at. Words about the unit
+ * of a number in the `text` that was typed follow if the page shows another one.
+ */
+export function verdict({ error, matches, of, unknown }, whole, text = "") {
   if (error) return ["bad", plainly(error)];
   const [first] = unknown;
   if (first) {
@@ -123,7 +157,7 @@ export function verdict({ error, matches, of, unknown }, whole) {
   const words = whole
     ? gettext("Matches %(matches)s of %(of)s in view now.")
     : gettext("Matches %(matches)s of %(of)s looked at in view.");
-  return ["", filled(words, { matches, of })];
+  return ["", [filled(words, { matches, of }), plainText(text)].filter(Boolean).join(" ")];
 }
 
 /** Return a filter's error without the name of its field, beside which it is shown; leave other errors as they are. */

@@ -4,32 +4,29 @@ import { fieldText, inSentence } from "./field-words.js";
 import { filled, gettext, LOCALE, ngettext, number, pgettext } from "./i18n.js";
 import { kindOf } from "./kinds.js";
 import { GAP_S } from "./noise.js";
+import { measureOf } from "./quantities.js";
 import { formOf, polygonsOf } from "./shapes.js";
 import { timesOf } from "./time-joins.js";
 import { LENGTHS_M, units } from "./units.js";
 import { ruleText } from "./rules/rule-words.js";
 
-const MPS_PER_FPM = LENGTHS_M.ft / 60;
-const MPS_PER_KNOT = LENGTHS_M.nm / 3600;
 const MINUS = "\u2212";
 const NONE = "\u2013";
 
 /** The sign of a result tuple, by its number. */
 export const SIGNS = { "-1": MINUS, 0: "~", 1: "+" };
 
-const VERTICAL = /vertical|climb|descent/;
-
 // How to write a value, by the ending of its field's name, which gives the unit (speed_mps, course_deg).
 /** @type {[string, (amount: number, name: string) => string][]} */
 const UNITS = [
   ["_time_us", (us) => utcTime(us / 1000)],
   ["_us", (us) => utcTime(us / 1000)],
-  ["_mps", (mps, name) => (VERTICAL.test(name) ? climb(mps) : speed(mps))],
+  ["_mps", (mps, name) => (measureOf(name)?.quantity === "climb" ? climb(mps) : speed(mps))],
   ["_kmh", (kmh) => speed(kmh / 3.6)],
-  ["_kn", (knots) => speed(knots * MPS_PER_KNOT)],
+  ["_kn", (knots) => speed((knots * LENGTHS_M.nm) / 3600)],
   ["_deg_per_min", (rate) => `${number(rate, 1)}\u00b0/min`],
   ["_deg", (deg) => `${number(deg, 1)}\u00b0`],
-  ["_fpm", (fpm) => climb(fpm * MPS_PER_FPM)],
+  ["_fpm", (fpm) => climb((fpm * LENGTHS_M.ft) / 60)],
   ["_ft", (ft) => altitude(ft * LENGTHS_M.ft)],
   ["_nm", (nm) => length(nm * LENGTHS_M.nm)],
   ["_km", (km) => length(km * LENGTHS_M.km)],
@@ -390,7 +387,7 @@ export const SOURCES = ["layer", "stream", "stored"];
 /**
  * What a plan looks for: "inside", "within Forests", "within 10 km of MS Anna", "count inside".
  *
- * @param {(...values: any[]) => any} titleOf returns what a layer or stream is called, given its source and name
+ * @param {(...values: any[]) => any} titleOf returns what a layer or query is called, given its source and name; of a "value" the text
  * @param {string} focus what the focal object is called, if that is known
  */
 export function planText(plan, titleOf, focus) {
@@ -437,19 +434,20 @@ export function figureText(figure, /** @type {Record<string, any>} */ { function
 }
 
 /** Say in words that a threshold was crossed, or is no longer: "Ships near X, cargo: above 20 (now 23)". */
-export function crossingText({ queryName, group, threshold, sign, value: now }) {
-  const limit = thresholdText(threshold);
+export function crossingText({ queryName, group, threshold, sign, property = "", value: now }) {
+  const limit = thresholdText(threshold, property);
   const what = sign > 0 ? limit : filled(gettext("no longer %(threshold)s"), { threshold: limit });
   const told = `${queryName}${group ? `, ${group}` : ""}: ${what}`;
   return now === null || now === undefined
     ? told
-    : filled(gettext("%(what)s (now %(value)s)"), { what: told, value: number(now, 3) });
+    : filled(gettext("%(what)s (now %(value)s)"), { what: told, value: value(property, now) });
 }
 
-/** Say in the user's language what a threshold is, given the name that the engine gives to it: "above 20 for 300 s". */
-export function thresholdText(name) {
-  const [, side, limit, seconds] = /^(above|below) (\S+)(?: for (\S+) s)?$/.exec(name) ?? [];
+/** Say what a threshold is, "above 20 for 300 s", given the engine's name of it and perhaps the property of the figure. */
+export function thresholdText(name, property = "") {
+  const [, side, given, seconds] = /^(above|below) (\S+)(?: for (\S+) s)?$/.exec(name) ?? [];
   if (!side) return name;
+  const limit = measureOf(property) ? value(property, Number(given)) : given;
   const what = filled(side === "above" ? gettext("above %(limit)s") : gettext("below %(limit)s"), { limit });
   return seconds ? filled(gettext("%(what)s for %(seconds)s s"), { what, seconds }) : what;
 }
@@ -462,7 +460,7 @@ export function focusText(around, name) {
 const RECTANGLE_WORDS = { inside: gettext("inside a rectangle"), outside: gettext("outside a rectangle") };
 
 function membersText(plan, titleOf, focus) {
-  if (plan?.kind === "rule") return ruleText(plan, (query) => titleOf("query", query));
+  if (plan?.kind === "rule") return ruleText(plan, titleOf.bind(null, "query"), titleOf.bind(null, "value"));
   const shape = shapeText(plan?.area);
   if (plan?.kind === "approach") {
     const where = shapeText(plan.target) || RECTANGLE_WORDS.inside;
@@ -501,7 +499,7 @@ function noiseText(/** @type {Record<string, any>} */ { accuracy = 0, fastest_m_
   if (typeof accuracy === "object")
     parts.push(filled(gettext("accuracy by %(property)s"), { property: accuracy.property }));
   else if (accuracy) parts.push(filled(gettext("accurate to %(distance)s"), { distance: length(accuracy) }));
-  if (most) parts.push(filled(gettext("at most %(speed)s m/s"), { speed: number(most, 1) }));
+  if (most) parts.push(filled(gettext("at most %(speed)s"), { speed: speed(most) }));
   if (gapS) parts.push(gettext("with crossings between reports"));
   return parts.map((part) => `, ${part}`).join("");
 }

@@ -23,6 +23,8 @@ import {
   timeOf,
 } from "./history.js";
 import { filled, gettext } from "./i18n.js";
+import { measureFields } from "./measure-field.js";
+import { LENGTH } from "./quantities.js";
 
 const FIELDS = ["table", "key", "partner", "distance", "box", "span", "form"];
 const MOST_ROWS = 500;
@@ -52,6 +54,7 @@ export class HistoryPanel {
     this.asked = 0;
     this.picked = new Set(); // choices that the user made
     const { elements } = this.form;
+    this.measures = measureFields(elements, { distance: LENGTH });
     elements.predicate.replaceChildren(...PREDICATES.map(([name, , words]) => new Option(words, name)));
     const spans = Object.entries(SPANS).map(([name, [, words]]) => new Option(words, name));
     elements.span.replaceChildren(
@@ -179,7 +182,7 @@ export class HistoryPanel {
       key: join ? "" : elements.key.value.trim(),
       partner: tableOf(elements.partner.value),
       predicate: elements.predicate.value,
-      distance: elements.distance.valueAsNumber,
+      distance: this.measures.distance.own,
       where: elements.where.value,
       box: this.#box(),
       span: elements.span.value,

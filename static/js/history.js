@@ -49,8 +49,7 @@ export function faultsOf(fields) {
   const faults = {};
   if (!table) faults.table = gettext("Choose a stored stream or a layer.");
   if (join && !partner) faults.partner = gettext("Choose the table to join with.");
-  if (join && predicate === "dwithin" && !(distance >= 0))
-    faults.distance = filled(gettext("The distance must be a number of metres; got %(distance)s."), { distance });
+  if (join && predicate === "dwithin" && !(distance >= 0)) faults.distance = gettext("Type a distance.");
   if (where === "rectangle" && !box) faults.box = gettext("Draw a rectangle on the map, or choose the view.");
   if (span === "custom" && instantOf(from, zone) > instantOf(to, zone)) {
     faults.span = filled(gettext("The beginning must not be later than the end; got %(from)s > %(to)s."), { from, to });

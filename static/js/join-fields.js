@@ -1,8 +1,11 @@
 // The part of the query form for joins: with a layer, with a stream, or with the stored elements of one.
 
 import { $, offer } from "./dom.js";
+import { FilterInput } from "./filter-input.js";
 import { PREDICATES, SOURCES } from "./format.js";
 import { gettext } from "./i18n.js";
+import { measureFields } from "./measure-field.js";
+import { LENGTH } from "./quantities.js";
 import { TimeFields } from "./time-fields.js";
 
 const STANDARD_M = 50;
@@ -14,6 +17,8 @@ export class JoinFields {
   /** @param {Record<string, any>} parts `store`; `form`, the query form's element */
   constructor({ store, form }) {
     Object.assign(this, { store, form });
+    this.partnerWhere = new FilterInput(form.elements.partnerWhere); // the filter of the partners
+    this.measures = measureFields(form.elements, { distance: LENGTH });
     this.times = new TimeFields({ store, form });
     form.elements.predicate.replaceChildren(...PREDICATES.map(([name, , words]) => new Option(words, name)));
     form.addEventListener("change", () => this.#show());
@@ -26,8 +31,8 @@ export class JoinFields {
     const source = SOURCES.find((one) => join?.[one]);
     this.offer(source ? `${source}:${join[source]}` : "");
     elements.predicate.value = join?.predicate ?? "intersects";
-    elements.distance.value = join?.distance ?? STANDARD_M;
-    elements.partnerWhere.value = join?.where ?? "";
+    this.measures.distance.show(join?.distance ?? STANDARD_M);
+    this.partnerWhere.show(join?.where ?? "");
     this.times.start(plan);
     this.#show();
   }
@@ -68,14 +73,14 @@ export class JoinFields {
   read() {
     const { elements } = this.form;
     const [source, ...name] = elements.partner.value.split(":");
-    const distance = elements.distance.valueAsNumber;
+    const distance = this.measures.distance.own;
     const { value: predicate } = elements.predicate;
     return {
       source,
       name: name.join(":"),
       predicate,
       distance,
-      where: elements.partnerWhere.value.trim(),
+      where: this.partnerWhere.where,
       times: this.times.read(),
     };
   }
@@ -85,7 +90,7 @@ export class JoinFields {
     const { source, name, predicate, distance } = this.read();
     const errors = {};
     if (!name) errors.partner = gettext("Choose a layer or a stream. You can add a layer under Layers.");
-    if (predicate === "dwithin" && !(distance >= 0)) errors.distance = gettext("Type a distance in metres.");
+    if (predicate === "dwithin" && !(distance >= 0)) errors.distance = gettext("Type a distance.");
     return source === "stream" ? { ...errors, ...this.times.errors() } : errors;
   }
 

@@ -4,7 +4,7 @@ import { $, coalesced, h, repeated, setText } from "./dom.js";
 import { age, count, staleness } from "./format.js";
 import { normalisedBox } from "./geometry.js";
 import { filled, gettext, number } from "./i18n.js";
-import { KINDS } from "./objects.js";
+import { KINDS } from "./object-kinds.js";
 import { createOrigin } from "./origin.js";
 import { stateText } from "./states.js";
 

@@ -7,6 +7,7 @@ import { lessMotion } from "./dom.js";
 import { DrawnArea } from "./drawn-area.js";
 import { smallestAround } from "./labels.js";
 import { MovingLayer } from "./moving-layer.js";
+import { createPlaceNames } from "./place-names-layer.js";
 import { boxOf, shapedArea } from "./plan.js";
 import { QueryNames } from "./query-names.js";
 import { createScale } from "./scale.js";
@@ -64,13 +65,13 @@ export class MonitorMap {
       maxBoundsViscosity: 1,
     });
     if (start) this.leaflet.setView([start.lat, start.lon], start.zoom);
-    L.control
-      .zoom({ position: "bottomright", zoomInTitle: gettext("Zoom in"), zoomOutTitle: gettext("Zoom out") })
-      .addTo(this.leaflet);
+    const zoom = { zoomInTitle: gettext("Zoom in"), zoomOutTitle: gettext("Zoom out") };
+    L.control.zoom({ position: "bottomright", ...zoom }).addTo(this.leaflet);
     // The bar is at least half as wide as its maximum, which leaves room for its longest text, "10000 km".
     this.scale = createScale(L, { position: "bottomright", maxWidth: 160 }).addTo(this.leaflet);
     this.leaflet.createPane("objects").style.zIndex = 450;
     this.ground = createBaseLayer(L, parts.baseUrls, parts.palette).addTo(this.leaflet);
+    this.places = createPlaceNames(L, parts.baseUrls, parts.palette).addTo(this.leaflet);
     this.objects = createObjectLayer(L, store, { ...parts, taken: () => this.#taken() }).addTo(this.leaflet);
     this.names = new QueryNames(L, this.leaflet);
     this.lit = new Set(); // numbers of the queries whose shapes are filled
@@ -118,6 +119,8 @@ export class MonitorMap {
     if (!base || needsGround(base)) this.ground.addTo(this.leaflet);
     else this.ground.remove();
     this.ground.setZIndex(0);
+    if (base) this.places.remove();
+    else this.places.addTo(this.leaflet);
     this.shownBase = layer?.addTo(this.leaflet) ?? null;
   }
 
@@ -135,6 +138,7 @@ export class MonitorMap {
 
   recolour() {
     this.ground.redraw();
+    this.places.redraw();
     if (this.added[this.chosen - 1]?.format === "mvt") this.setBase(this.chosen);
     this.objects.reset();
     this.#restyle(this.rectangles.keys());

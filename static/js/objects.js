@@ -2,9 +2,9 @@
 
 import { parsed } from "./format.js";
 import { headingIndex, mercatorX, mercatorY, wrapLongitude } from "./geometry.js";
+import { BEACON, kindIn } from "./object-kinds.js";
 import { Trails } from "./trails.js";
 
-export const KINDS = ["ship", "aircraft", "bus", "other"];
 export const NO_COLOUR = -1;
 
 const LONGEST_NUMBER = 20; // characters
@@ -21,17 +21,12 @@ const COLUMNS = {
   speed: Float32Array, // in metres a second; NaN if it is not known
   altitude: Float32Array, // `alt`, or else the property of that name; NaN without either
   heading: Uint8Array,
-  kind: Uint8Array,
+  kind: Uint8Array, // in `KINDS`: its own, or else that of its stream
+  ofStream: Uint8Array, // that of its stream
   colour: Int8Array,
   paired: Uint8Array, // whether it is in a pair of a join that is shown
   alive: Uint8Array,
 };
-
-/** Return the index in `KINDS` of a stream's icon; an unknown icon is "other". */
-export function kindOf(icon) {
-  const index = KINDS.indexOf({ plane: "aircraft", vessel: "ship" }[icon] ?? icon);
-  return index < 0 ? KINDS.length - 1 : index;
-}
 
 /**
  * Return the course, or else the heading, that a JSON text of properties holds; NaN without either. The text is not parsed
@@ -55,6 +50,7 @@ export class Objects {
   speed;
   altitude;
   kind;
+  ofStream;
   timeMs;
   lon;
   lat;
@@ -101,9 +97,12 @@ export class Objects {
     return slot;
   }
 
-  /** Draw the objects of a stream as those of a kind. */
+  /** Draw the objects of a stream as those of a kind, but for those that say what they are. */
   draw(stream, kind) {
-    for (const slot of this.byStream.get(stream)?.values() ?? []) this.kind[slot] = kind;
+    for (const slot of this.byStream.get(stream)?.values() ?? []) {
+      this.ofStream[slot] = kind;
+      this.kind[slot] = kindIn(this.texts[slot], kind);
+    }
   }
 
   /** Update an object from a row; an older row changes nothing. Return whether the object moved. */
@@ -114,6 +113,7 @@ export class Objects {
     this.alt[slot] = rows.alt[row];
     if (rows.properties[row] !== this.texts[slot]) {
       this.texts[slot] = rows.properties[row];
+      this.kind[slot] = kindIn(rows.properties[row], this.ofStream[slot]);
       this.course[slot] = courseOf(rows.properties[row]);
       this.speed[slot] = numberOf(rows.properties[row], '"speed_mps":');
       this.heading[slot] = headingIndex(this.course[slot]);
@@ -168,6 +168,11 @@ export class Objects {
     return [...(this.byStream.get(stream)?.values() ?? [])].map((slot) => this.texts[slot]).filter(Boolean);
   }
 
+  /** Whether an object calls for help, so that it is drawn above others. */
+  isUrgent(slot) {
+    return this.kind[slot] === BEACON;
+  }
+
   properties(slot) {
     return parsed(this.texts[slot]);
   }
@@ -186,7 +191,7 @@ export class Objects {
     this.lon[slot] = this.lat[slot] = this.x[slot] = this.y[slot] = NaN;
     this.heading[slot] = 0;
     this.course[slot] = this.speed[slot] = this.altitude[slot] = this.alt[slot] = NaN;
-    this.kind[slot] = kind;
+    this.kind[slot] = this.ofStream[slot] = kind;
     this.colour[slot] = NO_COLOUR;
     this.paired[slot] = 0;
     this.alive[slot] = 1;

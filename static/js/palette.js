@@ -1,6 +1,6 @@
 // The colours in which the canvases draw.
 
-import { KINDS } from "./objects.js";
+import { KINDS } from "./object-kinds.js";
 import { COLOURS, LAYER_COLOURS } from "./store-colours.js";
 import { colour } from "./theme.js";
 
@@ -23,6 +23,8 @@ export function createPalette() {
       coast: colour("map-coast"),
       border: colour("map-border"),
       grid: colour("map-grid"),
+      placeName: colour("map-place-name"),
+      seaName: colour("map-sea-name"),
     };
     return colours;
   };

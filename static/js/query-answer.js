@@ -83,21 +83,20 @@ function createFigure(group, onObject) {
       setText(parts.object, slot === undefined ? figure.object : title(figure.object, store.objects.properties(slot)));
     }
     element.classList.toggle("raised", raised.length > 0);
-    thresholds(parts.thresholds, aggregate.thresholds ?? [], raised, grouped);
+    thresholds(parts.thresholds, aggregate, raised, grouped);
   };
   return { element, update };
 }
 
 /** Show the thresholds, with the crossed ones lit; for a group, show only the crossed ones. */
-function thresholds(list, all, raised, grouped) {
+function thresholds(list, { thresholds: all = [], property }, raised, grouped) {
   const names = grouped ? raised : all.map(thresholdName);
-  const wanted = JSON.stringify([names, raised]);
+  const texts = names.map((name) => thresholdText(name, property));
+  const wanted = JSON.stringify([texts, raised]);
   if (list.dataset.shown === wanted) return;
   list.dataset.shown = wanted;
   list.replaceChildren(
-    ...names.map((name) =>
-      h("li", { class: "threshold", "data-raised": String(raised.includes(name)) }, thresholdText(name)),
-    ),
+    ...names.map((name, i) => h("li", { class: "threshold", "data-raised": String(raised.includes(name)) }, texts[i])),
   );
 }
 

@@ -94,7 +94,7 @@ export class QueryForm {
     });
     this.aggregate = new AggregateFields({ store: this.store, form: this.form, dimensions: this.dimensions });
     this.noise = new NoiseFields({ form: this.form });
-    this.closest = new ClosestFields({ store: this.store, form: this.form });
+    this.closest = new ClosestFields({ store: this.store, form: this.form, partnerWhere: this.join.partnerWhere });
     const [list, offered, line] = ["where-choices", "where-offered", "where-check"].map($);
     const texts = () => this.store.objects.textsOf(this.form.elements.stream.value);
     this.filter = new FilterField({ input: this.form.elements.where, list, offered, line, texts, check: this.check });
@@ -180,7 +180,7 @@ export class QueryForm {
     this.base = plan;
     const { elements } = this.form;
     elements.report.value = reportOf(plan);
-    elements.where.value = plan.where ?? "";
+    this.filter.typed.show(plan.where ?? "");
     elements.extent.value = this.paired && !plan.area ? "whole" : "rectangle";
     this.join.start(plan);
     this.around.start(plan);
@@ -317,7 +317,7 @@ export class QueryForm {
     const shape = this.bounded ? this.area.read() : null;
     const box = this.bounded && !this.area.shaped && this.rectangle ? roundedBox(normalisedBox(this.rectangle)) : null;
     const { value: report } = elements.report;
-    const fields = { stream: elements.stream.value, report, where: elements.where.value.trim(), box, shape };
+    const fields = { stream: elements.stream.value, report, where: this.filter.where, box, shape };
     if (this.joins) return planOf(this.base, { ...fields, join: this.join.read() });
     if (report === "nearest")
       return planOf(this.base, { ...fields, around: this.around.around(true), ...this.around.neighbours() });

@@ -10,7 +10,7 @@ import { createOrigin } from "./origin.js";
 import { PAGE } from "./query-pages.js";
 import { createFigures, createNeighbours, focusNote, missedNote, staleNote } from "./query-answer.js";
 import { createRoles } from "./query-roles.js";
-import { aboutText, answerWords, emptyText, numbered } from "./query-words.js";
+import { aboutText, answerWords, emptyText, limitText, numbered } from "./query-words.js";
 import { canBeWatched } from "./rules/rule-form.js";
 import { createSketched } from "./sketch/card.js";
 import { sketchText } from "./sketch/words.js";
@@ -287,10 +287,11 @@ function update(store, query, element, parts, nowMs) {
   setText(parts.name, query.name);
   parts.name.title = query.name;
   const stream = store.streams.get(query.stream)?.title ?? query.stream;
-  const titleOf = (source, name) =>
-    source === "query"
-      ? (store.queries.get(name)?.name ?? numbered(name))
-      : ((source === "layer" ? store.layers : store.streams).get(name)?.title ?? name);
+  const titleOf = (source, name, limit) => {
+    if (source === "value") return limitText(store.queries.get(name)?.plan, limit);
+    if (source === "query") return store.queries.get(name)?.name ?? numbered(name);
+    return (source === "layer" ? store.layers : store.streams).get(name)?.title ?? name;
+  };
   const asked = kindOf(query.plan).asked
     ? sketchText(query.plan)
     : planText(query.plan, titleOf, focusName(store, query));

@@ -1,7 +1,9 @@
 // What a query's card says of a query in words. Pure.
 
-import { count, figureText } from "./format.js";
-import { filled, gettext, ngettext } from "./i18n.js";
+import { shownFilter } from "./filter-units.js";
+import { count, figureText, value } from "./format.js";
+import { filled, gettext, ngettext, number as written } from "./i18n.js";
+import { measureOf } from "./quantities.js";
 import { headline } from "./sketch/bounds.js";
 import { sharedText } from "./teams/rights.js";
 
@@ -16,9 +18,20 @@ export function aboutText(store, query, stream, asked) {
   const where = query.plan?.where;
   const words = where ? gettext("%(stream)s, %(asked)s, where %(filter)s") : gettext("%(stream)s, %(asked)s");
   const team = query.team ? sharedText(store, { team: query.team }) : "";
-  return [filled(words, { stream, asked, filter: where }), INCIDENTS[query.severity], ownerText(query), team]
+  return [
+    filled(words, { stream, asked, filter: where && shownFilter(where) }),
+    INCIDENTS[query.severity],
+    ownerText(query),
+    team,
+  ]
     .filter(Boolean)
     .join(" \u00b7 ");
+}
+
+/** Return a limit of what a plan computes as text, with a unit if that has one. */
+export function limitText(plan, limit) {
+  const { property = "" } = plan?.aggregate ?? {};
+  return measureOf(property) ? value(property, limit) : written(limit, 6);
 }
 
 /** Name a query by its number. */

@@ -65,7 +65,7 @@ class Search {
     const add = (found) => !signal.aborted && this.#add(found);
     await Promise.all([
       foundFeatures(this.store, this.api, text, signal).then(add),
-      foundPlaces(this.input.dataset.places, text).then(add),
+      foundPlaces(document.body.dataset.places, text).then(add),
     ]);
     if (!signal.aborted)
       this.#say(

@@ -3,7 +3,7 @@
 // copying only the pixels that are not transparent gives 50 frames/s.
 
 import { HEADINGS } from "./geometry.js";
-import { KINDS } from "./objects.js";
+import { KINDS } from "./object-kinds.js";
 import { blit, pixelsOf } from "./pixels.js";
 import { CLASSES } from "./symbology/classes.js";
 
@@ -40,12 +40,48 @@ const OUTLINES = {
     [0.4, 0.62],
     [0, 0.72],
   ],
+  station: [
+    [0, -0.95],
+    [0.16, -0.4],
+    [0.62, 0.8],
+    [0, 0.8],
+  ],
+  aid: [
+    [0, -1],
+    [0.26, -0.06],
+    [0.8, 0.26],
+    [0.56, 0.78],
+    [0, 0.78],
+  ],
+  craft: [
+    [0, -0.72],
+    [0.3, -0.3],
+    [0.34, 0],
+    [0.34, 0.56],
+    [0.24, 0.66],
+  ],
+  radio: round(0.46),
+  beacon: round(0.92),
+  "beacon-test": round(0.92),
   other: [
     [0, -0.85],
     [0.6, 0],
     [0, 0.85],
   ],
 };
+
+// A beacon is a circle with a cross (IMO SN.1/Circ.243/Rev.2); one under test is hollow.
+const CROSSED = { beacon: 0.52, "beacon-test": 0.52 };
+const HOLLOW = ["beacon-test"];
+
+/** Return the right half of a circle. */
+function round(radius) {
+  const steps = 12;
+  return Array.from({ length: steps + 1 }, (_, i) => {
+    const angle = (i / steps) * Math.PI;
+    return [radius * Math.sin(angle), -radius * Math.cos(angle)];
+  });
+}
 
 /** Diameter of a sprite in CSS pixels, by zoom: small ones leave a crowded lane readable. */
 export function spriteSize(zoom) {
@@ -61,7 +97,7 @@ export class SpriteSheet {
   /**
    * @param {number} size of a sprite in CSS pixels
    * @param {number} ratio device pixels to a CSS pixel
-   * @param {Record<string, any>} palette `{kinds: [css], queries: [css], edge: css}`
+   * @param {Record<string, any>} palette `{kinds: [css], queries: [css], edge: css, surface: css}`
    * @param {Record<string, any>} paint of classes, `{fills: [css], edge: css}`
    */
   constructor(size, ratio, palette, paint) {
@@ -102,7 +138,7 @@ export class SpriteSheet {
   }
 
   #shape(kind, colour, shade) {
-    const { context, radius, ratio, palette, paint } = this;
+    const { context, radius, palette, paint } = this;
     const answered = colour >= 0;
     const scale = radius * (answered ? 1 : 0.9);
     const right = OUTLINES[kind];
@@ -120,12 +156,37 @@ export class SpriteSheet {
     for (const [x, y] of [...right, ...left]) context.lineTo(x * scale, y * scale);
     context.closePath();
     context.lineJoin = "round";
-    for (const [width, style] of outlines) {
-      context.lineWidth = width * ratio;
-      context.strokeStyle = style;
-      context.stroke();
+    for (const [width, style] of outlines) this.#stroke(style, width);
+    if (shade < 0 && HOLLOW.includes(kind)) this.#hollow(palette.surface, plain, CROSSED[kind] * scale);
+    else this.#filled(shade < 0 ? plain : paint.fills[shade], edge, CROSSED[kind] * scale);
+  }
+
+  #filled(fill, edge, arm) {
+    this.context.fillStyle = fill;
+    this.context.fill();
+    if (arm) this.#cross(arm, edge);
+  }
+
+  #hollow(fill, line, arm) {
+    this.context.fillStyle = fill;
+    this.context.fill();
+    this.#stroke(line, 1.6);
+    this.#cross(arm, line);
+  }
+
+  #stroke(style, width) {
+    this.context.lineWidth = width * this.ratio;
+    this.context.strokeStyle = style;
+    this.context.stroke();
+  }
+
+  #cross(arm, style) {
+    const { context } = this;
+    context.beginPath();
+    for (const side of [-1, 1]) {
+      context.moveTo(-arm, -side * arm);
+      context.lineTo(arm, side * arm);
     }
-    context.fillStyle = shade < 0 ? plain : paint.fills[shade];
-    context.fill();
+    this.#stroke(style, 1.8);
   }
 }

@@ -85,7 +85,8 @@ export function recordCrossing(
 ) {
   const { lon = NaN, lat = NaN } = store.places.get(query) ?? {};
   const at = timeMs > 0 ? timeMs : nowMs + store.clockOffsetMs;
-  push(store, query, nowMs, { sign, reason, key: "", group, threshold, value, timeMs: at, lon, lat });
+  const { property } = store.queries.get(query)?.plan?.aggregate ?? {};
+  push(store, query, nowMs, { sign, reason, key: "", group, threshold, property, value, timeMs: at, lon, lat });
 }
 
 function push(store, query, nowMs, event) {

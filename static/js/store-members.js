@@ -1,7 +1,7 @@
 // Which objects are in which answers of the store.
 
 import { kindOf } from "./kinds.js";
-import { KINDS } from "./objects.js";
+import { KINDS } from "./object-kinds.js";
 import { isPartner, recolour, recolourStream } from "./store-colours.js";
 
 export function take(store, stream, rows, row) {

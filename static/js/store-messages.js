@@ -1,7 +1,7 @@
 // How each message of the server changes the store. A reducer returns the topics that changed.
 
 import { INCIDENT_REDUCERS } from "./incidents/store.js";
-import { kindOf } from "./objects.js";
+import { kindOf } from "./object-kinds.js";
 import { takeChange, takeSnapshot } from "./store-answers.js";
 import { hold, received } from "./store-clocks.js";
 import { freeColour, freeOf, LAYER_COLOURS, recolourStream } from "./store-colours.js";

@@ -2,7 +2,8 @@
 
 import { Incidents } from "./incidents/store.js";
 import { kindOf } from "./kinds.js";
-import { KINDS, Objects } from "./objects.js";
+import { KINDS } from "./object-kinds.js";
+import { Objects } from "./objects.js";
 import { joinsWith, recolour, recolourStream } from "./store-colours.js";
 import { dropAnswer } from "./store-members.js";
 import { REDUCERS } from "./store-messages.js";
@@ -11,7 +12,7 @@ import { ToldPairs } from "./told-pairs.js";
 const LIVE_STATUSES = ["pending", "running", "paused", "failed", "waiting"];
 
 // The map draws an object faded that has not reported for this long, by the clock of its own stream.
-const STALE_MS = { ship: 360_000, aircraft: 60_000, bus: 180_000, other: 300_000 };
+const STALE_MS = KINDS.map((kind) => ({ ship: 360_000, aircraft: 60_000, bus: 180_000 })[kind] ?? 300_000);
 
 /** @param {Record<string, any>} looks how the layers were shown before, as `looksOf` returns it; null if that is not known */
 export function createStore(looks = {}) {
@@ -201,7 +202,7 @@ class Store {
   /** Return whether the focal object of a query is silent. */
   focusSilent(query, nowMs) {
     const kind = this.streams.get(this.places.get(query)?.stream)?.kind ?? KINDS.length - 1;
-    return this.focusAgeMs(query, nowMs) > STALE_MS[KINDS[kind]];
+    return this.focusAgeMs(query, nowMs) > STALE_MS[kind];
   }
 
   /** Return how many encounters of a query last; null for a query of another kind. */
@@ -299,7 +300,7 @@ class Store {
   /** Return, by stream, the event time before which its objects are stale. */
   staleBefore(nowMs) {
     return new Map(
-      [...this.streams.values()].map((s) => [s.name, this.streamTimeMs(s.name, nowMs) - STALE_MS[KINDS[s.kind]]]),
+      [...this.streams.values()].map((s) => [s.name, this.streamTimeMs(s.name, nowMs) - STALE_MS[s.kind]]),
     );
   }
 

@@ -2,9 +2,11 @@
 
 import { $, offer } from "./dom.js";
 import { gettext } from "./i18n.js";
+import { measureFields } from "./measure-field.js";
+import { LENGTH } from "./quantities.js";
 import { timesOf } from "./time-joins.js";
 
-const NUMBERS = ["windowS", "slideS", "beforeS", "afterS", "latenessS", "idleS", "forMin", "gapMin", "awayM"];
+const NUMBERS = ["windowS", "slideS", "beforeS", "afterS", "latenessS", "idleS", "forMin", "gapMin"];
 
 export class TimeFields {
   store;
@@ -13,6 +15,7 @@ export class TimeFields {
   /** @param {Record<string, any>} parts `store`; `form`, the query form's element */
   constructor({ store, form }) {
     Object.assign(this, { store, form });
+    this.measures = measureFields(form.elements, { awayM: LENGTH });
   }
 
   /** Show the times of a plan. */
@@ -21,6 +24,7 @@ export class TimeFields {
     this.form.elements.when.value = times.when;
     this.offer(times.away);
     for (const name of NUMBERS) this.form.elements[name].value = times[name] ?? "";
+    this.measures.awayM.show(times.awayM);
   }
 
   /** Offer the layers that there are now as what both objects must be away from. */
@@ -40,6 +44,7 @@ export class TimeFields {
       when: elements.when.value,
       away: elements.away.value,
       ...numbers,
+      awayM: this.measures.awayM.own,
       slideS: elements.slideS.value === "" ? null : numbers.slideS,
     };
   }
@@ -56,7 +61,7 @@ export class TimeFields {
     else if (when === "interval" && -beforeS > afterS)
       errors.beforeS = gettext("The interval must not end before it begins.");
     if (when === "encounter" && !(forMin >= 0 && gapMin > 0)) errors.forMin = gettext("Type two numbers of minutes.");
-    if (when === "encounter" && away && !(awayM >= 0)) errors.away = gettext("Type a distance in metres.");
+    if (when === "encounter" && away && !(awayM >= 0)) errors.away = gettext("Type a distance.");
     if (when !== "now" && !(latenessS >= 0 && idleS > 0)) errors.latenessS = gettext("Type two numbers of seconds.");
     return errors;
   }

@@ -14,7 +14,9 @@ export function recallUnits() {
 
 /** @param {(...values: any[]) => any} onChange called after other units were chosen */
 export function createUnitsControl(onChange) {
-  const words = gettext("Figures are in %(units)s. Filters and thresholds keep the units of the feed.");
+  const words = gettext(
+    "Figures and forms are in %(units)s. A number in a filter may have its unit: speed_mps > 10 kn.",
+  );
   const show = () => setText($("units-hint"), filled(words, { units: units().hint }));
   const choose = ({ target }) => {
     chooseUnits(target.value);

@@ -1,4 +1,4 @@
-// The units in which figures are shown. Values stay in SI units, in filters, thresholds and messages; only texts change.
+// The units in which figures are shown and typed. Values stay in SI units, in plans and messages; only texts and fields change.
 
 import { gettext } from "./i18n.js";
 
@@ -58,6 +58,7 @@ export const SYSTEMS = {
 export const LENGTHS_M = { m: 1, km: 1000, nm: NAUTICAL_MILE_M, ft: 0.3048, mi: MILE_M };
 
 let chosen = "metric";
+const listeners = new Set();
 
 /** The name of the chosen system. */
 export function unitsName() {
@@ -71,5 +72,12 @@ export function units() {
 
 /** Choose a system by its name; an unknown one changes nothing. */
 export function chooseUnits(name) {
-  if (Object.hasOwn(SYSTEMS, name)) chosen = name;
+  if (!Object.hasOwn(SYSTEMS, name)) return;
+  chosen = name;
+  for (const listener of listeners) listener();
+}
+
+/** Call a function whenever units were chosen. */
+export function onUnits(listener) {
+  listeners.add(listener);
 }

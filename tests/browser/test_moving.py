@@ -257,7 +257,7 @@ def test_a_range_is_made_and_changed_by_keyboard_alone(seen, live):
 def test_how_far_neighbours_may_be_away_has_a_handle(seen, live):
     seen.menu(EMPTY).get_by_role("menuitem", name="Another query").click()
     seen.page.get_by_text("Nearest", exact=True).click()
-    seen.field("unit").select_option("nm")
+    seen.field("maxDistanceUnit").select_option("nm")
     seen.field("maxDistance").fill("10")
     seen.save("Near there")
     seen.expect_query("Near there", "running", "1")

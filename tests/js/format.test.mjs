@@ -7,7 +7,8 @@ import { frameFigures } from "../../static/js/frame-meter.js";
 import { REASONS } from "../../static/js/frames.js";
 import { barOf } from "../../static/js/scale.js";
 import { chooseUnits, unitsName } from "../../static/js/units.js";
-import { courseOf, kindOf } from "../../static/js/objects.js";
+import { kindOf, KINDS } from "../../static/js/object-kinds.js";
+import { courseOf } from "../../static/js/objects.js";
 
 test("units follow the field's name", () => {
   assert.equal(format.value("speed_mps", 10), "10 m/s");
@@ -84,7 +85,7 @@ test("a course is read from the text of the properties, a heading where there is
 test("an unknown icon is another kind", () => {
   assert.deepEqual(
     [kindOf("ship"), kindOf("aircraft"), kindOf("bus"), kindOf("balloon"), kindOf(undefined)],
-    [0, 1, 2, 3, 3],
+    ["ship", "aircraft", "bus", "other", "other"].map((kind) => KINDS.indexOf(kind)),
   );
 });
 

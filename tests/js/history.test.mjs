@@ -114,7 +114,10 @@ test("faults are told at their field, with the rule and the value", () => {
     Object.keys(faultsOf(fields({ table: null, where: "rectangle", box: null, join: true, partner: null }))),
     ["table", "partner", "box"],
   );
-  assert.match(faultsOf(fields({ join: true, partner: {}, predicate: "dwithin", distance: NaN })).distance, /got NaN/);
+  assert.match(
+    faultsOf(fields({ join: true, partner: {}, predicate: "dwithin", distance: NaN })).distance,
+    /^Type a distance/,
+  );
   const backwards = { span: "custom", from: "2026-11-21T10:00", to: "2026-11-21T09:00" };
   assert.match(faultsOf(fields(backwards)).span, /got 2026-11-21T10:00 > 2026-11-21T09:00/);
   assert.ok(faultsOf(fields({ span: "custom", from: "", to: "" })).span);

@@ -94,7 +94,7 @@ test("what is missing or wrong is said by field", () => {
   const late = fields({ span: "custom", from: "2026-11-21T10:00", to: "2026-11-20T10:00" });
   assert.match(faultsOf(late).span, /must not be later than the end; got 2026-11-21T10:00/);
   for (const wrong of [0, -1, NaN])
-    assert.match(faultsOf(fields({ terms: { ...NO_TERMS, stop_m: wrong } })).terms, /above 0; got/);
+    assert.match(faultsOf(fields({ terms: { ...NO_TERMS, stop_m: wrong } })).terms, /above 0/);
 });
 
 test("the way of a visit has some of what was before and after, within the range", () => {

@@ -130,7 +130,7 @@ test("a rule about the value of an aggregate", () => {
     "An alarm begins when it has been so for 10 min without a break: Harbour for tanker below 1. It lasts until that is no longer so.",
   );
   assert.equal(
-    planText(plan, (source, number) => nameOf(number)),
+    planText(plan, (source, number, limit) => (source === "value" ? String(limit) : nameOf(number))),
     "alarm if Harbour for tanker below 1 for 10 min",
   );
   assert.deepEqual(Object.keys(errorsOfRule("a rule", { ...fields, bound: NaN })), ["bound"]);

@@ -122,7 +122,18 @@ ADDRESSES: dict[str, list[Address]] = {
         name: []  # shows nothing of a team, or is only the user's own; tests/webapp/test_access.py opens them
         for name in (
             *("alarms", "alarms-browser", "alarms-forget", "alarms-known", "alarms-test", "alive", "catalogue"),
-            *("health", "language", "login", "login-once", "logout", "map", "map-tile", "password", "plan-schema"),
+            *(
+                "coast",
+                "health",
+                "language",
+                "login",
+                "login-once",
+                "logout",
+                "map",
+                "map-tile",
+                "password",
+                "plan-schema",
+            ),
             *("replay", "replay-elements"),
         )
     },

@@ -47,11 +47,23 @@ export function parseText(text) {
   return new Parser(text).parse();
 }
 
+/** Return the token of a filter that begins at an offset, after spaces: `{kind, text, start, end}`. */
+export function tokenAt(text, from) {
+  const start = from + text.slice(from).search(/\S|$/u);
+  if (start >= text.length) return { kind: "end", text: "", start: text.length, end: text.length };
+  for (const [kind, pattern] of TOKENS) {
+    pattern.lastIndex = start;
+    const found = pattern.exec(text);
+    if (found) return { kind, text: found[0], start, end: start + found[0].length };
+  }
+  return { kind: "odd", text: text[start], start, end: start + 1 };
+}
+
 class Parser {
   constructor(text) {
     this.text = text;
     this.opened = []; // offsets of the brackets that are open
-    this.#next(0);
+    this.token = tokenAt(text, 0);
   }
 
   parse() {
@@ -190,19 +202,8 @@ class Parser {
     return true;
   }
 
-  #next(from = this.token.end) {
-    this.token = this.#tokenAt(from);
-  }
-
-  #tokenAt(from) {
-    const start = from + /^\s*/u.exec(this.text.slice(from))[0].length;
-    if (start >= this.text.length) return { kind: "end", text: "", start: this.text.length, end: this.text.length };
-    for (const [kind, pattern] of TOKENS) {
-      pattern.lastIndex = start;
-      const found = pattern.exec(this.text);
-      if (found) return { kind, text: found[0], start, end: start + found[0].length };
-    }
-    return { kind: "odd", text: this.text[start], start, end: start + 1 };
+  #next() {
+    this.token = tokenAt(this.text, this.token.end);
   }
 
   /** Say why the present token cannot be where it is; `values` tells whether a value could. */

@@ -3,6 +3,7 @@
 import { $, setText } from "../dom.js";
 import { FilterField } from "../filter-field.js";
 import { plainly } from "../filter-words.js";
+import { shownFilter } from "../filter-units.js";
 import { count } from "../format.js";
 import { filled, gettext } from "../i18n.js";
 import { FilterError } from "./cql2.js";
@@ -49,11 +50,11 @@ export function createDisplayFilter({ store, filter, shown, onChange }) {
       $("display-filter-count"),
       filled(gettext("%(shown)s of %(of)s shown"), { shown: count(some), of: count(of) }),
     );
-    note.title = filter.text;
+    note.title = shownFilter(filter.text);
   };
   const set = (text) => {
     filter.set(text);
-    if (document.activeElement !== input) input.value = filter.text;
+    if (document.activeElement !== input) field.typed.show(filter.text);
     say("");
     tell();
     onChange();
@@ -65,7 +66,7 @@ export function createDisplayFilter({ store, filter, shown, onChange }) {
   form.addEventListener("submit", (event) => {
     event.preventDefault();
     try {
-      set(input.value);
+      set(field.typed.read());
       open(false);
       button.focus();
     } catch (wrong) {
@@ -80,7 +81,7 @@ export function createDisplayFilter({ store, filter, shown, onChange }) {
     form.requestSubmit();
   });
   const remove = () => {
-    input.value = "";
+    field.typed.show("");
     set("");
     button.focus();
   };
@@ -88,7 +89,7 @@ export function createDisplayFilter({ store, filter, shown, onChange }) {
   $("display-filter-remove").addEventListener("click", remove);
   const close = () => {
     if (form.hidden) return false;
-    input.value = filter.text;
+    field.typed.show(filter.text);
     say("");
     open(false);
     button.focus();

@@ -4,6 +4,8 @@ import { $, coalesced, offer, setText } from "../dom.js";
 import { bothTimes, count, isUtc, title } from "../format.js";
 import { boxAround, formTime, SPANS, spanOf } from "../history.js";
 import { filled, gettext, ngettext } from "../i18n.js";
+import { measureFields } from "../measure-field.js";
+import { LENGTH, SPEED } from "../quantities.js";
 import { placeText } from "../sketch/places.js";
 import { daysChart } from "./days-chart.js";
 import {
@@ -23,7 +25,7 @@ const FIELDS = ["stream", "where", "span", "terms", "form"];
 const OFFER_MS = 500; // the status of a thousand queries may come in a second
 const ZONE = Intl.DateTimeFormat().resolvedOptions().timeZone;
 const DRAWN = { rectangle: "here", polygon: "polygon" };
-const TERMS = { gap_s: ["gap", 60], fastest_mps: ["fastest", 1], stop_m: ["stopM", 1], stop_s: ["stopMin", 60] };
+const TERMS = { gap_s: ["gap", 60], fastest_mps: ["fastest"], stop_m: ["stopM"], stop_s: ["stopMin", 60] };
 
 export class ReportPanel {
   store;
@@ -38,6 +40,7 @@ export class ReportPanel {
   onDraw;
   onBox;
   answer;
+  asked = 0;
 
   /**
    * @param {Record<string, any>} parts `store`; `areas`, a SketchAreas; `layer`, a HistoryLayer; `now()`; `ask(stream, parameters)`, a promise of
@@ -48,10 +51,10 @@ export class ReportPanel {
     Object.assign(this, parts);
     this.form = $("report-form");
     this.details = $("report-question");
+    this.measures = measureFields(this.form.elements, { fastest: SPEED, stopM: LENGTH });
     this.feature = null; // {layer, key, properties} of the area
     this.drawn = false; // whether the map shows a way
     this.names = new Map(); // by key; those of objects that have been in view
-    this.asked = 0;
     this.table = new ReportTable($("report-rows"), {
       nameOf: (key) => this.#nameOf(key),
       onPick: (row) => this.#showWay(row),
@@ -209,7 +212,7 @@ export class ReportPanel {
     const { elements } = this.form;
     const place = this.#place();
     const term = (/** @type {any[]} */ [name, factor]) =>
-      elements[name].value === "" ? null : factor * elements[name].valueAsNumber;
+      elements[name].value === "" ? null : (this.measures[name]?.own ?? factor * elements[name].valueAsNumber);
     return {
       stream: elements.stream.value,
       report: elements.report.value,

@@ -122,9 +122,8 @@ export function faultsOf({ stream, where, area, span, from, to, zone, terms }) {
   if (span === "custom" && !(from && to)) faults.span = gettext("Type a beginning and an end.");
   else if (span === "custom" && instantOf(from, zone) > instantOf(to, zone))
     faults.span = filled(gettext("The beginning must not be later than the end; got %(from)s > %(to)s."), { from, to });
-  const wrong = Object.values(terms).find((value) => value !== null && !(value > 0));
-  if (wrong !== undefined)
-    faults.terms = filled(gettext("Each term must be a number above 0; got %(got)s."), { got: wrong });
+  if (Object.values(terms).some((value) => value !== null && !(value > 0)))
+    faults.terms = gettext("Each term must be a number above 0.");
   return faults;
 }
 

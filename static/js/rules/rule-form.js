@@ -3,6 +3,10 @@
 import { $, offer, setText } from "../dom.js";
 import { filled, gettext } from "../i18n.js";
 import { kindOf } from "../kinds.js";
+import { measureFields } from "../measure-field.js";
+import { measureOf } from "../quantities.js";
+import { onUnits } from "../units.js";
+import { limitText } from "../query-words.js";
 import { errorsOfRule, fieldsOfRule, planOfRule } from "./rule-fields.js";
 import { chosenTeam, showTeams } from "../teams/team-fields.js";
 import { ruleSentences } from "./rule-words.js";
@@ -30,6 +34,8 @@ export class RuleForm {
       event.preventDefault();
       this.#submit();
     });
+    this.measures = measureFields(this.form.elements, { bound: null, back: null });
+    onUnits(() => this.dialog.open && this.#changed());
     this.form.addEventListener("input", () => this.#changed());
     $("rule-cancel").addEventListener("click", () => this.dialog.close());
     this.tried = this.past.offer($("rule-try"), {
@@ -69,7 +75,10 @@ export class RuleForm {
     elements.about.value = fields.whole ? "whole" : "each";
     elements.side.value = fields.side;
     elements.group.value = fields.group;
-    for (const bound of ["bound", "back"]) elements[bound].value = Number.isFinite(fields[bound]) ? fields[bound] : "";
+    for (const [bound, field] of Object.entries(this.measures)) {
+      field.measureIn(fields.valued ? this.#measure() : null);
+      field.show(fields[bound]);
+    }
     $("rule-groups").replaceChildren(...this.#groups().map((group) => new Option(group, group)));
     elements.limit.value = fields.limit;
     elements.objects.value = fields.objects;
@@ -118,7 +127,7 @@ export class RuleForm {
       side: elements.side.value,
       group: this.#grouped ? elements.group.value.trim() : "",
       grouped: this.#grouped,
-      ...Object.fromEntries(["bound", "back"].map((name) => [name, number(name)])),
+      ...Object.fromEntries(Object.entries(this.measures).map(([name, { own }]) => [name, own])),
       limit: elements.limit.value,
       objects: number("objects"),
       often: elements.often.value === "often",
@@ -158,8 +167,19 @@ export class RuleForm {
     const errors = errorsOfRule("named", fields);
     setText(
       $("rule-sentence"),
-      Object.values(errors)[0] ?? ruleSentences(planOfRule(fields), (number) => this.#nameOf(number)),
+      Object.values(errors)[0] ??
+        ruleSentences(
+          planOfRule(fields),
+          (number) => this.#nameOf(number),
+          (number, limit) => limitText(this.store.queries.get(number)?.plan, limit),
+        ),
     );
+  }
+
+  /** What the watched value is measured in; null without a unit. */
+  #measure() {
+    const { property } = this.store.queries.get(this.watched)?.plan?.aggregate ?? {};
+    return property ? measureOf(property) : null;
   }
 
   /** Whether the watched aggregate has groups. */

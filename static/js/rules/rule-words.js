@@ -18,17 +18,20 @@ export function duration(seconds) {
   return seconds >= 60 && seconds % 60 === 0 ? `${seconds / 60} min` : `${number(seconds, 3)} s`;
 }
 
-/** Return a condition in words: `nameOf(number)` names a query. */
-export function conditionText(condition, nameOf) {
+const PLAIN = (_query, limit) => number(limit, 6);
+
+/** Return a condition in words: `nameOf(number)` names a query, and `limitOf(query, limit)` writes a value that it computes. */
+export function conditionText(condition, nameOf, limitOf = PLAIN) {
   const [[operator, value]] = Object.entries(condition);
   if (operator === "query") return filled(gettext("in %(query)s"), { query: nameOf(value) });
   if (operator === "count") return countText(value, nameOf(value.query));
-  if (operator === "value") return valueText(value, nameOf(value.query));
+  if (operator === "value") return valueText(value, nameOf(value.query), limitOf);
   if (operator === "not" && "query" in value)
     return filled(gettext("not in %(query)s"), { query: nameOf(value.query) });
-  if (operator === "not") return filled(gettext("not (%(condition)s)"), { condition: conditionText(value, nameOf) });
+  if (operator === "not")
+    return filled(gettext("not (%(condition)s)"), { condition: conditionText(value, nameOf, limitOf) });
   const parts = value.map((part) =>
-    "all" in part || "any" in part ? `(${conditionText(part, nameOf)})` : conditionText(part, nameOf),
+    "all" in part || "any" in part ? `(${conditionText(part, nameOf, limitOf)})` : conditionText(part, nameOf, limitOf),
   );
   const joined = operator === "all" ? gettext("%(one)s and %(other)s") : gettext("%(one)s or %(other)s");
   return parts.reduce((one, other) => filled(joined, { one, other }));
@@ -40,13 +43,13 @@ function countText({ below, above }, query) {
   return filled(gettext("more than %(count)s in %(query)s"), { count: above, query });
 }
 
-function valueText({ below, above, group }, query) {
+function valueText({ query: watched, below, above, group }, query, limitOf) {
   const words = {
     below: group ? gettext("%(query)s for %(group)s below %(limit)s") : gettext("%(query)s below %(limit)s"),
     above: group ? gettext("%(query)s for %(group)s above %(limit)s") : gettext("%(query)s above %(limit)s"),
   };
   const side = Number.isFinite(below) ? "below" : "above";
-  return filled(words[side], { query, group, limit: number(below ?? above, 6) });
+  return filled(words[side], { query, group, limit: limitOf(watched, below ?? above) });
 }
 
 /** Tell whether a condition is about values of aggregates, perhaps among others. */
@@ -98,9 +101,9 @@ function isWhole(condition) {
 }
 
 /** Return what a rule says, as a short text for lists. */
-export function ruleText(plan, nameOf) {
+export function ruleText(plan, nameOf, limitOf = PLAIN) {
   const { rate } = plan;
-  const what = conditionText(plan.when, nameOf);
+  const what = conditionText(plan.when, nameOf, limitOf);
   if (rate)
     return filled(gettext("alarm if %(what)s, more than %(count)s times in %(duration)s"), {
       what,
@@ -113,19 +116,24 @@ export function ruleText(plan, nameOf) {
 }
 
 /** Return the whole rule as sentences, as the form shows it before it is saved. */
-export function ruleSentences(plan, nameOf) {
+export function ruleSentences(plan, nameOf, limitOf = PLAIN) {
   const { schedule, rearm_s: rearmS } = plan;
   const rest = isWhole(plan.when)
     ? gettext("Then there is no other alarm for %(duration)s.")
     : gettext("Then the same object has no other alarm for %(duration)s.");
   const again = rearmS ? filled(rest, { duration: duration(rearmS) }) : "";
-  return [beginText(plan, nameOf), endText(plan, nameOf), again, schedule ? scheduleText(schedule) : ""]
+  return [
+    beginText(plan, nameOf, limitOf),
+    endText(plan, nameOf, limitOf),
+    again,
+    schedule ? scheduleText(schedule) : "",
+  ]
     .filter(Boolean)
     .join(" ");
 }
 
-function beginText({ when, rate, for_s: forS }, nameOf) {
-  const what = conditionText(when, nameOf);
+function beginText({ when, rate, for_s: forS }, nameOf, limitOf) {
+  const what = conditionText(when, nameOf, limitOf);
   if (isValued(when)) return valuedText({ what, rate, forS });
   if (isWhole(when)) return wholeText({ what, rate, forS });
   if (rate) {
@@ -161,16 +169,20 @@ function valuedText({ what, rate, forS }) {
     : filled(gettext("An alarm begins as soon as it is so: %(what)s."), { what });
 }
 
-function endText({ when, rate, until }, nameOf) {
+function endText({ when, rate, until }, nameOf, limitOf) {
   if (rate) return gettext("It lasts until that was less often.");
   if (until && isValued(until))
-    return filled(gettext("It lasts until it is no longer so: %(what)s."), { what: conditionText(until, nameOf) });
+    return filled(gettext("It lasts until it is no longer so: %(what)s."), {
+      what: conditionText(until, nameOf, limitOf),
+    });
   if (isWhole(when))
     return until
-      ? filled(gettext("It lasts until there is no longer %(what)s."), { what: conditionText(until, nameOf) })
+      ? filled(gettext("It lasts until there is no longer %(what)s."), { what: conditionText(until, nameOf, limitOf) })
       : gettext("It lasts until that is no longer so.");
   if (!until) return gettext("It lasts until the object is no longer so.");
-  return filled(gettext("It lasts until the object is no longer %(what)s."), { what: conditionText(until, nameOf) });
+  return filled(gettext("It lasts until the object is no longer %(what)s."), {
+    what: conditionText(until, nameOf, limitOf),
+  });
 }
 
 function scheduleText({ days, from, to, time_zone: zone }) {

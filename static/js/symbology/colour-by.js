@@ -3,7 +3,7 @@
 import { vocabularyOf } from "../filter-words.js";
 import { age, label } from "../format.js";
 import { filled, gettext, LOCALE, number } from "../i18n.js";
-import { KINDS } from "../objects.js";
+import { KIND_WORDS, KINDS } from "../object-kinds.js";
 import { reader } from "../property-text.js";
 import { bordersOf, categoriesOf, OTHER, rangeOf, UNKNOWN } from "./classes.js";
 import { writtenIn } from "./units.js";
@@ -21,12 +21,11 @@ const BUILT_IN = {
   kind: gettext("Kind"),
   age: gettext("Time since last report"),
 };
-const KIND_WORDS = {
-  ship: gettext("ship"),
-  aircraft: gettext("aircraft"),
-  bus: gettext("bus"),
-  other: gettext("other"),
-};
+// The class of each kind: there are fewer colours than kinds.
+const CLASS_OF = KINDS.map(
+  (kind) =>
+    ({ ship: 0, aircraft: 1, bus: 2, other: 3, station: 4, aid: 5, craft: 6, radio: 6, beacon: 7 })[kind] ?? OTHER,
+);
 const NAMES = { speed: "speed_mps", altitude: "altitude_m" };
 
 /** Return the name of the property that a choice is about; null if it is about something else. */
@@ -119,7 +118,7 @@ export class ColourBy {
   classOf(slot) {
     const { objects } = this.store;
     if (this.numbers) return rangeOf(this.borders, this.numbers[slot]);
-    if (this.by === "kind") return objects.kind[slot];
+    if (this.by === "kind") return CLASS_OF[objects.kind[slot]];
     if (this.by === "age") return this.ageClass(slot, objects.timeMs[slot]);
     const text = objects.texts[slot];
     if (this.texts[slot] !== text) {
@@ -131,7 +130,7 @@ export class ColourBy {
 
   /** Return the class of an object as it was at one of the places of its trail. */
   classAt(slot, value, timeMs) {
-    if (this.by === "kind") return this.store.objects.kind[slot];
+    if (this.by === "kind") return this.classOf(slot);
     if (this.by === "age") return this.ageClass(slot, timeMs);
     if (this.borders) return rangeOf(this.borders, value);
     return Number.isNaN(value) ? this.classOf(slot) : value; // of a category the trail keeps the class
@@ -151,7 +150,7 @@ export class ColourBy {
     const property = propertyOf(this.by);
     const title = BUILT_IN[this.by] ?? label(property);
     const unknown = [UNKNOWN, gettext("unknown")];
-    if (this.by === "kind") return { title, unit: "", rows: KINDS.map((kind, i) => [i, KIND_WORDS[kind]]) };
+    if (this.by === "kind") return { title, unit: "", rows: kindRows() };
     if (this.by === "age")
       return { title, unit: "", rows: [...rangeTexts(this.borders.map((ms) => age(ms))), unknown] };
     if (this.borders) {
@@ -240,4 +239,10 @@ function rangeTexts(texts) {
     ...between,
     [texts.length, filled(gettext("%(value)s and more"), { value: texts.at(-1) })],
   ];
+}
+
+/** Return the rows of the legend of kinds: kinds of one class are one row. */
+function kindRows() {
+  const words = (one) => KINDS.filter((_, kind) => CLASS_OF[kind] === one).map((kind) => KIND_WORDS[kind]);
+  return [...new Set(CLASS_OF)].sort((a, b) => a - b).map((one) => [one, words(one).join(", ")]);
 }

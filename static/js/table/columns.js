@@ -2,7 +2,7 @@
 
 import { age, altitude, label, parsed, place, title, value } from "../format.js";
 import { gettext } from "../i18n.js";
-import { unitsOf } from "./quantities.js";
+import { unitsOf } from "../quantities.js";
 
 // Columns that every object has. The others are named like the properties that they show.
 export const KEY = "@key";

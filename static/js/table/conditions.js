@@ -2,7 +2,7 @@
 
 import { filled, gettext } from "../i18n.js";
 import { aboutColumn, HEARD } from "./columns.js";
-import { converted, unitsOf } from "./quantities.js";
+import { converted, unitsOf } from "../quantities.js";
 
 const CONDITION = /^\s*(>=|<=|<>|>|<|=)?\s*(.*?)\s*$/s;
 const NUMBER = /^([+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?)\s*(\S*)$/i;

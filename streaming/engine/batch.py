@@ -57,7 +57,7 @@ from streaming.state.versions import Attempt
 
 # The tables with elements of the batch, all with `tracked_schema`.
 ELEMENTS = ("arrivals", "departures", "passing", "copies", "removed_copies", "superseded_copies", "focals", "steps")
-TABLES = (*ELEMENTS, "reports", "released", "observed", *tracks.TABLES)
+TABLES = (*ELEMENTS, "reports", "released", "observed", "silences", *tracks.TABLES)
 # The tables with the newest elements of objects.
 OF_OBJECTS = ("arrivals", "departures", "copies", "removed_copies")
 Inputs = Sequence["RegionInput"]
@@ -274,7 +274,7 @@ def home_step(
         told = [[*name, *known.progress] for name, known in state.orderings.ordered.items()]
         common |= {"turn": state.orderings.turn, "orderings": told}
         head["late"] = [[*name, *late] for name, late in outbox.late.items()]
-    head |= told_of_tracks
+    head |= told_of_tracks | {"spells": outbox.spells}
     routed = {name: getattr(outbox, name, None) or tables.get(name) for name in TABLES}
     regions = range(after.region_map.regions)
     return [_region_input(number, routed, common | (head if number == 0 else {})) for number in regions]
@@ -351,7 +351,7 @@ def region_task(
     if len(before.watched) or len(after.watched):
         found = WatchedAnswers.of(results, control, batch, changed.was.now_us, heard)
         steps = border.passed(partial(steps_of, tables["steps"], changed, batch=batch))
-        found = reported(found.lacks(border.left_out, after.watched), measures, steps, [one.head for one in inputs])
+        found = reported(found.lacks(border.left_out, after.watched), measures, steps, inputs, batch)
         watch(layout, number, attempt, found, control, ruled)
     has_assembler = distributed or asked or ruled or times is not None
     store.leave(f"region/{number}", batch, replace(state, left_out=border.left_out))

@@ -9,6 +9,7 @@ from streaming.kinds.base import Evaluation, Plan
 from streaming.kinds.registry import kind_of
 from streaming.kinds.sketch.plan import SketchPlan
 from streaming.sketch.asking.answering import checked
+from streaming.sketch.asking.resolution import coarse_cells
 from streaming.sketch.stream import parse_stream_sketch
 from streaming.spaces import Space
 from streaming.udf import check_filter
@@ -48,3 +49,21 @@ def check_sketch(plan: Plan, stream: Stream) -> None:
         checked(cast("SketchPlan", plan), parse_stream_sketch(stream.sketch, stream.space.parsed))
     except LookoutError as error:
         raise Refused("plan", error) from None
+
+
+def note_of_question(plan: SketchPlan, stream: Stream) -> str | None:
+    """Return what to know about a checked question before its answer comes; None for nothing."""
+    settings = parse_stream_sketch(stream.sketch or {}, stream.space.parsed).sketch
+    coarse = coarse_cells(plan, settings)
+    if coarse is None:
+        return None
+    return gettext(
+        "The area is as large as %(cells)s cells of the sketch, and about %(whole)s %% of it are whole cells: "
+        "the bounds of counts, correlations and other answers will be wide. Cells with cell_bits %(finer)s, not "
+        "%(bits)s, would suit it. Choose a larger area, or have staff set them for the stream."
+    ) % {
+        "cells": f"{coarse.cells:.2g}",
+        "whole": round(100 * coarse.whole),
+        "finer": coarse.cell_bits,
+        "bits": settings.cell_bits,
+    }

@@ -1,7 +1,7 @@
 """The actions on saved queries, one function each, for the websocket and the admin."""
 
 from collections.abc import Collection
-from typing import Any
+from typing import Any, cast
 
 from django.conf import settings
 from django.contrib.auth.models import User
@@ -13,6 +13,7 @@ from django.utils.translation import gettext_lazy as _
 from streaming.errors import InvalidPlan
 from streaming.kinds.base import Source
 from streaming.kinds.registry import kind_of
+from streaming.kinds.sketch.plan import SketchPlan
 from streaming.kinds.sketch.reading import document_of
 from streaming.plans import parse_plan, plan_document
 from streaming.spaces import EARTH
@@ -22,7 +23,7 @@ from webapp.incidents import close_of
 from webapp.models import Layer, Query, RemovedExamples, Stream
 from webapp.models import Space as SavedSpace
 from webapp.notify import announce, announce_examples
-from webapp.plan_checks import check_filters, check_sketch
+from webapp.plan_checks import check_filters, check_sketch, note_of_question
 from webapp.quotas import counted_alone
 from webapp.refusals import Refused
 from webapp.rules import check_watched, warn_rules
@@ -139,8 +140,8 @@ def _stream(name: Any) -> Stream | None:
     return Stream.objects.select_related("space").filter(name=name).first() if isinstance(name, str) else None
 
 
-def question(plan: Any = None, text: str | None = None) -> tuple[str, dict[str, Any]]:
-    """Return the space and the full plan of a question to a sketch, given as a plan or as a text.
+def question(plan: Any = None, text: str | None = None) -> tuple[str, dict[str, Any], str | None]:
+    """Return the space and the full plan of a question to a sketch, given as a plan or as a text, and a note about it.
 
     Raises
     ------
@@ -160,7 +161,8 @@ def question(plan: Any = None, text: str | None = None) -> tuple[str, dict[str, 
     document = checked_plan(document)
     stream = _stream(document["stream"])
     assert stream is not None  # the plan was checked over it
-    return stream.space_name, document
+    parsed = cast("SketchPlan", parse_plan(document, stream.space.parsed))
+    return stream.space_name, document, note_of_question(parsed, stream)
 
 
 def register(

@@ -294,12 +294,15 @@ def event_of(query: int, batch: int, row: dict, crossing: bool) -> Event:
     """Return the event of a result tuple; `crossing` says that it is of an aggregate's threshold.
 
     The time of an encounter is its beginning, or its end; its properties are both, and the least distance. Of a partner
-    they have the name, `partner_name`, and of an encounter that of the object, `name`. An entry or exit of a track
+    they have the name, `partner_name`, and of an encounter that of the object, `name`. An alarm about silence has the
+    time of the last report, `last_report`. An entry or exit of a track
     between two reports has `interpolated` among its properties, and the times of these reports.
     """
     partner = row.get("partner", {})
     time_us, properties = row["time_us"], partner["properties"] if crossing else row["properties"]
-    if since_us := row.get("since_us"):
+    if (since_us := row.get("since_us")) and not partner:
+        properties = properties | {"last_report": _time(since_us).isoformat()}
+    elif since_us:
         times = {"since": since_us, "until": row.get("until_us")}
         time_us = times["until"] or (since_us if row["sign"] == "+" else time_us)
         told = {name: None if at_us is None else _time(at_us).isoformat() for name, at_us in times.items()}

@@ -115,10 +115,18 @@ class Nearby:
 def boxes_about(plans: Sequence[Plan], space: Space) -> np.ndarray | None:
     """Return boxes outside of which no element changes an answer, (K, 2n); None if any element may.
 
-    An answer that depends on other objects, as in joins with streams and nearest neighbours, has no such box.
+    An answer that depends on other objects, as in joins with streams and nearest neighbours, has no such box. And
+    whether an object, or its stream, is silent depends on reports from anywhere.
     """
+    if about_silence(plans):
+        return None
     looking = [plan for plan in plans if not kind_of(plan).queries(plan)]
     if any(kind_of(plan).evaluation(plan) is not Evaluation.REGIONAL for plan in looking):
         return None
     boxes = box_array([kind_of(plan).box(plan) for plan in looking], space)
     return None if np.isinf(boxes).all(1).any() else np.unique(boxes, axis=0)
+
+
+def about_silence(plans: Sequence[Plan]) -> bool:
+    """Tell whether one of the plans asks whether objects are silent."""
+    return any(getattr(plan, "silent", False) for plan in plans)

@@ -13,6 +13,8 @@ from streaming.engine.store import Store
 from streaming.history.writer import HistoryWriter
 from streaming.operators.schedules import NEVER_US
 from streaming.results import Fragment
+from streaming.servers.assembler.rule_silences import due_us
+from streaming.servers.assembler.rule_state import RuleState
 from streaming.servers.assembler.rules import DECIDED_AFTER_US, due_by
 from streaming.servers.control.entries import Entry
 from streaming.servers.control.registry import Registry
@@ -90,6 +92,17 @@ class BacktestServers:
                 rules.schedules.until_us(due_by(now_us)),
                 *state.numbers.waiting_us.tolist(),
                 *due["due_us"].tolist(),
+                *self._silent_us(state),
             ]
             found += [min(time_us, NEVER_US - DECIDED_AFTER_US) + DECIDED_AFTER_US for time_us in waits]
         return min(found)
+
+    def _silent_us(self, state: RuleState) -> list[int]:
+        """Return when objects, and streams, may be silent for as long as rules ask."""
+        rules, found = self.registry.rules, []
+        if rules.silences:
+            some = state.entries.select(lambda run: due_us(rules, state.feeds, run.columns) < NEVER_US)
+            found = due_us(rules, state.feeds, state.entries.take(*some)).tolist()
+            silent_us = dict(zip(rules.ids.tolist(), rules.silent_us.tolist(), strict=True))
+            found += [feed.newest_us + silent_us[rule] for rule, feed in state.feeds.items() if not feed.silent]
+        return found

@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 
 from streaming.backtest.asked import US, BacktestRequest
-from streaming.backtest.cuts import SECOND_US
+from streaming.backtest.cuts import SECOND_US, about_silence
 from streaming.elements import bounds_of, stream_number
 from streaming.kinds.base import Evaluation, Plan
 from streaming.kinds.registry import kind_of
@@ -24,6 +24,8 @@ UNSEEN = np.uint64(1)
 
 def by_themselves(plans: Sequence[Plan]) -> bool:
     """Tell whether the answers of plans depend on each element alone, so that elements can be matched beforehand."""
+    if about_silence(plans):
+        return False
     looking = [plan for plan in plans if not kind_of(plan).queries(plan)]
     return all(
         kind_of(plan).evaluation(plan) is Evaluation.REGIONAL

@@ -58,7 +58,7 @@ from streaming.state.versions import Attempt
 
 # The tables with elements of the batch, all with `tracked_schema`.
 ELEMENTS = ("arrivals", "departures", "passing", "copies", "removed_copies", "superseded_copies", "focals", "steps")
-TABLES = (*ELEMENTS, "belated", "reports", "released", "observed", *tracks.TABLES)
+TABLES = (*ELEMENTS, "belated", "reports", "released", "observed", "silences", *tracks.TABLES)
 # The tables with the newest elements of objects.
 OF_OBJECTS = ("arrivals", "departures", "copies", "removed_copies")
 Inputs = Sequence["RegionInput"]
@@ -262,6 +262,7 @@ def home_step(
         "elements": elements.num_rows,
         "stale": list(outbox.stale.items()),
         "newest_us": int(elements["heard_us"].to_numpy().max(initial=0)),
+        "spells": outbox.spells,
     }
     tables = {"belated": home.belated(state, outbox.stale_elements, old, after)} if after.stored else {}
     if was.tracking is not None or len(after.tracks):
@@ -352,7 +353,7 @@ def region_task(
     if len(before.watched) or len(after.watched):
         found = WatchedAnswers.of(results, control, batch, changed.was.now_us, heard)
         steps = border.passed(partial(steps_of, tables["steps"], changed, batch=batch))
-        found = reported(found.lacks(border.left_out, after.watched), measures, steps, [one.head for one in inputs])
+        found = reported(found.lacks(border.left_out, after.watched), measures, steps, inputs, batch)
         watch(layout, number, attempt, found, control, ruled)
     has_assembler = distributed or asked or ruled or times is not None
     store.leave(f"region/{number}", batch, replace(state, left_out=border.left_out))

@@ -19,7 +19,7 @@ from streaming.operators.padding import Padding
 from streaming.operators.region_map import RegionMap
 from streaming.servers.assembler.codec import assembly_codec
 from streaming.servers.assembler.encounters import EncounterAnswers, encounter_codec
-from streaming.servers.assembler.rules import RuleState
+from streaming.servers.assembler.rule_state import RuleState
 from streaming.servers.assembler.rules_codec import rules_codec
 from streaming.servers.assembler.server import AssemblerState
 from streaming.servers.assembler.sketches import ToldAnswers

@@ -1,27 +1,42 @@
 """What regions keep of the answers that rules watch, until the assembler looks at it."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING
 
 import polars as pl
 
 from streaming.engine.layout import Layout
 from streaming.operators.schedules import NEVER_US
 from streaming.servers.control.step import ControlStep
-from streaming.servers.region.watched import WatchedAnswers
+from streaming.servers.region.watched import SPELLS, WatchedAnswers
+from streaming.state.codec import frame_of_table
 from streaming.state.versions import Attempt
+
+if TYPE_CHECKING:
+    from streaming.engine.batch import RegionInput
 
 
 def reported(
-    found: WatchedAnswers, measures: pl.DataFrame | None, steps: pl.DataFrame, heads: Iterable[Mapping[str, Any]]
+    found: WatchedAnswers,
+    measures: pl.DataFrame | None,
+    steps: pl.DataFrame,
+    inputs: "Sequence[RegionInput]",
+    batch: int,
 ) -> WatchedAnswers:
-    """Return what a region has to tell with measures and steps, and up to when home servers have heard what they read.
+    """Return what a region has to tell with measures, steps and silences, and up to when home servers have heard.
 
-    In another region than the first, the heads of inputs do not say that.
+    In another region than the first, the inputs do not say that, and have no silences.
     """
-    heard_us = min((heard_us for head in heads if (heard_us := head.get("newest_us"))), default=NEVER_US)
-    return replace(found, measures=found.measures if measures is None else measures, steps=steps, heard_us=heard_us)
+    heard_us = min((heard_us for one in inputs if (heard_us := one.head.get("newest_us"))), default=NEVER_US)
+    ended = [frame_of_table(one.tables["silences"]) for one in inputs if "silences" in one.tables]
+    silences = [found.silences, *(frame.with_columns(batch=pl.lit(batch, pl.Int64)) for frame in ended)]
+    rows = [spell for one in inputs for spell in one.head.get("spells", ())]
+    measures = found.measures if measures is None else measures
+    spells = pl.DataFrame(rows, SPELLS, orient="row")
+    return replace(
+        found, measures=measures, steps=steps, silences=pl.concat(silences), spells=spells, heard_us=heard_us
+    )
 
 
 def watch(

@@ -31,6 +31,10 @@ def rule_term(plan: RulePlan, subject: Subject | None, known: ExplanationFacts) 
         found = gettext("it counts until %(time)s") if on else gettext("it does not count until %(time)s")
         found %= {"time": clock(until_us, now_us)}
         terms.append(Term(gettext("the rule counts now"), on, found))
+    if plan.silent:
+        terms.append(_silent_term(plan, subject, known))
+        terms += [_rearm_term(plan.rearm_s, told)] if plan.rearm_s and not (told and told.phase == ALARM) else []
+        return every(gettext("has an alarm"), terms)
     numbers = dict(zip(plan.terms, told.numbers, strict=True)) if told and told.numbers else {}
     when = _condition(plan.when, known, numbers)
     if plan.until and (told is None or told.phase == ALARM):
@@ -45,6 +49,33 @@ def rule_term(plan: RulePlan, subject: Subject | None, known: ExplanationFacts) 
     if plan.rearm_s and not (told and told.phase == ALARM):
         terms.append(_rearm_term(plan.rearm_s, told))
     return every(gettext("has an alarm"), terms, _since(plan, told))
+
+
+def _silent_term(plan: RulePlan, subject: Subject | None, known: ExplanationFacts) -> Term:
+    """Return the term that the object, or without a subject the whole stream, is silent."""
+    told = known.clock
+    asks = gettext("silent for %(for_s)s") % {"for_s": span(plan.for_s)}
+    if told is None:
+        return Term(asks, None, gettext("when it was heard last is not known"))
+    name = known.names.get(plan.when.query, gettext("query %(query)s") % {"query": plan.when.query})
+    found = gettext("it was never heard since the rule began")
+    if told.heard_us:
+        silent_s = max(0.0, (told.now_us - told.heard_us) / MICROSECONDS)
+        found = gettext("its last report was at %(time)s, %(silent_s)s before") % {
+            "time": clock(told.heard_us, told.now_us),
+            "silent_s": span(silent_s),
+        }
+    silent = Term(asks, told.phase == ALARM, found)
+    if subject is None and not told.key:
+        return silent
+    asks = gettext("its last report was in “%(name)s”") % {"name": name}
+    if plan.when.query in told.unknown:
+        member = Term(asks, None, gettext("the query does not run"))
+    elif told.key in plan.when.expected and plan.when.query in told.members:
+        member = Term(gettext("%(asks)s, or it is expected") % {"asks": asks}, True, "")
+    else:
+        member = Term(asks, plan.when.query in told.members, "")
+    return every(gettext("it is missed"), [member, silent])
 
 
 def _since(plan: RulePlan, told: RuleClock | None) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from streaming.elements import key_hashes
+from streaming.elements import key_hashes, stream_number
 from streaming.kinds.rule.conditions import MOST_QUERIES, TRUE, UNKNOWN, RuleCondition
 from streaming.kinds.rule.plan import RulePlan
 from streaming.operators.runs import expand, find
@@ -15,6 +15,9 @@ from streaming.operators.schedules import Schedules
 MICROSECONDS = 1_000_000
 # In place of the group of a number: it is how many objects an answer has, and not the value of a group.
 COUNT = 0
+# The terms of rules about silence, as bits: the object is in the answer; it has left it only because it was silent; it
+# has been silent for long enough.
+MEMBER, LOST, SILENT = 1, 2, 4
 # The lower bits of an entry tell which terms are true, and the bits from this one on which are unknown.
 UNKNOWN_BIT = MOST_QUERIES
 _TERM_BITS = (1 << MOST_QUERIES) - 1
@@ -37,8 +40,12 @@ class Rules:
     ids : ndarray of int64, shape (R,)
         The numbers of the rules, ascending. The other arrays and methods refer to positions in it.
     for_us, rearm_us : ndarray of int64, shape (R,)
+    silent_us : ndarray of int64, shape (R,)
+        For how long an object must be silent, 0 for rules that are not about that. These have `for_us` 0: an alarm
+        begins when an object has been silent for long enough.
     more_than, within_us : ndarray of int64, shape (R,)
         The rate; 0 without one.
+    plans : list of RulePlan, length R
     whole : ndarray of bool, shape (R,)
         Which rules are about whole answers, and not about objects.
     numbers : ndarray of int64, shape (N, 2)
@@ -48,10 +55,12 @@ class Rules:
 
     def __init__(self, plans: Mapping[int, RulePlan]) -> None:
         self.ids = np.array(list(plans), dtype=np.int64)
-        rules = list(plans.values())
+        self.plans = rules = list(plans.values())
         self.for_us, self.rearm_us = (
             np.array([_us(getattr(rule, name)) for rule in rules], dtype=np.int64) for name in ("for_s", "rearm_s")
         )
+        silent = np.array([rule.silent for rule in rules], dtype=bool)
+        self.silent_us, self.for_us = np.where(silent, self.for_us, 0), np.where(silent, 0, self.for_us)
         rates = [(rule.rate.more_than, _us(rule.rate.within_s)) if rule.rate else (0, 0) for rule in rules]
         self.more_than, self.within_us = np.array(rates, dtype=np.int64).reshape(-1, 2).T
         tables = [rule.tables for rule in rules]
@@ -129,6 +138,15 @@ class Rules:
             holds = (above < value) & (value < below)
             found.append(np.where(np.isnan(value), bit << UNKNOWN_BIT, np.where(holds, bit, 0)))
         return of, terms.rule[row], bit, tuple(found)
+
+    @functools.cached_property
+    def silences(self) -> Mapping[int, int]:
+        """For how long objects of a stream must be silent at least, by the number of the stream, in microseconds."""
+        least: dict[int, int] = {}
+        for place in np.flatnonzero(self.silent_us).tolist():
+            stream, silent_us = stream_number(self.plans[place].stream), int(self.silent_us[place])
+            least[stream] = min(silent_us, least.get(stream, silent_us))
+        return least
 
     def unknown(self, queries: np.ndarray) -> np.ndarray:
         """Return the bits of unknown terms of rules about objects, given which queries do not run: int64 (R,)."""

@@ -10,6 +10,23 @@ def in_answer(query: int) -> Condition:
     return {"query": query}
 
 
+def silent_in(query: int, *expected: str) -> Condition:
+    """Return the condition that the object is silent, and that its last report was in the answer of a query.
+
+    Parameters
+    ----------
+    query : int
+    *expected : str
+        Keys of objects that count also if they were never heard.
+
+    Examples
+    --------
+    >>> silent_in(7, "230992000")
+    {'silent': {'query': 7, 'expected': ['230992000']}}
+    """
+    return {"silent": {"query": query} | ({"expected": list(expected)} if expected else {})}
+
+
 def count_of(query: int, *, below: float | None = None, above: float | None = None) -> Condition:
     """Return the condition that the answer of a query has fewer objects than a limit, or more.
 

@@ -79,7 +79,8 @@ def result_schema(space: Space) -> pa.Schema:
         partner_time_us, partner_bounds : int64 and boxes, for joins over event time, of the partner's report; in
         encounters, both reports are those of which the distance is the least so far;
         window_us : int64, for window joins, the beginning of the window in microseconds since 1970 UTC;
-        since_us, until_us : int64, for encounters, the beginning, and the end, null while it lasts;
+        since_us, until_us : int64, for encounters, the beginning, and the end, null while it lasts; in ``+`` of a rule
+        about silence, `since_us` is when the object, or the stream, was heard last, null if never;
         from_us, to_us : int64, for tracks, the times of the two reports between which an entry or exit was
         interpolated; null if it was at a report;
         closest_us, closest_s : int64 and float64, for closest approaches, when the two will be closest, and how many
@@ -268,9 +269,10 @@ def json_rows(rows: pa.Table, space: Space = EARTH) -> tuple[list[dict[str, Any]
         thresholds add `partner`, an object with its `key`, `properties` and `distance` (null except in a join by
         distance); joins over event time and encounters also tell the `time_us` and the `bounds` of the partner's
         report; window joins tell the beginning of the window, `window_us`; encounters tell `since_us` and, in ``-``,
-        `until_us`; kNN adds `distance` and `rank`, but not in ``-``; the sign "@" adds `distance`. An entry
-        or exit of a track that is interpolated has `interpolated`, true, `from_us` and `to_us`. Closest approaches add
-        `closest`, an object with `time_us`, `after_s` and the two `places`.
+        `until_us`; alarms about silence tell in ``+`` when the object was heard last, `since_us`; kNN adds `distance`
+        and `rank`, but not in ``-``; the sign "@" adds `distance`. An entry or exit of a track that is interpolated has
+        `interpolated`, true, `from_us` and `to_us`. Closest approaches add `closest`, an object with `time_us`,
+        `after_s` and the two `places`.
     unread : dict of int to str
         The errors, by position. Properties that cannot be read as JSON appear as empty, so that one element does not
         hold back the others.
@@ -338,9 +340,9 @@ def _further(rows: pa.Table, unread: dict[int, str]) -> list[dict[str, Any]]:
     for row in np.flatnonzero(rows["partner_time_us"].is_valid().to_numpy()).tolist():
         told[row]["partner"]["time_us"] = rows["partner_time_us"][row].as_py()
         told[row]["partner"]["bounds"] = bounds_document(rows["partner_bounds"][row].as_py())
-        for name in ("window_us", "since_us", "until_us"):
-            if (time_us := rows[name][row].as_py()) is not None:
-                told[row][name] = time_us
+    for name in ("window_us", "since_us", "until_us"):
+        for row in np.flatnonzero(rows[name].is_valid().to_numpy()).tolist():
+            told[row][name] = rows[name][row].as_py()
     for row in np.flatnonzero(rows["from_us"].is_valid().to_numpy()).tolist():
         told[row] |= {"interpolated": True} | {name: rows[name][row].as_py() for name in ("from_us", "to_us")}
     for row in np.flatnonzero(rows["closest_us"].is_valid().to_numpy()).tolist():

@@ -37,6 +37,8 @@ class RuleClock:
         or the value of an aggregate; None where it is not known, or there is no value.
     unknown : tuple of int
         The queries that the rule names and that do not run.
+    heard_us : int
+        For a rule about silence: when the object was heard last; 0 if never, as far as the engine knows.
     """
 
     query: int
@@ -50,6 +52,7 @@ class RuleClock:
     began_us: tuple[int, ...] = ()
     numbers: tuple[float | None, ...] = ()
     unknown: tuple[int, ...] = ()
+    heard_us: int = 0
 
     def document(self) -> dict[str, Any]:
         """Return the clock as a JSON object."""

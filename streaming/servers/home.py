@@ -25,6 +25,7 @@ from streaming.servers.observing import Observed, observed
 from streaming.servers.ordering import Late, Orderings
 from streaming.servers.region.reports import reports_schema
 from streaming.servers.region_bits import EVERYWHERE, bits_of, regions_of
+from streaming.servers.silences import heard_streams
 from streaming.servers.sorted_runs import Column, Run, SortedRuns
 from streaming.servers.track_state import Tracking
 
@@ -115,8 +116,9 @@ class HomeOutput:
     are due, in the order of event time (`ordering.Released`); `late` says which came too late for that. `observed` has
     what sketches take of accepted elements, of the streams that are sketched (`observing.observed`). `steps` has
     all accepted elements of objects with several ones that were heard at different moments, the newest of each moment,
-    of the streams in `stepping.streams_of_steps`, for the regions where they lie. `stale_elements` has those that
-    `stale` counts of the streams that are stored; see `belated`.
+    of the streams in `stepping.streams_of_steps`, for the regions where they lie. `silences` has the silences that
+    reports ended, for the first region, and `spells` says when streams were heard (`silences.HeardStreams`).
+    `stale_elements` has those that `stale` counts of the streams that are stored; see `belated`.
     """
 
     arrivals: Routed
@@ -133,6 +135,8 @@ class HomeOutput:
     observed: Observed
     steps: Routed
     stale_elements: pa.Table
+    silences: Routed
+    spells: list[list[int]]
 
 
 def step(home: Home, elements: pa.Table, control: ControlStep) -> tuple[Home, HomeOutput]:
@@ -151,7 +155,7 @@ def step(home: Home, elements: pa.Table, control: ControlStep) -> tuple[Home, Ho
     home : Home
     outbox : HomeOutput
     """
-    after, region_map, entries = control.after, control.after.region_map, home.entries
+    after, entries, region_map = control.after, home.entries, control.after.region_map
     if after.reach.exceeds(control.before.reach):  # then regions fetch elements, and this server does not know which
         entries = entries.with_column("copies", EVERYWHERE)
     reports, progress = _reports(home.progress, elements, control)
@@ -167,14 +171,14 @@ def step(home: Home, elements: pa.Table, control: ControlStep) -> tuple[Home, Ho
     stream, bounds = elements["stream"].to_numpy(), bounds_of(elements["bounds"])
     heard, before, copies = newest >= 0, np.full(len(key_hash), -1), np.zeros(len(key_hash), dtype=np.int64)
     before[known], copies[known] = were["region"], were["copies"]
+    known_us = key_hash[known], were["heard_us"]
     key_hash, known, before, copies = key_hash[heard], known[heard], before[heard], copies[heard]
     region = (places := region_map.region_of(bounds))[rows]
     moved = np.flatnonzero(known & (before != region))
     passing = _passing(stream, order, accepted & ~_mask(newest[newest >= 0], len(order)), after.streams_in_full)
     met, passing_met = (_met(elements, some, bounds[some], stream[some], after) for some in (rows, passing))
-    left = regions_of(copies, region_map.regions) & ~met
     # When a stream is no longer joined, the regions remove its elements by themselves.
-    left &= met.any(axis=1, keepdims=True)
+    left = regions_of(copies, region_map.regions) & ~met & met.any(axis=1, keepdims=True)
     arrived = np.flatnonzero(_mask(order[accepted], len(order)))
     outbox = HomeOutput(
         Routed(elements, rows, region),
@@ -191,6 +195,7 @@ def step(home: Home, elements: pa.Table, control: ControlStep) -> tuple[Home, Ho
         observed(elements, arrived, places[arrived], after.sketched),
         _steps(elements, order[accepted], streams_of_steps(after), places),
         taken(elements, _passing(stream, order, ~accepted, frozenset(after.stored))),
+        *_silences(elements, order[accepted], known_us, control),
     )
     columns = {name: elements[name].to_numpy()[rows] for name in ("stream", "version", "heard_us")}
     columns |= {"region": region.astype(COLUMNS["region"]), "copies": bits_of(met)}
@@ -333,6 +338,15 @@ def _steps(elements: pa.Table, rows: np.ndarray, streams: np.ndarray, places: np
     several = ~(first & np.r_[first[1:], np.ones(min(1, len(first)), dtype=bool)])
     rows = rows[several & np.isin(stream[newest], streams)]
     return Routed(elements, rows, places[rows])
+
+
+def _silences(
+    elements: pa.Table, rows: np.ndarray, known: tuple[np.ndarray, np.ndarray], control: ControlStep
+) -> tuple[Routed, list[list[int]]]:
+    """Return what is told of silences, for the first region; see `heard_streams`."""
+    told = heard_streams(elements, rows, known, control)
+    rows = np.arange(told.silences.num_rows)
+    return Routed(told.silences, rows, np.zeros_like(rows)), told.spells
 
 
 def _met(

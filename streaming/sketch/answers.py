@@ -3,7 +3,7 @@
 import functools
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import NormalDist
 
 from streaming.sketch.chosen import ChosenLeaves
@@ -43,7 +43,7 @@ class Answer:
     Parameters
     ----------
     value : float
-        NaN if nothing matches.
+        NaN if nothing matches, as far as is estimated.
     low, high : float
         The exact answer lies between them, both included, with the probability `confidence`.
     confidence : float
@@ -97,6 +97,14 @@ def deviations(confidence: float) -> float:
 def nothing(confidence: float, basis: Basis) -> Answer:
     """Return the answer if nothing matches."""
     return Answer(math.nan, math.nan, math.nan, confidence, basis)
+
+
+def estimated(answer: Answer, n: float, least: int = 1) -> Answer:
+    """Return an answer without its value if it is estimated that fewer than `least` values match.
+
+    Its bounds stay: more may match.
+    """
+    return answer if n >= least - ROUNDING else replace(answer, value=math.nan)
 
 
 def contrast(one: Answer, other: Answer) -> Answer:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from streaming.operators.runs import first_of_runs
-from streaming.sketch.answers import CERTAIN, ROUNDING, Answer, Basis, basis_of, deviations, nothing
+from streaming.sketch.answers import CERTAIN, ROUNDING, Answer, Basis, basis_of, deviations, estimated, nothing
 from streaming.sketch.bounds import ALIKE_SHAPES, LeafSummary, parts_up_to, range_parts
 from streaming.sketch.chosen import ChosenLeaves
 from streaming.sketch.runs import VALUE_GROUPS
@@ -78,7 +78,7 @@ def outliers(
         )
     seen, basis = view(chosen.by_value(feature), feature), basis_of(chosen)
     centre, spread = mean(chosen, feature, confidence), std(chosen, feature, confidence)
-    if math.isnan(centre.value):
+    if math.isnan(centre.value) or math.isnan(spread.value):
         return nothing(confidence, basis)
     near, usual, far = deviations_ * spread.low, deviations_ * spread.value, deviations_ * spread.high
     value = 1 - _part(seen, centre.value - usual, centre.value + usual, confidence, basis).value
@@ -110,7 +110,8 @@ def quantiles(
     curve = chosen.once(("curve", feature, confidence), lambda: _curve_of(chosen, feature, confidence))
     if curve is None:
         return [nothing(confidence, basis) for _ in parts]
-    return [curve.quantile(part, confidence, basis) for part in parts]
+    n = view(chosen, feature).n
+    return [estimated(curve.quantile(part, confidence, basis), n) for part in parts]
 
 
 @dataclass(frozen=True)
@@ -138,7 +139,7 @@ def _part(seen: FeatureView, low: float, high: float, confidence: float, basis: 
         return nothing(confidence, basis)
     cut = _ranges(low, high, seen) if len(seen.expected) else ()
     value, bottom, top = map(float, _combined(seen, _whole_parts(seen.whole, low, high), cut, confidence))
-    return Answer(value, bottom, top, confidence, basis)
+    return estimated(Answer(value, bottom, top, confidence, basis), seen.n)
 
 
 def _ranges(low: float, high: float, seen: FeatureView) -> tuple[np.ndarray, ...]:

@@ -25,7 +25,8 @@ class GroupStatistics:
     Parameters
     ----------
     n, mean, std, low, high : ndarray
-        How many values, estimated; their mean, standard deviation with n - 1 in the denominator, and extremes.
+        How many values, estimated; their mean, NaN if that is less than one; their standard deviation with n - 1 in the
+        denominator, NaN for fewer than two; and the extremes that they may have.
     n_low, n_high : ndarray
         The bounds of `n`, for certain.
     mean_low, mean_high : ndarray
@@ -49,6 +50,11 @@ class GroupStatistics:
     def known(self) -> np.ndarray:
         """Which groups may have values, bool of shape (G,)."""
         return self.n_high > 0
+
+    @property
+    def sure(self) -> np.ndarray:
+        """Of which groups it is certain which values they have, bool of shape (G,)."""
+        return self.n_low == self.n_high
 
 
 @dataclass(frozen=True)
@@ -103,11 +109,11 @@ def described(chosen: ChosenLeaves, of: GroupMembers, feature: str, confidence: 
     np.maximum.at(highest, of.group[possible], high[possible])
     some = n_high > 0
     lowest, highest = np.where(some, lowest, 0.0), np.where(some, highest, 0.0)
-    spread = z * _error(of, expected, amounts, mean - centre[of.group], variance) / safe
+    error = _error(of, expected, amounts, mean - centre[of.group], variance)
+    spread = np.where(n > 0, z * error / safe, np.inf)
     room = ROUNDING * np.maximum(np.abs(lowest), np.abs(highest))
     columns = (
-        centre,
-        np.sqrt(squares / np.where(n > 1, n - 1, 1)) * (n > 1),
+        *_estimates(n, centre, squares),
         lowest,
         highest,
         np.maximum(lowest, centre - spread) - room,
@@ -115,6 +121,12 @@ def described(chosen: ChosenLeaves, of: GroupMembers, feature: str, confidence: 
     )
     centre, std, lowest, highest, mean_low, mean_high = (np.where(some, column, np.nan) for column in columns)
     return GroupStatistics(n, centre, std, lowest, highest, n_low, n_high, mean_low, mean_high, cut)
+
+
+def _estimates(n: np.ndarray, centre: np.ndarray, squares: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the means and the standard deviations of groups, NaN where too few values are estimated."""
+    std = np.sqrt(squares / np.maximum(n - 1, 0.5))
+    return np.where(n >= 1 - ROUNDING, centre, np.nan), np.where(n >= 2 - ROUNDING, std, np.nan)
 
 
 def _of_all(chosen: ChosenLeaves, feature: str, whole: np.ndarray, cut: np.ndarray) -> np.ndarray:

@@ -15,7 +15,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from streaming.sketch.answers import CERTAIN, ROUNDING, Answer, Basis, basis_of, deviations, nothing, root
+from streaming.sketch.answers import CERTAIN, ROUNDING, Answer, Basis, basis_of, deviations, estimated, nothing, root
 from streaming.sketch.bins import COMPLETE
 from streaming.sketch.bounds import LeafSummary, excess
 from streaming.sketch.chosen import ChosenLeaves
@@ -71,11 +71,14 @@ def mean(chosen: ChosenLeaves, feature: str, confidence: float = DEFAULT_CONFIDE
             low, high = max(low, value - spread), min(high, value + spread)
         else:
             low = high = value
-    return _rounded(value, low, high, confidence, basis, _size(seen))
+    return estimated(_rounded(value, low, high, confidence, basis, _size(seen)), seen.n)
 
 
 def std(chosen: ChosenLeaves, feature: str, confidence: float = DEFAULT_CONFIDENCE) -> Answer:
-    """Return the standard deviation of a feature, with n - 1 in the denominator; see `count` for the parameters."""
+    """Return the standard deviation of a feature, with n - 1 in the denominator; see `count` for the parameters.
+
+    Fewer than two values have none.
+    """
     basis, z, seen = basis_of(chosen), deviations(confidence), view(chosen, feature)
     if not _possible(seen):
         return nothing(confidence, basis)
@@ -95,7 +98,7 @@ def std(chosen: ChosenLeaves, feature: str, confidence: float = DEFAULT_CONFIDEN
         bottom, top = _limits(seen)
         low, high = max(0.0, variance - spread), min(variance + spread, _widest(top - bottom, n))
     low, high = math.sqrt(max(low, 0.0)), math.sqrt(max(high, 0.0))
-    return _rounded(math.sqrt(variance), low, high, confidence, basis, _size(seen))
+    return estimated(_rounded(math.sqrt(variance), low, high, confidence, basis, _size(seen)), n, least=2)
 
 
 def minimum(chosen: ChosenLeaves, feature: str, confidence: float = DEFAULT_CONFIDENCE) -> Answer:
@@ -117,6 +120,7 @@ def _maximum(seen: FeatureView, confidence: float, basis: Basis) -> Answer:
     order = np.argsort(-seen.cut.high[possible], kind="stable")
     highest, part, doubt = (column[possible][order] for column in (seen.cut.high, seen.part, seen.doubt))
     sure = float(seen.whole.high[seen.whole.n > 0].max(initial=-np.inf))
+    sure = max(sure, float(seen.cut.low[seen.least > 0].max(initial=-np.inf)))
     if sure == -np.inf:
         # Some leaf has a value that matches, at least as high as the lowest value there.
         sure = float(seen.cut.low[possible].min(initial=np.inf))
@@ -131,7 +135,7 @@ def _maximum(seen: FeatureView, confidence: float, basis: Basis) -> Answer:
     # Leaves that are alike lose theirs together; and those that a range of values cuts may all lose just these.
     surely_missed = np.cumprod(np.where(doubt > 0, 1.0, 1 - part)) ** ALIKE
     low = first(surely_missed <= risk) if risk else sure
-    return Answer(max(first(missed <= 0.5), low), low, high, confidence, basis)
+    return estimated(Answer(max(first(missed <= 0.5), low), low, high, confidence, basis), seen.n)
 
 
 def correlation(chosen: ChosenLeaves, one: str, other: str, confidence: float = DEFAULT_CONFIDENCE) -> Answer:

@@ -18,7 +18,7 @@ from streaming.state.stores import Place, StateStore
 
 # The format of all files of the state. It rises when a codec, a receipt or the manifest changes. Earlier releases
 # wrote formats 1 and 2, without manifests.
-FORMAT = 12
+FORMAT = 13
 # The folders of a store that belong to the state.
 MANIFESTS, RECEIPTS, PARTS = "manifests", "receipts", "parts"
 

@@ -167,3 +167,22 @@ test("an alarm about numbers says what they were", () => {
   assert.equal(alarmText(plan, { value: null }, nameOf), "");
   assert.equal(alarmText(plan, {}, nameOf), "");
 });
+
+test("a rule about silence has its plan, its fields and its words", () => {
+  const fields = { ...FIELDS, silent: true, expected: ["bus 12", "bus 13"], forMin: 10, also: 9, until: 9 };
+  const plan = planOfRule(fields);
+  assert.deepEqual(plan, {
+    stream: "ships",
+    kind: "rule",
+    when: { silent: { query: 7, expected: ["bus 12", "bus 13"] } },
+    for_s: 600,
+    rearm_s: 0,
+  });
+  assert.deepEqual(fieldsOfRule(plan), { ...fields, also: "", until: "" });
+  assert.equal(
+    ruleSentences(plan, nameOf),
+    "An alarm begins when an object whose last report was in Harbour has not reported for 10 min. So do 2 expected objects, also if they were never heard. If nothing is heard of the whole stream, that is one alarm. It lasts until the object reports again.",
+  );
+  assert.equal(alarmText(plan, { stream: "ships" }, nameOf), "nothing is heard of the stream ships");
+  assert.deepEqual(Object.keys(errorsOfRule("a rule", { ...fields, forMin: 0 })), ["forMin"]);
+});

@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 from streaming.errors import InvalidPlan
+from streaming.kinds.registry import kind_of
 from streaming.kinds.rule.conditions import FALSE, TRUE, UNKNOWN
 from streaming.operators.rules import UNKNOWN_BIT, Rules
 from streaming.plans import QueryPlanBuilder, parse_plan, plan_document
-from streaming.plans.conditions import all_of, any_of, count_of, in_answer, not_so, value_of
+from streaming.plans.conditions import all_of, any_of, count_of, in_answer, not_so, silent_in, value_of
 from tests.servers.test_rules import holds
 
 
@@ -92,3 +93,37 @@ def test_the_builder_makes_rules_with_counts_and_values():
     often = builder.more_often_than(3, 600).build()
     assert (often.rate.more_than, often.until, often.for_s) == (3, None, 0)
     assert QueryPlanBuilder.create_query_on("ships").alarm_when(in_answer(7)).build().queries == (7,)
+
+
+def test_the_builder_makes_rules_about_silence():
+    builder = QueryPlanBuilder.create_query_on("ships").alarm_when(silent_in(7, "a", "b", "a"), for_s=600)
+    plan = builder.build()
+    document = plan_document(plan)
+    assert document["when"] == {"silent": {"query": 7, "expected": ["a", "b"]}}
+    assert parse_plan(document) == plan
+    assert (plan.silent, plan.whole, plan.queries, Rules({1: plan}).silent_us.tolist()) == (True, False, (7,), [600e6])
+    assert "silent, last in query 7, or expected: a, b for 10 min" in kind_of(plan).words(document, "m")
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        ({}, "a rule with silent must have a for_s above 0"),
+        ({"for_s": 5, "rate": {"more_than": 1, "within_s": 9}}, "and no rate and no until"),
+        ({"for_s": 5, "until": in_answer(7)}, "and no rate and no until"),
+        ({"for_s": 5, "when": {"silent": 7}}, "when: silent must be an object with query, and perhaps expected; got 7"),
+        ({"for_s": 5, "when": {"silent": {"query": 0}}}, "when: silent: query must be the number of a query; got 0"),
+        (
+            {"for_s": 5, "when": {"silent": {"query": 7, "expected": ""}}},
+            "when: silent: expected must be a list of at most 1000 keys; got ''",
+        ),
+        ({"for_s": 5, "when": {"silent": {"query": 7, "expected": [1]}}}, "expected must be a text that is not empty"),
+        ({"for_s": 5, "when": not_so(silent_in(7))}, "silent must be the whole condition of when"),
+        ({"for_s": 5, "when": all_of(in_answer(7), silent_in(7))}, "silent must be the whole condition of when"),
+        ({"for_s": 5, "when": in_answer(7), "until": silent_in(7)}, "silent must be the whole condition of when"),
+    ],
+)
+def test_a_rule_about_silence_that_breaks_a_rule_is_refused(more, words):
+    with pytest.raises(InvalidPlan) as refused:
+        parse_plan(rule(silent_in(7)) | more)
+    assert words in str(refused.value)

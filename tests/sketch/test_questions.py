@@ -9,6 +9,7 @@ import pytest
 from streaming.plans import parse_plan
 from streaming.sketch.asking.answering import answered, checked
 from streaming.sketch.asking.needs import asked_parts, needs, parts
+from streaming.sketch.asking.resolution import coarse_cells
 from streaming.sketch.cells import cell_bounds, cells_of
 from streaming.sketch.observations import Observations
 from streaming.sketch.sets.hashing import hashes_of_values
@@ -299,3 +300,54 @@ def test_a_forecast_goes_on_from_the_means_so_far(weather, regions):
 def test_an_area_has_no_bounds_in_dimensions_that_make_no_cells(regions):
     with pytest.raises(InvalidSketch, match="longitude and latitude alone; got altitude"):
         asked(regions, {"question": "count"}, area={"lo": [0, 0, 100], "hi": [10, 10, 200]})
+
+
+@pytest.mark.parametrize("statistic", ["min", "max"])
+def test_extremes_lie_within_their_bounds_for_certain_whatever_the_confidence(weather, regions, statistic):
+    rng = np.random.default_rng(5)
+    for _ in range(60):
+        corner, sides = rng.uniform([-180, -90], [160, 75]), rng.uniform(3, 15, 2)
+        area = {"lo": corner.tolist(), "hi": (corner + sides).tolist()}
+        inside = weather[weather["x"].between(corner[0], corner[0] + sides[0])]
+        inside = inside[inside["y"].between(corner[1], corner[1] + sides[1])]
+        ask = {"question": statistic, "features": ["temp"]}
+        (told,) = asked(regions, ask, area=area, time=SUMMER, confidence=0.5)["answers"]
+        times_us = inside["time_us"].between(14 * DAY_US, 50 * DAY_US - 1)
+        truth = getattr(inside["temp"][times_us], statistic)()
+        assert np.isnan(truth) or told["low"] <= truth <= told["high"]
+
+
+def test_where_nothing_matches_as_far_as_is_estimated_there_is_no_value_but_bounds(regions):
+    area = {"lo": [20.0, 10.0], "hi": [20.5, 10.5]}
+    hour = {"ranges": [{"from": "1970-01-09T11:00", "to": "1970-01-09T12:00"}]}
+    for question in ("mean", "min", "max", "std", "deciles"):
+        found = asked(regions, {"question": question, "features": ["temp"]}, area=area, time=hour)
+        assert 0 < found["basis"]["elements"] < 0.5
+        assert all(one["value"] is None and one["low"] < one["high"] for one in found["answers"])
+    ask = {"question": "cells", "level": 4, "features": ["temp"], "statistic": "mean"}
+    cells = asked(regions, ask, area=area, time=hour)["cells"]
+    assert cells["value"] == [None] and cells["low"][0] < cells["high"][0]
+
+
+def test_of_a_single_value_there_is_no_standard_deviation():
+    settings = SketchSettings(("temp",), cell_bits=6, time_bin_us=DAY_US, first=1)
+    one = Observations(np.array([HOUR_US]), np.zeros((2, 1)), np.array([[3.0]]))
+    sketch = add(Sketch.empty(settings), one)
+    asks = [{"question": "std", "features": ["temp"]}, {"question": "series", "features": ["temp"], "every": "day"}]
+    plan = parse_plan({"stream": "weather", "kind": "sketch", "ask": asks})
+    found = {need: [leaves] for need, leaves in parts(plan, sketch, None, 0).items()}
+    std, series = answered(plan, settings, found, 0)
+    assert std["answers"][0]["value"] is None
+    assert series["series"]["temp"]["std"]["value"] == [None] and series["series"]["temp"]["mean"]["value"] == [3.0]
+
+
+@pytest.mark.parametrize(
+    ("side", "cell_bits", "proposed"), [(0.1, 16, 30), (2.0, 16, 21), (2.0, 20, None), (30.0, 16, None), (1e-9, 16, 48)]
+)
+def test_cells_that_are_too_coarse_for_an_area_are_told_with_those_that_would_do(side, cell_bits, proposed):
+    area = {"lo": [10.0, 10.0], "hi": [10.0 + side, 10.0 + side]}
+    plan = parse_plan({"stream": "weather", "kind": "sketch", "ask": [{"question": "count"}], "area": area})
+    coarse = coarse_cells(plan, replace(SETTINGS, cell_bits=cell_bits))
+    assert (coarse and coarse.cell_bits) == proposed
+    everywhere = parse_plan({"stream": "weather", "kind": "sketch", "ask": [{"question": "count"}]})
+    assert coarse_cells(everywhere, SETTINGS) is None

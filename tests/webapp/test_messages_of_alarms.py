@@ -10,6 +10,7 @@ from tests.webapp.test_channels import INCIDENT
 from webapp.delivery import outbox
 from webapp.delivery.messages import digest_of, document_of, message_of
 from webapp.models import Channel, Delivery, Incident, IncidentChange
+from webapp.recording import event_of
 from webapp.words import TITLES
 
 
@@ -44,6 +45,19 @@ def test_a_message_about_a_whole_answer_names_the_query_once_and_its_threshold_i
         about(key="tanker", **crossed, language="de").subject
         == "[kritisch] Harbour: tanker: über 20 für 300 s geöffnet"
     )
+
+
+def test_an_event_of_silence_has_the_time_of_the_last_report_and_its_own():
+    row = {"key": "a", "sign": "+", "reason": "moved", "time_us": 90_000_000, "lon": 0.0, "lat": 0.0, "bounds": []}
+    event = event_of(1, 0, row | {"properties": {"name": "Bus"}, "since_us": 30_000_000}, False)
+    assert event.properties == {"name": "Bus", "last_report": "1970-01-01T00:00:30+00:00"}
+    assert event.time.timestamp() == 90
+
+
+def test_a_message_about_silence_says_when_the_last_report_was():
+    properties = {"last_report": "2026-11-20T12:00:00+00:00", "name": "Bus"}
+    assert "Last report: 2026-11-20 12:00:00 UTC" in about(properties=properties).text.splitlines()
+    assert "Letzte Meldung: 2026-11-20 12:00:00 UTC" in about(properties=properties, language="de").text.splitlines()
 
 
 @pytest.mark.django_db(transaction=True)

@@ -29,8 +29,10 @@ class OpenQuestions:
         self.hubs, self.say = hubs, say
         self._open: dict[int, Hub] = {}
 
-    async def ask(self, reference: Reference, space: str, plan: dict[str, Any], form: str) -> None:
-        """Ask the question of a plan. The client gets its number, its plan and text, then a snapshot, then changes.
+    async def ask(
+        self, reference: Reference, space: str, plan: dict[str, Any], form: str, note: str | None = None
+    ) -> None:
+        """Ask the question of a plan. The client gets its number, plan, text and note, then a snapshot, then changes.
 
         Raises
         ------
@@ -46,7 +48,8 @@ class OpenQuestions:
         hub = await self.hubs.of(space)
         number = hub.views.number()
         self._open[number] = hub
-        self.say({"type": "sketch.asked", "id": reference, "query": number, "plan": plan, "text": text_of(plan)})
+        about = {"query": number, "plan": plan, "text": text_of(plan), "note": note}
+        self.say({"type": "sketch.asked", "id": reference} | about)
         hub.views.register(number, plan)
         await self.hubs.subscribe([number], form, hub)
 

@@ -370,8 +370,8 @@ class Monitor(Backtests, Counted, Incidents, Why, Sharing):
         self, reference: Reference, format: str, plan: dict[str, Any] | None = None, text: str | None = None
     ) -> None:
         """Ask a sketch a question, given as a plan or as a text."""
-        space, plan = await database_sync_to_async(queries.question)(plan, text)
-        await self.asked.ask(reference, space, plan, format)
+        space, plan, note = await database_sync_to_async(queries.question)(plan, text)
+        await self.asked.ask(reference, space, plan, format, note)
 
     async def on_sketch_end(self, reference: Reference, query: int) -> None:
         """End a question to a sketch."""

@@ -120,6 +120,8 @@ def _incident_words(document: Document) -> tuple[str, str]:
     what = _what(change)
     if change["user"]:
         what = gettext("%(what)s by %(user)s") % {"what": what, "user": change["user"]}
+    properties = dict(incident["properties"])
+    last_report = properties.pop("last_report", None)
     lines = [
         (gettext("Object"), _object(document)),
         (gettext("Key"), _keys(incident)),
@@ -128,8 +130,9 @@ def _incident_words(document: Document) -> tuple[str, str]:
         (gettext("What"), what),
         (gettext("Entered"), _time(incident["opened"])),
         (gettext("Left"), _time(incident["closed"])),
+        (gettext("Last report"), _time(last_report)),
         (gettext("Latitude, longitude"), place),
-        *((name, value) for name, value in sorted(incident["properties"].items()) if value is not None),
+        *((name, value) for name, value in sorted(properties.items()) if value is not None),
     ]
     told = [f"{name}: {value}" for name, value in lines if value not in (None, "")]
     where = gettext("Incident %(number)s: %(address)s") % {"number": incident["id"], "address": document["url"]}

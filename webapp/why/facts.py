@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any, cast
 
 import numpy as np
@@ -211,6 +211,10 @@ def _clock_then(plan: RulePlan, rule: int, event: Event, members: list[int]) -> 
     if event.sign != "+" or plan.rate:
         return None
     now_us = microseconds(event.time)
+    if plan.silent:
+        last = event.properties.get("last_report")
+        heard_us = microseconds(datetime.fromisoformat(last)) if last else 0
+        return RuleClock(rule, event.key, now_us, ALARM, True, plan.queries, heard_us=heard_us)
     return RuleClock(rule, event.key, now_us, ALARM, True, tuple(members), now_us - round(plan.for_s * 1e6))
 
 

@@ -3,6 +3,7 @@
 import { gettext } from "../i18n.js";
 
 const MINUTE_S = 60;
+const MOST_EXPECTED = 1000;
 const DAY_NAMES = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"];
 
 /** Minutes in seconds, to a thousandth: 0.03 min is 1.8 s, and not a little less. */
@@ -16,9 +17,21 @@ const secondsOf = (minutes) => Math.round(minutes * MINUTE_S * 1000) / 1000;
  *   `rearmMin`; `scheduled`, `days`, `from`, `to`, `timeZone`; `whole`, whether it is about
  *   the whole answer: then `limit` ("none", "fewer", "more") and `objects`; `valued`, whether it is about the value of an
  *   aggregate: then `side` ("below", "above"), `bound` and `group`, or ""; for both, `back`, the second bound up to which the
- *   alarm lasts, or NaN
+ *   alarm lasts, or NaN; `silent`, whether it is about objects that fall silent: then `expected`, the keys of those that count
+ *   also if they were never heard
  */
 export function planOfRule(fields) {
+  if (fields.silent) {
+    const expected = fields.expected ?? [];
+    const silent = { query: fields.query, ...(expected.length > 0 && { expected }) };
+    return {
+      stream: fields.stream,
+      kind: "rule",
+      when: { silent },
+      for_s: secondsOf(fields.forMin),
+      ...timesOf(fields),
+    };
+  }
   if (isOfNumber(fields)) {
     const when = termOf(fields, limitOfFields(fields));
     const plan = { stream: fields.stream, kind: "rule", when };
@@ -70,7 +83,7 @@ export function fieldsOfRule(plan) {
   const term = plan.when.count ?? plan.when.value;
   const back = plan.until && term && backOf(plan);
   if (plan.until && term && back === null) return null;
-  const parts = term ? [{ query: term.query }] : (plan.when.all ?? [plan.when]);
+  const parts = partsOf(plan.when);
   const wanted = parts.filter((part) => part.query).map((part) => part.query);
   const unwanted = parts.filter((part) => part.not?.query).map((part) => part.not.query);
   const shown =
@@ -86,6 +99,7 @@ export function fieldsOfRule(plan) {
     valued: Boolean(plan.when.value),
     ...boundOf(plan.when.value ?? {}),
     back: back || back === 0 ? back : NaN,
+    ...silenceOf(plan.when),
     query: wanted[0],
     also: wanted[1] ?? "",
     unless: unwanted[0] ?? "",
@@ -102,6 +116,14 @@ export function fieldsOfRule(plan) {
     timeZone: plan.schedule?.time_zone ?? "",
   };
 }
+
+/** Return the conditions on each object that a condition consists of; of one about something else, that about its query. */
+function partsOf(when) {
+  const term = when.count ?? when.value ?? when.silent;
+  return term ? [{ query: term.query }] : (when.all ?? [when]);
+}
+
+const silenceOf = ({ silent }) => ({ silent: Boolean(silent), expected: silent?.expected ?? [] });
 
 function limitOf({ below, above }) {
   if (below === 1) return { limit: "none", objects: 20 };
@@ -139,10 +161,13 @@ export function errorsOfRule(name, fields) {
     if (side === "above" && !(fields.back <= limit))
       errors.back = gettext("The alarm must end at a number that is not above the first one.");
   }
+  if (fields.silent && fields.expected.length > MOST_EXPECTED)
+    errors.expected = gettext("At most 1,000 objects can be expected.");
   if (fields.often && !(Number.isInteger(fields.moreThan) && fields.moreThan >= 1))
     errors.moreThan = gettext("More than must be a whole number of at least 1.");
   if (fields.often && !(fields.withinMin > 0)) errors.moreThan = gettext("The time must be longer than 0 minutes.");
-  if (!fields.often && !(fields.forMin >= 0)) errors.forMin = gettext("For must be 0 or more minutes.");
+  if (fields.silent && !(fields.forMin > 0)) errors.forMin = gettext("Type for how many minutes an object is silent.");
+  else if (!fields.often && !(fields.forMin >= 0)) errors.forMin = gettext("For must be 0 or more minutes.");
   if (!(fields.rearmMin >= 0)) errors.rearmMin = gettext("Not again must be 0 or more minutes.");
   if (fields.scheduled && fields.days.length === 0) errors.days = gettext("Choose at least one day.");
   if (fields.scheduled && !(fields.from && fields.to && fields.from !== fields.to))

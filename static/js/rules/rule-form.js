@@ -11,13 +11,22 @@ import { errorsOfRule, fieldsOfRule, planOfRule } from "./rule-fields.js";
 import { chosenTeam, showTeams } from "../teams/team-fields.js";
 import { ruleSentences } from "./rule-words.js";
 
-const ERRORS = ["name", "objects", "bound", "back", "forMin", "moreThan", "rearmMin", "days", "form"];
+const ERRORS = ["name", "objects", "bound", "back", "forMin", "expected", "moreThan", "rearmMin", "days", "form"];
 
 /** Whether a rule can watch a query: objects enter its answer and leave it, or it has values. */
 export function canBeWatched({ plan, status }) {
   const { ruled, asked, told } = kindOf(plan);
   return plan && !ruled && !asked && !told && plan.emit !== "all" && status !== "cancelled";
 }
+
+/** What a rule is about, as the form says it. */
+function aboutOf({ whole, silent }) {
+  if (silent) return "silent";
+  return whole ? "whole" : "each";
+}
+
+/** Return the lines of a text, each once, without blanks about them. */
+const linesOf = (text) => [...new Set(text.split(/[\n,;]/).map((line) => line.trim()))].filter(Boolean);
 
 export class RuleForm {
   store;
@@ -72,7 +81,8 @@ export class RuleForm {
     setText($("rule-title"), rule ? gettext("Edit rule") : gettext("New rule"));
     elements.name.value = name;
     this.valued = fields.valued;
-    elements.about.value = fields.whole ? "whole" : "each";
+    elements.about.value = aboutOf(fields);
+    elements.expected.value = fields.expected.join("\n");
     elements.side.value = fields.side;
     elements.group.value = fields.group;
     for (const [bound, field] of Object.entries(this.measures)) {
@@ -123,6 +133,8 @@ export class RuleForm {
       query: this.watched,
       ...Object.fromEntries(["also", "unless", "until"].map((name) => [name, query(name)])),
       whole: !this.valued && elements.about.value === "whole",
+      silent: this.#silent,
+      expected: linesOf(elements.expected.value),
       valued: this.valued,
       side: elements.side.value,
       group: this.#grouped ? elements.group.value.trim() : "",
@@ -130,7 +142,7 @@ export class RuleForm {
       ...Object.fromEntries(Object.entries(this.measures).map(([name, { own }]) => [name, own])),
       limit: elements.limit.value,
       objects: number("objects"),
-      often: elements.often.value === "often",
+      often: !this.#silent && elements.often.value === "often",
       ...Object.fromEntries(["forMin", "moreThan", "withinMin", "rearmMin"].map((name) => [name, number(name)])),
       scheduled: elements.scheduled.checked,
       days: [...elements.day].filter((day) => day.checked).map((day) => day.value),
@@ -154,10 +166,16 @@ export class RuleForm {
     $("rule-value").hidden = !fields.valued;
     $("rule-group").hidden = !fields.grouped;
     $("rule-objects").hidden = fields.limit === "none";
-    const ofNumber = fields.whole || fields.valued;
+    $("rule-silent").hidden = !fields.silent;
+    $("rule-frequency").hidden = fields.silent;
+    setText(
+      $("rule-for"),
+      fields.silent ? gettext("Without a report for, in minutes") : gettext("For at least, in minutes"),
+    );
+    const ofNumber = fields.whole || fields.valued || fields.silent;
     $("rule-others").hidden = ofNumber;
     $("rule-until").hidden = fields.often || ofNumber;
-    $("rule-back").hidden = fields.often || !ofNumber;
+    $("rule-back").hidden = fields.often || fields.silent || !ofNumber;
     setText(
       $("rule-times"),
       ofNumber ? gettext("It began to be so more than, times") : gettext("It entered more than, times"),
@@ -180,6 +198,11 @@ export class RuleForm {
   #measure() {
     const { property } = this.store.queries.get(this.watched)?.plan?.aggregate ?? {};
     return property ? measureOf(property) : null;
+  }
+
+  /** Whether the rule is about objects that fall silent. */
+  get #silent() {
+    return !this.valued && this.form.elements.about.value === "silent";
   }
 
   /** Whether the watched aggregate has groups. */

@@ -24,6 +24,7 @@ const PLAIN = (_query, limit) => number(limit, 6);
 export function conditionText(condition, nameOf, limitOf = PLAIN) {
   const [[operator, value]] = Object.entries(condition);
   if (operator === "query") return filled(gettext("in %(query)s"), { query: nameOf(value) });
+  if (operator === "silent") return silentText(value, nameOf(value.query));
   if (operator === "count") return countText(value, nameOf(value.query));
   if (operator === "value") return valueText(value, nameOf(value.query), limitOf);
   if (operator === "not" && "query" in value)
@@ -35,6 +36,15 @@ export function conditionText(condition, nameOf, limitOf = PLAIN) {
   );
   const joined = operator === "all" ? gettext("%(one)s and %(other)s") : gettext("%(one)s or %(other)s");
   return parts.reduce((one, other) => filled(joined, { one, other }));
+}
+
+function silentText({ expected }, query) {
+  return expected?.length
+    ? filled(gettext("silent after a report in %(query)s, or one of %(count)s expected"), {
+        query,
+        count: expected.length,
+      })
+    : filled(gettext("silent after a report in %(query)s"), { query });
 }
 
 function countText({ below, above }, query) {
@@ -69,6 +79,8 @@ export function alarmText(plan, figures, nameOf) {
     ([name, value]) => /^(count|value)( of \d+)?( \(.*\))?$/.test(name) && Number.isFinite(value),
   );
   const [[operator, term] = []] = Object.entries(plan?.when ?? {});
+  if (operator === "silent")
+    return filled(gettext("nothing is heard of the stream %(stream)s"), { stream: plan.stream });
   const known = numbers.find(([name]) => name === operator);
   if (!known) return numbers.map(([name, value]) => namedText(name, value, nameOf)).join(", ");
   const side = Number.isFinite(term.below) ? gettext("below %(limit)s") : gettext("above %(limit)s");
@@ -134,6 +146,7 @@ export function ruleSentences(plan, nameOf, limitOf = PLAIN) {
 
 function beginText({ when, rate, for_s: forS }, nameOf, limitOf) {
   const what = conditionText(when, nameOf, limitOf);
+  if (when.silent) return silenceText(when.silent, duration(forS), nameOf(when.silent.query));
   if (isValued(when)) return valuedText({ what, rate, forS });
   if (isWhole(when)) return wholeText({ what, rate, forS });
   if (rate) {
@@ -146,6 +159,18 @@ function beginText({ when, rate, for_s: forS }, nameOf, limitOf) {
   return forS
     ? filled(long, { what, duration: duration(forS) })
     : filled(gettext("An alarm begins as soon as an object is %(what)s."), { what });
+}
+
+function silenceText({ expected }, long, query) {
+  const begins = filled(
+    gettext("An alarm begins when an object whose last report was in %(query)s has not reported for %(long)s."),
+    { query, long },
+  );
+  const also = expected?.length
+    ? filled(gettext("So do %(count)s expected objects, also if they were never heard."), { count: expected.length })
+    : "";
+  const outage = gettext("If nothing is heard of the whole stream, that is one alarm.");
+  return [begins, also, outage].filter(Boolean).join(" ");
 }
 
 function wholeText(/** @type {Record<string, any>} */ { what, rate, forS }) {
@@ -170,6 +195,7 @@ function valuedText({ what, rate, forS }) {
 }
 
 function endText({ when, rate, until }, nameOf, limitOf) {
+  if (when.silent) return gettext("It lasts until the object reports again.");
   if (rate) return gettext("It lasts until that was less often.");
   if (until && isValued(until))
     return filled(gettext("It lasts until it is no longer so: %(what)s."), {

@@ -43,7 +43,7 @@ export class SketchAsker {
    * on a new connection.
    *
    * @param {Record<string, any>} asked `plan`, or `text` like SQL
-   * @param {Record<string, any>} on `answers(documents, plan)`; `plan(plan, text)`, once the server has understood the question; `error(message)`
+   * @param {Record<string, any>} on `answers(documents, plan)`; `plan(plan, text, note)`, once the server has understood the question, with what to know before its answer comes, or null; `error(message)`
    * @returns {Record<string, any>} with `end()`
    */
   ask(asked, on) {
@@ -80,7 +80,8 @@ export class SketchAsker {
     const { text, plan: asked } = question.asked;
     try {
       const about = asked ? { plan: { ...asked, once: true } } : { text };
-      const { query, plan, text: words } = await this.socket.request({ type: "sketch.ask", ...about, format: "arrow" });
+      const reply = await this.socket.request({ type: "sketch.ask", ...about, format: "arrow" });
+      const { query, plan, text: words, note } = reply;
       if (question.ended) return this.socket.send({ type: "sketch.end", query });
       question.number = query;
       question.pulse = this.pulse(plan.stream);
@@ -88,7 +89,7 @@ export class SketchAsker {
         question.once ||= text !== undefined && plan.once;
         question.plan = { ...plan, once: question.once };
         question.asked = { plan: question.plan };
-        question.on.plan?.(question.plan, words.replace(/ ONCE$/, ""));
+        question.on.plan?.(question.plan, words.replace(/ ONCE$/, ""), note ?? null);
       }
       this.byNumber.set(query, question);
     } catch (error) {

@@ -154,8 +154,10 @@ export class SketchPanel {
     this.#errors({});
     this.#busy(true);
     this.question = this.asker.ask(asked, {
-      plan: (plan, text) => {
+      plan: (plan, text, note) => {
         this.plan = plan;
+        setText($("sketch-note"), note ?? "");
+        $("sketch-note").hidden = !note;
         $("sketch-text").value = text;
         this.areas.show(plan);
       },

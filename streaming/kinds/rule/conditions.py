@@ -1,4 +1,4 @@
-"""Conditions of rules: in which answers an object is, or numbers of whole answers: their objects, values of aggregates.
+"""Conditions of rules: in which answers an object is, that it is silent, or numbers of whole answers.
 
 A condition is a function of at most `MOST_QUERIES` terms, each about one answer. So it is kept as its truth table, and
 is looked up there for any number of objects at once. A term about a query that does not run is neither true nor false,
@@ -23,12 +23,14 @@ from streaming.language import gettext
 MOST_QUERIES = 8
 MOST_DEPTH = 8
 MOST_OBJECTS = 1_000_000_000
-OPERATORS = ("query", "count", "value", "all", "any", "not")
+MOST_EXPECTED = 1_000
+OPERATORS = ("query", "silent", "count", "value", "all", "any", "not")
 # The operators of terms: those about an object, and those about a number of a whole answer.
-TERMS = ("query", "count", "value")
+TERMS = ("query", "silent", "count", "value")
 NUMBERS = ("count", "value")
 COUNT_KEYS = ("query", "below", "above")
 VALUE_KEYS = ("query", "group", "below", "above")
+SILENT_KEYS = ("query", "expected")
 # The truth values, in their order: `all` is the least of its parts, `any` the greatest, and `not` turns them round.
 FALSE, UNKNOWN, TRUE = range(3)
 
@@ -39,19 +41,23 @@ class RuleCondition:
 
     Parameters
     ----------
-    operator : {"query", "count", "value", "all", "any", "not"}
-        ``query``: the object is in the answer of a query; ``count``: the answer of a query has fewer, or more, objects
+    operator : {"query", "silent", "count", "value", "all", "any", "not"}
+        ``query``: the object is in the answer of a query; ``silent``: it does not report any more, and its last report
+        was in the answer of a query; ``count``: the answer of a query has fewer, or more, objects
         than a limit; ``value``: the value of an aggregate is below, or above, a limit; ``all``, ``any``: so many of the
         parts hold; ``not``: the one part does not hold.
     parts : tuple of RuleCondition
     query : int
-        The number of the query, with ``query``, ``count`` and ``value``.
+        The number of the query, with ``query``, ``silent``, ``count`` and ``value``.
     below : float or None
         With ``count`` and ``value``: the number is less than this. A count, or a value, has this or `above`.
     above : float or None
         With ``count`` and ``value``: the number is greater than this.
     group : str or None
         With ``value``: the group of an aggregate with `group_by`.
+    expected : tuple of str
+        With ``silent``: keys of objects that are silent from the beginning of the rule on if they have not reported by
+        then, perhaps never.
     """
 
     operator: str
@@ -60,6 +66,7 @@ class RuleCondition:
     below: float | None = None
     above: float | None = None
     group: str | None = None
+    expected: tuple[str, ...] = ()
 
     @functools.cached_property
     def terms(self) -> tuple["RuleCondition", ...]:
@@ -104,6 +111,8 @@ def parse_condition(document: Any, name: str, depth: int = 0) -> RuleCondition:
     ((operator, value),) = document.items()
     if operator == "query":
         return RuleCondition("query", query=_parse_query(value, name))
+    if operator == "silent":
+        return _parse_silent(value, name, depth)
     if operator in NUMBERS:
         return _parse_number(operator, value, f"{name}: {operator}")
     if operator == "not":
@@ -123,6 +132,9 @@ def condition_document(condition: RuleCondition) -> dict[str, Any]:
     """Return the JSON object of a condition; the inverse of `parse_condition`."""
     if condition.operator == "query":
         return {"query": condition.query}
+    if condition.operator == "silent":
+        expected = {"expected": list(condition.expected)} if condition.expected else {}
+        return {"silent": {"query": condition.query} | expected}
     if condition.operator in NUMBERS:
         group = {} if condition.group is None else {"group": condition.group}
         return {condition.operator: {"query": condition.query} | group | _limit(condition)}
@@ -135,6 +147,10 @@ def in_words(document: dict[str, Any]) -> str:
     ((operator, value),) = document.items()
     if operator == "query":
         return gettext("in query %(value)s") % {"value": value}
+    if operator == "silent":
+        told = gettext("silent, last in query %(query)s") % {"query": value["query"]}
+        expected = ", ".join(value.get("expected") or ())
+        return told + (gettext(", or expected: %(keys)s") % {"keys": f"{expected:.200}"} if expected else "")
     if operator in NUMBERS:
         about = {"query": value["query"], "group": value.get("group")}
         about["limit"] = limit_in_words(value.get("below"), value.get("above"))
@@ -166,6 +182,31 @@ def _parse_query(value: Any, name: str) -> int:
             "%(name)s: query must be the number of a query; got %(value)s", name=name, value=f"{value!r:.80}"
         )
     return value
+
+
+def _parse_silent(document: Any, name: str, depth: int) -> RuleCondition:
+    """Return the condition that an object is silent, which is a whole condition and not a part of one."""
+    if depth or name != "when":
+        raise InvalidPlan("silent must be the whole condition of when; got it within %(name)s", name=name)
+    name = f"{name}: silent"
+    if not isinstance(document, dict):
+        raise InvalidPlan(
+            "%(name)s must be an object with query, and perhaps expected; got %(document)s",
+            name=name,
+            document=f"{document!r:.200}",
+        )
+    check_keys(document, SILENT_KEYS, name)
+    query, expected = _parse_query(document.get("query"), name), document.get("expected")
+    expected = [] if expected is None else expected
+    if not isinstance(expected, list) or len(expected) > MOST_EXPECTED:
+        raise InvalidPlan(
+            "%(name)s: expected must be a list of at most %(most)s keys; got %(document)s",
+            name=name,
+            most=MOST_EXPECTED,
+            document=f"{expected!r:.200}",
+        )
+    keys = (parse_text(key, f"{name}: expected") for key in expected)
+    return RuleCondition("silent", query=query, expected=tuple(dict.fromkeys(keys)))
 
 
 def _parse_number(operator: str, document: Any, name: str) -> RuleCondition:

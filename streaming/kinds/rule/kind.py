@@ -55,8 +55,7 @@ class RuleKind(Kind[RulePlan]):
                     name=name,
                     until=f"{condition_document(plan.until or plan.when)!r:.200}",
                 )
-        if plan.rate and (plan.for_s or plan.until):
-            raise InvalidPlan("rate must be without for_s and until; got both")
+        _check_times(plan)
         return plan
 
     def document(self, plan: RulePlan, space: Space) -> dict[str, Any]:
@@ -101,6 +100,14 @@ class RuleKind(Kind[RulePlan]):
 
     def queries(self, plan: RulePlan) -> tuple[int, ...]:
         return plan.queries
+
+
+def _check_times(plan: RulePlan) -> None:
+    """Check that what a rule says about time goes together."""
+    if plan.silent and (plan.rate or plan.until or not plan.for_s):
+        raise InvalidPlan("a rule with silent must have a for_s above 0, and no rate and no until")
+    if plan.rate and (plan.for_s or plan.until):
+        raise InvalidPlan("rate must be without for_s and until; got both")
 
 
 def _rate(document: Any) -> Rate | None:

@@ -7,7 +7,7 @@ import numpy as np
 
 from streaming.kinds.base import Unfiltered
 from streaming.kinds.parts import Box
-from streaming.kinds.rule.conditions import NUMBERS, TRUE, RuleCondition
+from streaming.kinds.rule.conditions import NUMBERS, TRUE, UNKNOWN, RuleCondition
 from streaming.kinds.rule.schedule import Schedule
 
 
@@ -41,12 +41,12 @@ class RulePlan(Unfiltered):
     when : RuleCondition
         An object has an alarm when it has been in, or not in, the answers of other queries of the same stream like
         this for long enough, or often enough. In place of that, the condition is about how many objects whole answers
-        have, and about values of aggregates.
+        have, and about values of aggregates; or about objects that are silent.
     until : RuleCondition or None
         The alarm lasts while this holds, or `when` does; by default, while `when` does. It is for a second, larger area
         or a second value that must be left.
     for_s : float
-        How long `when` must hold without a break, in seconds.
+        How long `when` must hold without a break, in seconds; for how long an object must be silent.
     rearm_s : float
         After an alarm, the same object has no other one for so many seconds.
     rate : Rate or None
@@ -95,9 +95,23 @@ class RulePlan(Unfiltered):
         """Whether it is about whole answers, and not about objects."""
         return any(term.operator in NUMBERS for term in self.terms)
 
+    @property
+    def silent(self) -> bool:
+        """Whether it is about objects that are silent."""
+        return self.when.operator == "silent"
+
     @functools.cached_property
     def tables(self) -> tuple[np.ndarray, np.ndarray]:
-        """The truth tables over `terms` of what begins an alarm and of what lets it last: see `RuleCondition.table`."""
+        """The truth tables over `terms` of what begins an alarm and of what lets it last: see `RuleCondition.table`.
+
+        Those of a rule about silence are over three terms: the object is in the answer; it has left it only because it
+        was silent; it has been silent for long enough.
+        """
+        if self.silent:
+            member, lost, long = (np.arange(27) // 3**bit % 3 for bit in range(3))
+            watched = np.where(member == UNKNOWN, UNKNOWN, np.maximum(member, lost))
+            silent = np.minimum(watched, long).astype(np.int8)
+            return silent, silent
         begins = self.when.table(self.terms)
         return begins, np.maximum(begins, self.until.table(self.terms)) if self.until else begins
 

@@ -1,7 +1,7 @@
 """JSON Schema of rules."""
 
 from streaming.kinds.join.times import MOST_S, amount
-from streaming.kinds.rule.conditions import MOST_OBJECTS, MOST_QUERIES, RuleCondition
+from streaming.kinds.rule.conditions import MOST_EXPECTED, MOST_OBJECTS, MOST_QUERIES, RuleCondition
 from streaming.kinds.rule.plan import Rate, RulePlan
 from streaming.kinds.rule.schedule import DAYS, KEYS, Schedule
 from streaming.kinds.schema import Schema, allow_null, descriptions, given_as, object_schema, ref, summary
@@ -36,7 +36,7 @@ def _condition() -> Schema:
     query = {"type": "integer", "minimum": 1, "description": descriptions(RuleCondition)["query"]}
     words = {"all": "All of these hold.", "any": "At least one of these holds."}
     properties = {"query": query} | {name: parts | {"description": text} for name, text in words.items()}
-    properties["not"] = ref("condition")
+    properties |= {"not": ref("condition"), "silent": _silent(query)}
     limit = {"type": ["number", "null"], "minimum": 0, "maximum": MOST_OBJECTS}
     limits = {name: limit | {"description": descriptions(RuleCondition)[name]} for name in ("below", "above")}
     properties["count"] = {
@@ -59,6 +59,18 @@ def _condition() -> Schema:
         "properties": properties,
         "minProperties": 1,
         "maxProperties": 1,
+        "additionalProperties": False,
+    }
+
+
+def _silent(query: Schema) -> Schema:
+    key = {"type": "string", "minLength": 1}
+    expected = {"type": ["array", "null"], "maxItems": MOST_EXPECTED, "items": key}
+    return {
+        "description": "An object that was in the answer of a query does not report any more; for `when` as a whole.",
+        "type": "object",
+        "properties": {"query": query, "expected": expected | {"description": descriptions(RuleCondition)["expected"]}},
+        "required": ["query"],
         "additionalProperties": False,
     }
 

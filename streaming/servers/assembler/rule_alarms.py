@@ -6,11 +6,11 @@ import numpy as np
 import orjson
 import pyarrow as pa
 
-from streaming.elements import bounds_array, bounds_of
+from streaming.elements import bounds_array, bounds_of, key_hashes
 from streaming.kinds.base import Plan
 from streaming.kinds.registry import kind_of
 from streaming.kinds.rule.plan import RulePlan
-from streaming.operators.rules import number_of
+from streaming.operators.rules import LOST, number_of
 from streaming.operators.runs import find
 from streaming.results import CANCELLED, EDITED, ENTERED, LEFT, MOVED, REGISTERED, SNAPSHOT, result_schema
 from streaming.servers.answers.members import Answers
@@ -36,7 +36,8 @@ class Alarms:
     control : ControlStep
     all_regions : AllRegions
     lasting : pyarrow.Table
-        The tuples with which the alarms by a rate, and those about whole answers, began that last.
+        The tuples with which the alarms by a rate, and those about whole answers or silence, began that last, and those
+        of objects that a rule about silence misses and that are in no region any more.
     stopped : ndarray of bool, shape (R,)
         Which rules name a query that does not run.
     """
@@ -56,22 +57,56 @@ class Alarms:
             reason = np.where(begun, np.where(before, EDITED, REGISTERED), MOVED)
         if unknown is not None:
             reason[unknown & self._stopped[self._rules.place_of(rule)[0]]] = CANCELLED
-        self.note(rule, entries["object"], sign, reason, time_us)
+        heard_us = entries["heard_us"] if sign == ENTERED else np.zeros_like(time_us)
+        self.note(rule, entries["object"], sign, reason, time_us, heard_us)
 
-    def note(self, rule: np.ndarray, key: np.ndarray, sign: int, reason: np.ndarray, time_us: np.ndarray) -> None:
-        """Note alarms of rules and objects, each of shape (K,), that begin or end for a reason at a time."""
+    def note(
+        self,
+        rule: np.ndarray,
+        key: np.ndarray,
+        sign: int,
+        reason: np.ndarray,
+        time_us: np.ndarray,
+        heard_us: np.ndarray,
+    ) -> None:
+        """Note alarms of rules and objects, each of shape (K,), that begin or end for a reason at a time.
+
+        Those about silence have the times at which the objects had been heard, others have 0.
+        """
         if len(rule):
-            self._tuples.append((rule, key, np.full(len(rule), sign), reason, time_us))
+            self._tuples.append((rule, key, np.full(len(rule), sign), reason, time_us, heard_us))
 
     def rows(self, numbers: Numbers) -> pa.Table:
         """Return the alarms as result tuples in their order, with their objects, or numbers, as they are now."""
         if not self._tuples:
             return result_schema(self._space).empty_table()
-        rule, key, sign, reason, time_us = (np.concatenate(column) for column in zip(*self._tuples, strict=True))
+        rule, key, sign, reason, time_us, heard_us = (
+            np.concatenate(column) for column in zip(*self._tuples, strict=True)
+        )
         table, known = self._objects(rule, key)
         table = with_whole(table, rule[known], key[known] == WHOLE, self._fresh(numbers))
         told = {"query": rule, "sign": sign.astype(np.int8), "reason": reason.astype(np.int8), "time_us": time_us}
-        return with_columns(table, {name: column[known] for name, column in told.items()})
+        return _since(with_columns(table, {name: column[known] for name, column in told.items()}), heard_us[known])
+
+    def lost(self, entries: Sequence[tuple[np.ndarray, np.ndarray]]) -> pa.Table:
+        """Return tuples of objects that rules miss and that are in no region any more, to be kept; see `lasting`."""
+        tables = [result_schema(self._space).empty_table()]
+        for rule, key in entries:
+            table, known = self._objects(rule, key)
+            tables.append(with_columns(table, {"query": rule[known], "sign": np.full(len(table), ENTERED, np.int8)}))
+            for one in np.unique(rule[~known]).tolist():
+                tables.append(self._expected(one, key[~known & (rule == one)]))
+        return pa.concat_tables(tables)
+
+    def _expected(self, rule: int, keys: np.ndarray) -> pa.Table:
+        """Return tuples of objects that a rule expects, of which nothing else is known."""
+        plan = _plan(rule, self._control)
+        hashes = key_hashes(plan.stream, list(plan.when.expected)) if plan.when.expected else keys[:0]
+        named = np.flatnonzero(np.isin(hashes, keys))
+        rows = alarm_rows(hashes[named], self._space)
+        columns = {"query": np.full(len(named), rule), "sign": np.full(len(named), ENTERED, dtype=np.int8)}
+        names = np.array([plan.when.expected[place] for place in named.tolist()], dtype=object)
+        return with_columns(rows, columns | {"key": names})
 
     def _objects(self, rule: np.ndarray, key: np.ndarray) -> tuple[pa.Table, np.ndarray]:
         """Return tuples with objects as they are now, or as they were told last, and which of them (K,) are known."""
@@ -98,7 +133,8 @@ class Alarms:
     def lasting(self, new: pa.Table, entries: SortedRuns) -> pa.Table:
         """Return the tuples with which alarms began that last, given what is new and the entries; see the class."""
         place, kept = self._rules.place_of(new["query"].to_numpy())
-        kept[kept] = (self._rules.within_us[place[kept]] > 0) | self._rules.whole[place[kept]]
+        at = place[kept]
+        kept[kept] = (self._rules.within_us[at] > 0) | self._rules.whole[at] | (self._rules.silent_us[at] > 0)
         begun = new.filter(pa.array(kept & (new["sign"].to_numpy() == ENTERED)))
         rows = pa.concat_tables([self._lasting, begun])
         name = names_of(rows["query"].to_numpy(), rows["key_hash"].to_numpy())
@@ -108,7 +144,9 @@ class Alarms:
         names, of = np.unique(name[newest], return_inverse=True)
         part, row = entries.find(names)
         lasts = part >= 0
-        lasts[lasts] = entries.take(part[lasts], row[lasts], ("phase",))["phase"] == ALARM
+        found = entries.take(part[lasts], row[lasts], ("rule", "phase", "bits"))
+        silent = self._rules.silent_us[self._rules.place_of(found["rule"])[0]] > 0
+        lasts[lasts] = (found["phase"] == ALARM) | silent & (found["bits"] & LOST != 0)
         return rows.filter(pa.array(lasts[of]))
 
     def snapshots(self, entries: SortedRuns, over: pa.Table, lasting: pa.Table) -> pa.Table:
@@ -124,11 +162,10 @@ class Alarms:
         rule = found["rule"][told]
         key = found["object"][told]
         objects, known = self._objects(rule, key)
-        begun = dict(
-            zip(lasting["query"].to_pylist(), lasting.select(["bounds", "properties"]).to_pylist(), strict=True)
-        )
+        about = lasting.filter(pa.array(lasting["key_hash"].to_numpy() == WHOLE))
+        begun = dict(zip(about["query"].to_pylist(), about.select(["bounds", "properties"]).to_pylist(), strict=True))
         objects = with_whole(objects, rule[known], key[known] == WHOLE, lambda one: tuple(begun[one].values()))
-        rows = with_columns(objects, {"query": rule[known]})
+        rows = _since(with_columns(objects, {"query": rule[known]}), found["heard_us"][told][known])
         # Of alarms whose next tuple waits, only those that it ends were told.
         next_told = over.take(pa.array(first))
         ends = (next_told["sign"].to_numpy() == LEFT) & find(asked, next_told["query"].to_numpy())[1]
@@ -143,6 +180,12 @@ def with_columns(table: pa.Table, columns: dict[str, np.ndarray]) -> pa.Table:
         field = table.schema.field(name)
         table = table.set_column(table.schema.get_field_index(name), field, pa.array(column).cast(field.type))
     return table
+
+
+def _since(table: pa.Table, heard_us: np.ndarray) -> pa.Table:
+    """Return tuples with the times (K,) at which their objects had been heard before they were silent, 0 for none."""
+    place = table.schema.get_field_index("since_us")
+    return table.set_column(place, table.schema.field(place), pa.array(heard_us, mask=heard_us == 0))
 
 
 def with_whole(table: pa.Table, rule: np.ndarray, whole: np.ndarray, told: Told) -> pa.Table:
@@ -173,9 +216,14 @@ def _plan(rule: int, control: ControlStep) -> RulePlan:
     return next(plans[rule] for plans in rules if rule in plans)
 
 
-def _figures(plan: RulePlan, known: Mapping[tuple[int, ...], float]) -> dict[str, float | None]:
-    """Return the numbers that a rule looks at, as the properties of its alarm; None where one is not known."""
-    figures = {}
+def _figures(plan: RulePlan, known: Mapping[tuple[int, ...], float]) -> dict[str, float | str | None]:
+    """Return the numbers that a rule looks at, as the properties of its alarm; None where one is not known.
+
+    That of a stream that is silent has the stream.
+    """
+    if plan.silent:
+        return {"stream": plan.stream}
+    figures: dict[str, float | str | None] = {}
     for term, name in plan.figures.items():
         number = known.get((term.query, number_of(term)), np.nan)
         figures[name] = None if np.isnan(number) else int(number) if term.operator == "count" else number

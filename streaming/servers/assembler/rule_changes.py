@@ -15,8 +15,8 @@ from streaming.servers.sorted_runs import Column, SortedRuns
 
 T = TypeVar("T", int, np.ndarray)
 
-# A micro-batch has fewer steps of an object.
-_TURNS = 1 << 20
+# A micro-batch has fewer turns, two for each step of an object.
+_TURNS = 1 << 21
 # Of answers with pairs: with how many partners an object is in it.
 PARTNERS: Mapping[str, Column] = {name: np.empty(0, dtype=np.int64) for name in ("query", "count")}
 _NO_NAMES = np.empty(0, dtype=np.int64)
@@ -93,7 +93,7 @@ class MembershipChanges:
         first = pl.col("count").last().over(named) - pl.col("net")
         more = pl.col("count") - pl.col("count").shift(1).over(named).fill_null(first)
         grid = grid.with_columns(
-            count=more, turn=pl.col("batch") * _TURNS + pl.when("last").then(_TURNS - 1).otherwise("step")
+            count=more, turn=pl.col("batch") * _TURNS + pl.when("last").then(_TURNS - 2).otherwise(2 * pl.col("step"))
         )
         columns = list(net.columns)
         both = pl.concat([net.join(pairs, on=named, how="anti"), grid.filter(pl.col("count") != 0).select(columns)])
@@ -123,8 +123,16 @@ def _in_order(steps: pl.DataFrame, of: list[str]) -> pl.DataFrame:
 
 
 def last_turn(batch: T) -> T:
-    """Return the turn of what is so at the end of a micro-batch, or of micro-batches."""
-    return (batch + 1) * _TURNS - 1
+    """Return the turn of what is so at the end of a micro-batch, or of micro-batches.
+
+    Between any two turns, and after the last one, is one at which no report is.
+    """
+    return (batch + 1) * _TURNS - 2
+
+
+def turn_of(batch: np.ndarray, step: np.ndarray) -> np.ndarray:
+    """Return the turns of steps (K,) of objects in micro-batches (K,); -1 is the last step."""
+    return np.where(step < 0, last_turn(batch), batch * _TURNS + 2 * step)
 
 
 def members_of(

@@ -24,6 +24,8 @@ ENTRY: Mapping[str, Column] = {
     # When the condition of an entry that is not idle began to hold; with a rate, when the alarm began. And when
     # something happened to the entry last.
     **{name: np.empty(0, dtype=np.int64) for name in ("since_us", "moved_us")},
+    # With silence, when the object was heard, as far as that was looked up; 0 if never.
+    "heard_us": np.empty(0, dtype=np.int64),
 }
 # Of rules with a rate: when the condition began to hold, a row for each time.
 BEGINNING: Mapping[str, Column] = {name: np.empty(0, dtype=np.int64) for name in ("rule", "time_us")}

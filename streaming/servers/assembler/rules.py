@@ -8,6 +8,8 @@ since then one after the other.
 
 A rule about whole answers has one entry, whose bits tell which of its terms hold (`rule_numbers`).
 
+A rule about silence has an entry for each object that it would miss, and one for its whole stream (`rule_silences`).
+
 A query that does not run says nothing. While it does not, the terms that name it are unknown, which other bits of the
 entries tell. So all entries of a rule are looked at when a query that it names begins or ceases to run.
 
@@ -16,27 +18,26 @@ condition has held for long enough, even if that is told a little later. If the 
 end is told next: no alarm is lost because much came at once.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
 import pyarrow as pa
 
-from streaming.operators.rules import COUNT, MICROSECONDS, UNKNOWN_BIT, Rules
+from streaming.operators.rules import COUNT, MICROSECONDS, SILENT, UNKNOWN_BIT, Rules
 from streaming.operators.runs import find, place_in_runs
 from streaming.operators.schedules import NEVER_US
-from streaming.results import CANCELLED, EDITED, FAILED, LEFT, result_schema
+from streaming.results import CANCELLED, EDITED, FAILED, LEFT
 from streaming.servers.answers.in_turn import in_turn
 from streaming.servers.answers.names import names_of
 from streaming.servers.answers.tuples import Results
 from streaming.servers.assembler.all_regions import AllRegions
 from streaming.servers.assembler.rule_alarms import Alarms
-from streaming.servers.assembler.rule_changes import PARTNERS, MembershipChanges, last_turn, members_of
+from streaming.servers.assembler.rule_changes import MembershipChanges, last_turn, members_of
 from streaming.servers.assembler.rule_clocks import told_clocks
 from streaming.servers.assembler.rule_entries import (
     ALARM,
-    BEGINNING,
     ENTRY,
     IDLE,
     WHOLE,
@@ -53,66 +54,18 @@ from streaming.servers.assembler.rule_numbers import (
     terms_at_first,
     terms_turned,
 )
+from streaming.servers.assembler.rule_silences import SilenceTurns
+from streaming.servers.assembler.rule_state import RuleState
 from streaming.servers.assembler.rule_turns import EntryChanges, Turning
-from streaming.servers.control.border import LeftOut
 from streaming.servers.control.step import ControlStep
 from streaming.servers.control.stepping import stepped
 from streaming.servers.region.watched import UNDERWAY_US, WatchedAnswers
 from streaming.servers.sorted_runs import SortedRuns
-from streaming.spaces import Space
 
 # What is due before a time is told once the clock is so much later.
 DECIDED_AFTER_US = 2 * UNDERWAY_US + 1
 _TRUE_BITS = (1 << UNKNOWN_BIT) - 1
 _NO_NAMES = np.empty(0, dtype=np.int64)
-
-
-@dataclass(frozen=True)
-class RuleState:
-    """What the assembler knows of rules.
-
-    Parameters
-    ----------
-    entries : SortedRuns
-        With the columns of `ENTRY`, by `names_of` rule and object.
-    beginnings : SortedRuns
-        With the columns of `BEGINNING`, by `names_of` rule and object.
-    partners : SortedRuns
-        With the columns of `PARTNERS`, by `names_of` query and object.
-    over : pyarrow.Table
-        Result tuples that could not be told with those before them, since these have no order; to be told next.
-    lasting : pyarrow.Table
-        The result tuples with which alarms by a rate began that last: their objects may be gone when they end. And
-        those of alarms about whole answers, which tell what the numbers were.
-    numbers : Numbers
-        The numbers that rules about whole answers look at.
-    stopped : ndarray of int64
-        The queries that rules name and that do not run, ascending.
-    now_us : int
-        The engine's clock.
-    decided_us : int
-        Before when it is decided what is due.
-    left_out : mapping of int to LeftOut
-        The rules that the assembler leaves out.
-    """
-
-    entries: SortedRuns
-    beginnings: SortedRuns
-    partners: SortedRuns
-    over: pa.Table
-    lasting: pa.Table
-    numbers: Numbers = field(default_factory=Numbers)
-    stopped: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
-    now_us: int = 0
-    decided_us: int = 0
-    left_out: Mapping[int, LeftOut] = field(default_factory=dict)
-
-    @classmethod
-    def empty(cls, space: Space, following: int = 0) -> "RuleState":
-        """Return the state without rules; the number of the first run of each table is `following`."""
-        entries, beginnings, partners = (SortedRuns(like, following=following) for like in (ENTRY, BEGINNING, PARTNERS))
-        none = result_schema(space).empty_table()
-        return cls(entries, beginnings, partners, none, none)
 
 
 def step(
@@ -183,17 +136,17 @@ class _RuleStep:
         members, partners = members_of(changes, whole, watched, self._was.partners)
         numbers, turned = self._numbers(members, whole, pl.concat([one.measures for one in told]))
         movement = Movement(self._rules, self._beginnings, self._alarms.tell)
+        silences = self._silences(told, members, turned)
         decided_us = self._was.decided_us or self._now_us, self._now_us
         self._changes = EntryChanges(self._rules, self._entries, self._staying, decided_us)
-        entries = self._moved_on(members, whole, turned, movement)
-        table = self._put(entries)
+        table = self._put(self._moved_on(members, whole, turned, movement, silences))
         new = self._alarms.rows(numbers)
         rows, over = in_turn(pa.concat_tables([self._was.over, new]))
         tables = table.settled(), movement.beginnings.settled(), partners.settled()
-        lasting = self._alarms.lasting(new, table)
-        state = RuleState(*tables, over, lasting, numbers, self._stopped, self._clock_us, self._now_us)
+        lasting = self._alarms.lasting(pa.concat_tables([new, self._alarms.lost(silences.lost)]), table)
+        state = RuleState(*tables, over, lasting, numbers, silences.after, self._stopped, self._clock_us, self._now_us)
         counters = {"results": rows.num_rows, "entries": len(table)}
-        clocks = told_clocks(self._control, (tables[0], tables[1]), numbers, self._now_us)
+        clocks = told_clocks(self._control, (tables[0], tables[1]), numbers, self._now_us, silences.heard_us)
         return state, Results(rows, self._alarms.snapshots(table, over, lasting), counters, clocks=clocks)
 
     def _end_rules(self) -> None:
@@ -210,7 +163,8 @@ class _RuleStep:
         reason[~find(self._rules.ids, rule)[1]] = CANCELLED
         reason[np.isin(rule, control.applied.failed)] = FAILED
         # What is known of whole answers is what has been decided.
-        self._alarms.note(rule, key, LEFT, reason, np.where(key == WHOLE, self._now_us, self._clock_us))
+        time_us = np.where(key == WHOLE, self._now_us, self._clock_us)
+        self._alarms.note(rule, key, LEFT, reason, time_us, np.zeros_like(time_us))
         self._entries = self._entries.without(np.sort(self._entries.keys(part, row)), newest=False)
         part, row = self._beginnings.select(lambda run: ~find(self._staying, run.columns["rule"])[1])
         names = np.unique(self._beginnings.keys(part, row))
@@ -246,6 +200,31 @@ class _RuleStep:
         at_first = terms_at_first(rules, self._new, numbers, self._now_us // MICROSECONDS * MICROSECONDS)
         turned = terms_turned(rules, course)
         return numbers, [self._of_whole(turned, self._staying), self._of_whole(at_first, self._new)]
+
+    def _silences(
+        self, told: Sequence[WatchedAnswers], members: Sequence[MembershipChanges], turned: list[Turning]
+    ) -> SilenceTurns:
+        """Add the bits of rules about silence that turn to `turned`; return what is silent."""
+        silences = SilenceTurns(
+            self._rules,
+            self._was.feeds,
+            self._entries,
+            pl.concat([one.silences for one in told]),
+            lambda keys: self._all.column(keys, "heard_us"),
+            self._all.gone,
+            self._batch,
+            max(self._at_us, self._was.decided_us),
+            self._now_us,
+        )
+        if silences:
+            turned += silences.of_streams(pl.concat([one.spells for one in told]), self._new)
+            for some in members:
+                turned += silences.of_members(some, self._control.applied.dropped)
+            turned += silences.expected(self._new)
+            named = [self._named(some, self._rules.ids)[0] for some in members]
+            turned += silences.ended(np.unique(np.concatenate(named)))
+            turned += silences.going_on()
+        return silences
 
     def _of_whole(self, turned: Turned, rules: np.ndarray) -> Turning:
         """Return the bits of some rules that turn, like `_named`: each second is looked at by itself."""
@@ -284,18 +263,19 @@ class _RuleStep:
         whole: MembershipChanges,
         turned: Sequence[Turning],
         movement: Movement,
+        silences: SilenceTurns,
     ) -> RuleEntries:
         """Return the entries that something concerns, as they are now: changes, times that have come, schedules.
 
         The changes of an entry by different reports, or in different micro-batches, are looked at one after the other;
         none of them is earlier than the one before.
         """
-        parts = [*turned, *(self._named(some, self._staying) for some in members)]
+        parts = [*turned, *(silences.untimed(self._named(some, self._staying)) for some in members)]
         if len(self._new):
             parts.append(self._named(replace(whole, count=np.ones_like(whole.count)), self._new))
         parts += self._unknown(parts)
         name, rule, key, more, less, time_us = self._changes.ordered(parts)
-        entries = self._found(name, rule, key)
+        entries = self._found(name, rule, key, silences.due())
         place = np.searchsorted(entries.name, name)
         # The first change of each entry, then the second of those that have one, and so on.
         turn = place_in_runs(place)
@@ -308,9 +288,18 @@ class _RuleStep:
             mine = np.flatnonzero(turn == number)
             rows = place[mine]
             entries["bits"][rows] = (entries["bits"][rows] | more[mine]) & ~less[mine]
+            begun = (more[mine] & SILENT != 0) & (self._silent_us(entries["rule"][rows]) > 0)
+            entries["heard_us"][rows[begun]] = silences.heard_before(name[mine][begun], time_us[mine][begun])
             entries.time_us[rows], entries.until_us[rows] = time_us[mine], until_us[mine]
             movement.move(entries, rows)
+        silent = np.flatnonzero((self._silent_us(entries["rule"]) > 0) & (entries["object"] != WHOLE))
+        heard_us = np.maximum(entries["heard_us"][silent], silences.heard_us(entries["object"][silent]))
+        entries["heard_us"][silent] = heard_us
         return entries
+
+    def _silent_us(self, rule: np.ndarray) -> np.ndarray:
+        """Return for how long objects must be silent, given the numbers of rules (K,)."""
+        return self._rules.silent_us[self._rules.place_of(rule)[0]]
 
     def _named(self, changes: MembershipChanges, rules: np.ndarray) -> Turning:
         """Return changes for each of some rules that name the query."""
@@ -322,9 +311,9 @@ class _RuleStep:
         key = changes.key[of]
         return names_of(rule, key), rule, key, bit, changes.count[of], changes.time_us[of], changes.turn[of]
 
-    def _found(self, names: np.ndarray, rules: np.ndarray, keys: np.ndarray) -> RuleEntries:
-        """Return the entries of some rules and objects, also new ones, and those that are due."""
-        every = np.union1d(names, self._due())
+    def _found(self, names: np.ndarray, rules: np.ndarray, keys: np.ndarray, more: np.ndarray) -> RuleEntries:
+        """Return the entries of some rules and objects, also new ones, and those that are due, of which `more` are."""
+        every = np.union1d(names, np.union1d(self._due(), more))
         part, row = self._entries.find(every)
         known = part >= 0
         columns = {what: np.zeros(len(every), dtype=np.int64) for what in ENTRY}
@@ -353,12 +342,10 @@ class _RuleStep:
         place = self._rules.place_of(entries["rule"])[0]
         rated = self._rules.within_us[place] > 0
         counted = rated & (entries["due_us"] != NEVER_US)
+        # That an object is silent says nothing of one that the rule would not miss.
+        says = np.where(self._rules.silent_us[place] > 0, _TRUE_BITS & ~SILENT, _TRUE_BITS)
         empty = (
-            (entries["bits"] & _TRUE_BITS == 0)
-            & (entries["phase"] == IDLE)
-            & rearmed
-            & ~counted
-            & ~self._rules.whole[place]
+            (entries["bits"] & says == 0) & (entries["phase"] == IDLE) & rearmed & ~counted & ~self._rules.whole[place]
         )
         # An idle entry is looked at again only for being removed.
         done = ~empty & ~counted & (entries["phase"] == IDLE) & (rearmed | (entries["bits"] & _TRUE_BITS != 0))

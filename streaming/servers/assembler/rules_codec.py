@@ -5,7 +5,8 @@ import numpy as np
 from streaming.servers.assembler.rule_changes import PARTNERS
 from streaming.servers.assembler.rule_entries import BEGINNING, ENTRY
 from streaming.servers.assembler.rule_numbers import Numbers
-from streaming.servers.assembler.rules import RuleState
+from streaming.servers.assembler.rule_silences import SilentFeed
+from streaming.servers.assembler.rule_state import RuleState
 from streaming.servers.control.border import left_out_of_rows, left_out_rows
 from streaming.servers.runs_codec import first_number, heads_of, parts_of, table_of
 from streaming.spaces import Space
@@ -24,6 +25,7 @@ def _encode(state: RuleState) -> Parts:
     head = {
         "tables": heads_of(tables),
         "numbers": state.numbers.document(),
+        "feeds": [[rule, feed.document()] for rule, feed in state.feeds.items()],
         "stopped": state.stopped.tolist(),
         "now_us": state.now_us,
         "decided_us": state.decided_us,
@@ -44,6 +46,7 @@ def _decode(parts: Parts) -> RuleState:
         over,
         lasting,
         Numbers.of(head["numbers"], *map(frame_of_table, frames)),
+        {rule: SilentFeed.of(feed) for rule, feed in head["feeds"]},
         np.array(head["stopped"], dtype=np.int64),
         head["now_us"],
         head["decided_us"],

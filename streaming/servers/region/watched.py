@@ -9,6 +9,7 @@ is silent leaves when its time-to-live has passed. What the object did not do it
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -52,6 +53,12 @@ STEPS = pl.Schema(
     }
 )
 NO_QUERY = -1
+# Silences that reports of objects ended; see `silences.SILENCES`.
+ENDED_SILENCES = pl.Schema(dict.fromkeys(("stream", "key_hash", "from_us", "to_us", "step", "batch"), pl.Int64))
+# From when to when streams were heard; see `silences.HeardStreams`.
+SPELLS = pl.Schema(dict.fromkeys(("stream", "from_us", "to_us"), pl.Int64))
+# The frames that add up from micro-batch to micro-batch.
+FRAMES = ("measures", "steps", "silences", "spells")
 
 # What an object does itself by a report.
 OF_REPORTS = (MOVED, FILTERED, HANDOFF, QUIET_HANDOFF)
@@ -107,6 +114,10 @@ class WatchedAnswers:
         With `MEASURES`.
     steps : polars.DataFrame
         With `STEPS`.
+    silences : polars.DataFrame
+        With `ENDED_SILENCES`.
+    spells : polars.DataFrame
+        With `SPELLS`.
     heard_us : int
         Up to when the reports were heard that were read last; `NEVER_US` if none were read.
     lacking : ndarray of int64
@@ -117,6 +128,8 @@ class WatchedAnswers:
     snapshots: pa.Table = field(default_factory=SCHEMA.empty_table)
     measures: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=MEASURES))
     steps: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=STEPS))
+    silences: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=ENDED_SILENCES))
+    spells: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=SPELLS))
     heard_us: int = NEVER_US
     lacking: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
 
@@ -155,8 +168,8 @@ class WatchedAnswers:
     def after(self, earlier: "WatchedAnswers") -> "WatchedAnswers":
         """Return these changes after those of earlier micro-batches."""
         changes = pa.concat_tables([earlier.changes, self.changes])
-        measures, steps = (pl.concat([getattr(one, of) for one in (earlier, self)]) for of in ("measures", "steps"))
-        return replace(self, changes=changes, measures=measures, steps=steps)
+        frames = {of: pl.concat([getattr(one, of) for one in (earlier, self)]) for of in FRAMES}
+        return replace(self, changes=changes, **frames)
 
     def lacks(self, left_out: Collection[int], watched: np.ndarray) -> "WatchedAnswers":
         """Return the same with the queries that a server leaves out, given those that rules watch, ascending."""
@@ -212,14 +225,15 @@ def _chosen(table: pa.Table, queries: np.ndarray, batch: int) -> pa.Table:
 
 def _encoded(state: WatchedAnswers) -> Parts:
     numbers = pa.table({"query": state.lacking}), pa.table({"heard_us": [state.heard_us]})
-    frames = map(table_of_frame, (state.measures, state.steps))
+    frames = (table_of_frame(getattr(state, of)) for of in FRAMES)
     return {HEAD: Tables([state.changes, state.snapshots, *frames, *numbers])}
 
 
 def _decoded(parts: Parts) -> WatchedAnswers:
-    changes, snapshots, measures, steps, lacking, heard = parts[HEAD].tables()
-    frames = frame_of_table(measures), frame_of_table(steps)
-    return WatchedAnswers(changes, snapshots, *frames, heard["heard_us"][0].as_py(), array_of(lacking["query"]))
+    changes, snapshots, *tables, lacking, heard = parts[HEAD].tables()
+    frames: dict[str, Any] = dict(zip(FRAMES, map(frame_of_table, tables), strict=True))
+    numbers: dict[str, Any] = {"heard_us": heard["heard_us"][0].as_py(), "lacking": array_of(lacking["query"])}
+    return WatchedAnswers(changes, snapshots, **frames, **numbers)
 
 
 WATCHED = Codec(lambda batch: WatchedAnswers(), _encoded, _decoded)

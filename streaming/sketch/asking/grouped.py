@@ -64,12 +64,12 @@ def _statistic(found: GroupStatistics, statistic: str) -> tuple[np.ndarray, np.n
         ends = [n * mean for n in (found.n_low, found.n_high) for mean in (found.mean_low, found.mean_high)]
         return found.n * found.mean, np.min(ends, axis=0), np.max(ends, axis=0)
     if statistic == "std":
-        sure = found.cut == 0
         widest = (found.high - found.low) / math.sqrt(2)
-        return found.std, np.where(sure, found.std, 0.0), np.where(sure, found.std, widest)
+        return found.std, np.where(found.sure, found.std, 0.0), np.where(found.sure, found.std, widest)
+    some = ~np.isnan(found.mean)
     if statistic == "min":
-        return found.low, found.low, np.where(found.cut == 0, found.low, found.high)
-    return found.high, np.where(found.cut == 0, found.high, found.low), found.high
+        return np.where(some, found.low, np.nan), found.low, np.where(found.sure, found.low, found.high)
+    return np.where(some, found.high, np.nan), np.where(found.sure, found.high, found.low), found.high
 
 
 def _series(question: Question) -> dict[str, Any]:

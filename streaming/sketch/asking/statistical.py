@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from streaming.sketch import statistics
-from streaming.sketch.answers import Answer, basis_of, contrast
+from streaming.sketch.answers import CERTAIN, Answer, basis_of, contrast
 from streaming.sketch.asking.documents import basis_document, document, listed
 from streaming.sketch.asking.question import Question
 from streaming.sketch.chosen import ChosenLeaves
@@ -70,6 +70,15 @@ def _select(question: Question) -> dict[str, Any]:
     return listed(answers, basis_of(chosen))
 
 
+def _certain(function: Callable[..., Answer]) -> Callable[..., Answer]:
+    """Return what asks for bounds that hold for certain, whatever the confidence."""
+
+    def answer(chosen: ChosenLeaves, feature: str, confidence: float) -> Answer:
+        return function(chosen, feature, CERTAIN)
+
+    return answer
+
+
 def _sum(chosen: ChosenLeaves, feature: str, confidence: float) -> Answer:
     """Return the sum of a feature: the count times the mean, each within its bounds."""
     many, mean = statistics.count(chosen, feature, confidence), statistics.mean(chosen, feature, confidence)
@@ -82,8 +91,8 @@ STATISTICS: Mapping[str, Callable[..., Answer]] = {
     "sum": _sum,
     "mean": statistics.mean,
     "std": statistics.std,
-    "min": statistics.minimum,
-    "max": statistics.maximum,
+    "min": _certain(statistics.minimum),
+    "max": _certain(statistics.maximum),
     "correlation": statistics.correlation,
 }
 

@@ -258,12 +258,9 @@ def home_step(
         was = rescaling.home(was, partition, layout.partitions)
     elements, old = apart(elements)
     state, outbox = home.step(was, elements, control)
-    head: dict[str, Any] = {
-        "elements": elements.num_rows,
-        "stale": list(outbox.stale.items()),
-        "newest_us": int(elements["heard_us"].to_numpy().max(initial=0)),
-        "spells": outbox.spells,
-    }
+    newest_us = int(elements["heard_us"].to_numpy().max(initial=0))
+    head = {"elements": elements.num_rows, "stale": list(outbox.stale.items()), "newest_us": newest_us}
+    head |= {"spells": outbox.spells}
     tables = {"belated": home.belated(state, outbox.stale_elements, old, after)} if after.stored else {}
     if was.tracking is not None or len(after.tracks):
         state, tracked, of_tracks = tracks.followed(layout, partition, batch, state, elements, control)

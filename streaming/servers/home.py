@@ -171,10 +171,9 @@ def step(home: Home, elements: pa.Table, control: ControlStep) -> tuple[Home, Ho
     stream, bounds = elements["stream"].to_numpy(), bounds_of(elements["bounds"])
     heard, before, copies = newest >= 0, np.full(len(key_hash), -1), np.zeros(len(key_hash), dtype=np.int64)
     before[known], copies[known] = were["region"], were["copies"]
-    known_us = key_hash[known], were["heard_us"]
+    known_us, stale = (key_hash[known], were["heard_us"]), _passing(stream, order, ~accepted, frozenset(after.stored))
     key_hash, known, before, copies = key_hash[heard], known[heard], before[heard], copies[heard]
-    region = (places := region_map.region_of(bounds))[rows]
-    moved = np.flatnonzero(known & (before != region))
+    moved = np.flatnonzero(known & (before != (region := (places := region_map.region_of(bounds))[rows])))
     passing = _passing(stream, order, accepted & ~_mask(newest[newest >= 0], len(order)), after.streams_in_full)
     met, passing_met = (_met(elements, some, bounds[some], stream[some], after) for some in (rows, passing))
     # When a stream is no longer joined, the regions remove its elements by themselves.
@@ -194,7 +193,7 @@ def step(home: Home, elements: pa.Table, control: ControlStep) -> tuple[Home, Ho
         released.late,
         observed(elements, arrived, places[arrived], after.sketched),
         _steps(elements, order[accepted], streams_of_steps(after), places),
-        taken(elements, _passing(stream, order, ~accepted, frozenset(after.stored))),
+        taken(elements, stale),
         *_silences(elements, order[accepted], known_us, control),
     )
     columns = {name: elements[name].to_numpy()[rows] for name in ("stream", "version", "heard_us")}

@@ -87,7 +87,7 @@ def test_what_nobody_changes_stays_as_it_was_whatever_units_are_chosen_while_the
 
 
 @pytest.mark.long
-def test_thresholds_rules_and_the_filter_of_the_map_are_in_the_units_of_the_page(seen, live):
+def test_thresholds_and_rules_are_in_the_units_of_the_page(seen, live):
     page = seen.page
     seen.draw(24.2, 59.6, 24.8, 59.8)
     seen.field("function").select_option("avg")
@@ -107,6 +107,11 @@ def test_thresholds_rules_and_the_filter_of_the_map_are_in_the_units_of_the_page
     seen.expect_query("Mean, alarm", "running")
     assert plan_of(live, "Mean, alarm")["when"]["value"]["below"] == 20 * KNOT
     expect(about(seen, "Mean, alarm")).to_contain_text("below 20.0 kn")
+
+
+@pytest.mark.long
+def test_the_filter_of_the_map_takes_the_units_of_the_page(seen):
+    page = seen.page
     page.keyboard.press("x")
     text = page.locator("#display-filter-text")
     text.fill("speed_mps > 20 kn")

@@ -163,3 +163,23 @@ def test_a_value_that_is_too_large_for_a_while_opens_an_incident_in_the_middle_o
     expect(screen.query("Easternmost").locator(".pill")).to_have_text("paused")
     screen.expect_query("Too far east", "running", "0")
     expect(page).to_have_title("Lookout")
+
+
+@pytest.mark.long
+def test_a_rule_about_silence_is_made_on_the_page_and_edited_there(screen, feed):
+    feed.put(anna=INSIDE, berta=INSIDE)
+    rule_over_roads(screen, feed, "2")
+    page, dialog = screen.page, screen.page.locator("#rule-dialog")
+    dialog.get_by_text("Silence", exact=True).click()
+    dialog.get_by_label("Without a report for, in minutes").fill("0.05")
+    dialog.get_by_label("Also these, by their keys").fill("ghost")
+    expect(dialog.locator("#rule-sentence")).to_contain_text(
+        "has not reported for 3 s. It also begins for these, even if they were never heard: ghost."
+    )
+    expect(dialog.get_by_text("Often", exact=True)).to_be_hidden()
+    assert wrong(page) == []
+    dialog.get_by_label("Not again for, in minutes").fill("0")
+    dialog.get_by_role("button", name="Save rule").click()
+    expect(dialog).to_be_hidden()
+    screen.act("Roads, alarm", "Edit")
+    expect(dialog.get_by_label("Also these, by their keys")).to_have_value("ghost")

@@ -181,7 +181,7 @@ test("a rule about silence has its plan, its fields and its words", () => {
   assert.deepEqual(fieldsOfRule(plan), { ...fields, also: "", until: "" });
   assert.equal(
     ruleSentences(plan, nameOf),
-    "An alarm begins when an object whose last report was in Harbour has not reported for 10 min. So do 2 expected objects, also if they were never heard. If nothing is heard of the whole stream, that is one alarm. It lasts until the object reports again.",
+    "An alarm begins when an object whose last report was in Harbour has not reported for 10 min. It also begins for these, even if they were never heard: bus 12, bus 13. If nothing is heard of the whole stream, that is one alarm. It lasts until the object reports again.",
   );
   assert.equal(alarmText(plan, { stream: "ships" }, nameOf), "nothing is heard of the stream ships");
   assert.deepEqual(Object.keys(errorsOfRule("a rule", { ...fields, forMin: 0 })), ["forMin"]);

@@ -70,6 +70,18 @@ test("a question has its answer, ends on the server, and no other message is tak
   assert.equal(socket.sent[0].plan.once, true);
 });
 
+test("what to know about a question is told with its plan, before the answer", async () => {
+  const notes = [];
+  const socket = new FakeSocket();
+  socket.replies.push(Promise.resolve({ query: 41, plan: PLAN, text: "SELECT", note: "small" }));
+  const asker = new SketchAsker(socket, { pulse: () => 1, later: () => null, cancel: () => {} });
+  asker.ask({ plan: PLAN }, { answers: () => notes.push("answer"), plan: (_plan, _text, note) => notes.push(note) });
+  await settled();
+  asker.takes(snapshot(41));
+  asker.takes(change(41, said("+", 5)));
+  assert.deepEqual(notes, ["small", "answer"]);
+});
+
 test("a question is asked again once its stream has new elements, not too soon and only for somebody who looks", async () => {
   const { asker, heard, socket, clock } = asked();
   await settled();

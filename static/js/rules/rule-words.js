@@ -2,6 +2,7 @@
 
 import { filled, gettext, number } from "../i18n.js";
 
+const MOST_KEYS = 5;
 const DAYS = {
   mon: gettext("Monday"),
   tue: gettext("Tuesday"),
@@ -40,10 +41,7 @@ export function conditionText(condition, nameOf, limitOf = PLAIN) {
 
 function silentText({ expected }, query) {
   return expected?.length
-    ? filled(gettext("silent after a report in %(query)s, or one of %(count)s expected"), {
-        query,
-        count: expected.length,
-      })
+    ? filled(gettext("silent after a report in %(query)s, or expected: %(keys)s"), { query, keys: keysText(expected) })
     : filled(gettext("silent after a report in %(query)s"), { query });
 }
 
@@ -161,13 +159,20 @@ function beginText({ when, rate, for_s: forS }, nameOf, limitOf) {
     : filled(gettext("An alarm begins as soon as an object is %(what)s."), { what });
 }
 
+/** Return the first of some keys, for a sentence. */
+function keysText(keys) {
+  return keys.length > MOST_KEYS ? `${keys.slice(0, MOST_KEYS).join(", ")}, …` : keys.join(", ");
+}
+
 function silenceText({ expected }, long, query) {
   const begins = filled(
     gettext("An alarm begins when an object whose last report was in %(query)s has not reported for %(long)s."),
     { query, long },
   );
   const also = expected?.length
-    ? filled(gettext("So do %(count)s expected objects, also if they were never heard."), { count: expected.length })
+    ? filled(gettext("It also begins for these, even if they were never heard: %(keys)s."), {
+        keys: keysText(expected),
+      })
     : "";
   const outage = gettext("If nothing is heard of the whole stream, that is one alarm.");
   return [begins, also, outage].filter(Boolean).join(" ");

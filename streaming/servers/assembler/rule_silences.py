@@ -168,8 +168,10 @@ class SilenceTurns:
         self.begun = pl.DataFrame(schema=_BEGUN)
         self._places = np.flatnonzero(self.rules.silent_us).tolist()
         self._now: dict[int, SilentFeed] = {}
-        newest = self.silences.group_by("key_hash").agg(pl.col("to_us").max()).sort("key_hash")
-        self._newest = newest["key_hash"].to_numpy(), newest["to_us"].to_numpy()
+        self._newest = np.empty((2, 0), dtype=np.int64)
+        if len(self.silences):
+            newest = self.silences.group_by("key_hash").agg(pl.col("to_us").max()).sort("key_hash")
+            self._newest = newest.to_numpy().T
         self.lost: list[tuple[np.ndarray, np.ndarray]] = []
         self._left = np.empty(0, dtype=np.int64)
 

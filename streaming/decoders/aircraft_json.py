@@ -5,6 +5,7 @@ References
 readsb, README-json.md: https://github.com/wiedehopf/readsb/blob/dev/README-json.md
 """
 
+from codecs import BOM_UTF8
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,7 +14,7 @@ import orjson
 from streaming.decoders.aircraft_quality import quality
 from streaming.decoders.base import OUT_OF_RANGE, Points, altitude_of, json_sample
 from streaming.decoders.documents import DocumentDecoder
-from streaming.decoders.properties import is_number
+from streaming.decoders.properties import read_number
 from streaming.decoders.units import FOOT_M, FOOT_PER_MINUTE_MPS, KNOT_MPS, MICROSECONDS, epoch_us, scaled
 from streaming.language import gettext
 
@@ -43,15 +44,16 @@ class AircraftJsonDecoder(DocumentDecoder):
 
     def _read(self, document: bytes, received_us: int, points: Points) -> None:
         try:
-            content = orjson.loads(document)
+            content = orjson.loads(document.removeprefix(BOM_UTF8))
         except orjson.JSONDecodeError:
             points.fault(gettext("not JSON"), document)
             return
         # The oldest programs, dump1090 among them, give the list alone.
         content = {"aircraft": content} if isinstance(content, list) else content
         aircraft = _aircraft(content)
-        now = content.get("now") if aircraft is not None else None
-        if aircraft is None or not (now is None or is_number(now)):
+        told = content.get("now") if aircraft is not None else None
+        now = read_number(told)
+        if aircraft is None or (now is None and told is not None):
             points.fault(gettext("not a list of aircraft"), document)
             return
         now_us = None if now is None else epoch_us(now)
@@ -73,7 +75,7 @@ def _aircraft(content: Any) -> list[Any] | None:
 def _first(entry: dict[str, Any], names: Sequence[str]) -> float | None:
     """Return the first number that an entry has by one of some names."""
     for name in names:
-        if name in entry and is_number(value := entry[name]):
+        if name in entry and (value := read_number(entry[name])) is not None:
             return value
     return None
 
@@ -86,7 +88,8 @@ def _add(entry: Any, now_us: int, points: Points) -> str | None:
     lon, lat = place.get("lon"), place.get("lat")
     if (lon is None and lat is None) or entry.get("validposition") == 0:
         return None
-    if not (is_number(lon) and is_number(lat)):
+    lon, lat = read_number(lon), read_number(lat)
+    if lon is None or lat is None:
         return "position"
     key = entry["hex"].strip().lower()
     age_s = min(max(_first(place, ("seen_pos", "seen")) or 0, 0), OLDEST_S)
@@ -100,7 +103,7 @@ def _add(entry: Any, now_us: int, points: Points) -> str | None:
 def _place(entry: dict[str, Any]) -> dict[str, Any]:
     """Return what has the position of an aircraft: its entry, or within that its last position, if that is old."""
     last = entry.get("lastPosition")
-    return last if "lat" not in entry and isinstance(last, dict) else entry
+    return last if entry.get("lat") is None and isinstance(last, dict) else entry
 
 
 def _properties(entry: dict[str, Any]) -> dict[str, Any]:
@@ -111,5 +114,9 @@ def _properties(entry: dict[str, Any]) -> dict[str, Any]:
     for fields, name, factor in NUMBERS:
         if (number := scaled(_first(entry, fields), factor)) is not None:
             properties[name] = number
-    properties["on_ground"] = entry.get("alt_baro") == "ground" or entry.get("altitude") == "ground"
+    properties["on_ground"] = _is_ground(entry.get("alt_baro")) or _is_ground(entry.get("altitude"))
     return properties
+
+
+def _is_ground(altitude: Any) -> bool:
+    return isinstance(altitude, str) and altitude.strip().lower() == "ground"

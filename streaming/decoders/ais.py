@@ -25,6 +25,7 @@ from streaming.decoders.ais_sentences import (
     Message,
     TagBlock,
     appended_us,
+    before_us,
     checksum,
     gatehouse_us,
     read_tag_block,
@@ -142,9 +143,17 @@ class AisDecoder(LineDecoder):
                 self._sentence(text, received_us, points)
             elif tags and text.strip():
                 self._broken(text, points)  # it was meant as the sentence of the tag block
+            else:
+                self._announce(text, line)
         # A receiver may write its own words before a sentence.
         if line and not any(tags or text.startswith(SENTENCE_BEGINS) for tags, text in pieces):
             self._broken(line, points)
+
+    def _announce(self, text: bytes, line: bytes) -> None:
+        """Keep the time in a text that stands before the sentence of its line."""
+        if self._options.time_source in ("auto", "appended") and BROKEN.search(line):
+            told_us = before_us(text)
+            self._announced_us = self._announced_us if told_us is None else told_us
 
     def _broken(self, text: bytes, points: Points) -> None:
         """Count what is no sentence; if it was one, the time before it was its own."""

@@ -13,7 +13,19 @@ from streaming.decoders.units import epoch_us
 _BEGIN = re.compile(rb"[\[{]")
 _SENTENCE = re.compile(r"!..VD[MO]\b", re.DOTALL)
 # Names of times, the most exact first: AIS-catcher has `rxuxtime` [s] and `rxtime` [s].
-_TIMES = ("rxuxtime", "toa", "timestamp", "time", "ts", "epoch", "received", "rxtime", "datetime")
+_TIMES = (
+    "rxuxtime",
+    "toa",
+    "timestamp",
+    "time",
+    "ts",
+    "epoch",
+    "received",
+    "receivedat",
+    "rxtime",
+    "datetime",
+    "timeutc",
+)
 # A smaller number is not the time of a position: `timestamp` is also the second in a message of AIS.
 _EARLIEST = 1e8
 _TEXTS = TimeTexts()
@@ -44,7 +56,8 @@ def texts_of_json(line: bytes) -> list[tuple[bytes, int | None]]:
     """
     begin = _BEGIN.search(line)
     try:
-        content = orjson.loads(line[begin.start() :]) if begin else None
+        # A line of a list that goes over many lines ends with a comma.
+        content = orjson.loads(line[begin.start() :].rstrip(b", \t\r\n")) if begin else None
     except orjson.JSONDecodeError:
         return []
     found: list[tuple[bytes, int | None]] = []
@@ -63,7 +76,8 @@ def texts_of_json(line: bytes) -> list[tuple[bytes, int | None]]:
 
 
 def _time_us(value: Mapping[str, Any]) -> int | None:
-    times = (_read_time(value[name]) for name in _TIMES if name in value)
+    named = {name.lower().replace("_", ""): time for name, time in value.items()}
+    times = (_read_time(named[name]) for name in _TIMES if name in named)
     return next((time_us for time_us in times if time_us is not None), None)
 
 

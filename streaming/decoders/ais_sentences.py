@@ -12,6 +12,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from streaming.decoders.bounded import Bounded
+from streaming.decoders.time_texts import TimeTexts
 from streaming.decoders.units import LATEST_US, MICROSECONDS, epoch_us
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -40,6 +41,11 @@ PIECES = re.compile(rb"((?:\\[\x20\x22-\x5b\x5d-\x7e]*\\\s*)*)([!$](?:[^!$\\]|[!
 SHORTEST_EPOCH, LONGEST_EPOCH = 9, 16
 _SEPARATORS = re.compile(rb"[,;\s]+")
 _EPOCH = re.compile(rb"\d{9,16}(?:\.\d{1,9})?")
+# Before a sentence, a number of nine digits may be an MMSI.
+_EPOCH_BEFORE = re.compile(rb"\d{10}(?:\d{3}|\d{6})?(?:\.\d{1,9})?")
+_ZONED = re.compile(rb"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:\.\d+)? ?(?:Z|UTC|[+-]\d\d:?\d\d)(?![A-Za-z\d])")
+_MARKS = b"[](){}<>:|'\""
+_TEXTS = TimeTexts()
 _FRACTION = re.compile(rb"\d{1,11}\.\d{1,9}")
 # The entries of a tag block for time and group; before version 4.10, a group was written as 1G2:73874.
 _ENTRIES = re.compile(rb"(?:\A|,)(c|g|\d+G\d+):([^,]*)")
@@ -68,7 +74,7 @@ def checksum(data: bytes) -> int:
 
 
 def appended_us(trailer: bytes) -> int | None:
-    """Return the time behind a sentence: the last of the receiver's fields that has 9 to 16 digits, or None.
+    """Return the time behind a sentence: the last of the receiver's fields that has 9 to 16 digits, else a zoned one.
 
     Examples
     --------
@@ -78,8 +84,27 @@ def appended_us(trailer: bytes) -> int | None:
     alone = trailer[1:].rstrip()
     if SHORTEST_EPOCH <= len(alone) <= LONGEST_EPOCH and alone.isdigit():
         return epoch_us(int(alone))
-    epochs = (text for text in reversed(_SEPARATORS.split(trailer)) if _EPOCH.fullmatch(text))
-    return next((epoch_us(float(text) if b"." in text else int(text)) for text in epochs), None)
+    return _last_us(trailer, _EPOCH)
+
+
+def before_us(text: bytes) -> int | None:
+    """Return the time before a sentence: an epoch of 10, 13 or 16 digits, else a date and time with its zone, or None.
+
+    Examples
+    --------
+    >>> before_us(b"[1764000100.5] "), before_us(b"2025-11-24T16:01:40Z,"), before_us(b"2025-11-24 16:01:40 ")
+    (1764000100500000, 1764000100000000, None)
+    """
+    return _last_us(text, _EPOCH_BEFORE)
+
+
+def _last_us(text: bytes, form: re.Pattern[bytes]) -> int | None:
+    """Return the last epoch of a form in a text, else the first date and time that has a zone, or None."""
+    for word in reversed(_SEPARATORS.split(text)):
+        if form.fullmatch(word := word.strip(_MARKS)):
+            return epoch_us(float(word) if b"." in word else int(word))
+    zoned = _ZONED.search(text)
+    return _TEXTS.us(zoned[0].decode()) if zoned else None
 
 
 def _time_us(text: bytes) -> int | None:

@@ -18,9 +18,9 @@ EPOCHS = {"epoch_s": float(MICROSECONDS), "epoch_ms": 1e3, "epoch_us": 1.0, "epo
 _NUMBER = r"^-?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
 # Marks between groups of three digits.
 _GROUP_MARKS = r"[ '\x{2019}\x{a0}\x{202f}\x{2009}]"
-_GROUPED = r"^-?\d{1,3}(%s\d{3})+(\.\d*)?$"
+_GROUPED = r"^-?[1-9]\d{0,2}(%s\d{3})+(\.\d*)?$"
 # By decimal sign, commas between groups; a single one without a point behind it may be another's decimal comma.
-_COMMAS = {".": r"^-?\d{1,3}((,\d{3})+\.\d*|(,\d{3}){2,})$", ",": _GROUPED % ","}
+_COMMAS = {".": r"^-?[1-9]\d{0,2}((,\d{3})+\.\d*|(,\d{3}){2,})$", ",": _GROUPED % ","}
 
 
 def numbers(texts: pa.Array, decimal: str = ".") -> pa.Array:
@@ -64,7 +64,7 @@ def _ungrouped(texts: pa.Array, decimal: str) -> pa.Array:
     return texts
 
 
-def times_us(texts: pa.Array, time_format: str, forms: TimeTexts) -> pa.Array:
+def times_us(texts: pa.Array, time_format: str, forms: TimeTexts, decimal: str = ".") -> pa.Array:
     """Return texts as int64 microseconds since 1970, null if a text is no time between 1970 and 2200.
 
     Parameters
@@ -73,10 +73,12 @@ def times_us(texts: pa.Array, time_format: str, forms: TimeTexts) -> pa.Array:
     time_format : str
         `epoch_s`, `epoch_ms`, `epoch_us` or `epoch_ns`; for any other, `forms` reads the texts.
     forms : TimeTexts
+    decimal : {".", ","}, optional
+        The decimal sign of epochs.
     """
     if time_format not in EPOCHS:
         return forms.array_us(texts)
-    scaled = pc.multiply(numbers(texts), EPOCHS[time_format])
+    scaled = pc.multiply(numbers(texts, decimal), EPOCHS[time_format])
     in_range = pc.and_(pc.greater_equal(scaled, 0), pc.less(scaled, LATEST_US))
     times = pc.cast(pc.round(pc.if_else(in_range, scaled, None)), pa.int64())
     return pc.if_else(pc.less(times, LATEST_US), times, None)

@@ -275,7 +275,7 @@ class CsvDecoder:
             _scaled(roles["altitude"], FACTORS[options.altitude_unit], options.decimal) if "altitude" in roles else None
         )
         times = (
-            times_us(roles["time"], options.time_format, self._forms)
+            times_us(roles["time"], options.time_format, self._forms, options.decimal)
             if "time" in roles
             else pa.array(np.full(texts.num_rows, received_us))
         )

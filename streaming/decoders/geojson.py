@@ -16,12 +16,13 @@ import pyarrow as pa
 import shapely
 
 from streaming.decoders.base import MAX_SAMPLE_BYTES, OUT_OF_RANGE, Decoded, Malformed, json_sample, on_earth
+from streaming.decoders.encodings import AUTO, Recoder
 from streaming.decoders.framing import TOO_LONG_DOCUMENT, TOO_LONG_LINE, Document, Lines
 from streaming.decoders.options import option
 from streaming.decoders.properties import check_null_values, check_properties, is_number, targets, translated
 from streaming.decoders.time_texts import LocalTimeOptions, TimeTexts
 from streaming.decoders.units import epoch_us
-from streaming.elements import box_elements, element_schema
+from streaming.elements import UNKNOWN, box_elements, element_schema
 from streaming.language import gettext
 from streaming.shorter_way import take_shorter_way
 from streaming.spaces import EARTH, Space
@@ -86,24 +87,30 @@ class GeoJsonDecoder:
         self._forms = TimeTexts(options.utc_offset_s, options.time_zone)
         separator = RECORD_SEPARATOR if options.framing == "sequence" else b"\n"
         self._lines = Lines(options.max_bytes, separator)
-        self._document = Document(options.max_bytes)
+        self._document, self._recoder = Document(options.max_bytes), Recoder(AUTO)
 
     def feed(self, data: bytes, received_us: int) -> Decoded:
         """Decode all complete lines or texts of a sequence; keep a document until `finish`. See `Decoder.feed`."""
         features = _Features()
-        texts: list[bytes]
+        return self._decoded(self._cut(self._recoder.feed(data), features), received_us, features)
+
+    def finish(self, received_us: int) -> Decoded:
+        """Decode the document, or a last text without an end; see `Decoder.finish`."""
+        features = _Features()
+        texts = self._cut(self._recoder.finish(), features)
+        return self._decoded(texts + self._document.finish() + self._lines.finish(), received_us, features)
+
+    def _cut(self, data: bytes, features: _Features) -> list[bytes]:
+        """Return the texts that are complete, none of a document; count those that are too long."""
+        texts: list[bytes] = []
         if self._options.framing == "document":
-            texts, too_long, reason = [], self._document.feed(data), TOO_LONG_DOCUMENT
+            too_long, reason = self._document.feed(data), TOO_LONG_DOCUMENT
         else:
             texts, too_long = self._lines.feed(data)
             reason = TOO_LONG_LINE
         for beginning in too_long:
             features.fault(reason, beginning)
-        return self._decoded(texts, received_us, features)
-
-    def finish(self, received_us: int) -> Decoded:
-        """Decode the document, or a last text without an end; see `Decoder.finish`."""
-        return self._decoded(self._document.finish() + self._lines.finish(), received_us, _Features())
+        return texts
 
     def _decoded(self, texts: Iterable[bytes], received_us: int, features: _Features) -> Decoded:
         for text in texts:
@@ -177,6 +184,9 @@ class GeoJsonDecoder:
             coordinates = features.geometries[row]["coordinates"][:n]
             if on_earth(*coordinates[:2]):
                 bounds[row, :n], bounds[row, n:] = -np.inf, np.inf
+                if coordinates[-1] is None:  # devices say so that they do not know their altitude
+                    bounds[row, 2] = UNKNOWN
+                    coordinates = coordinates[:2]
                 bounds[row, : len(coordinates)] = bounds[row, n : n + len(coordinates)] = coordinates
 
     def _shapes(self, features: _Features, rows: np.ndarray, bounds: np.ndarray, wkb: np.ndarray) -> None:
@@ -211,11 +221,8 @@ def _key(value: Any) -> str | None:
 
 
 def _is_point(geometry: dict[str, Any]) -> bool:
-    """Return whether a geometry is a point whose coordinates are two or more numbers."""
+    """Return whether a geometry is a point whose coordinates are two or more numbers; the altitude may be null."""
     coordinates = geometry.get("coordinates")
-    return (
-        geometry.get("type") == "Point"
-        and isinstance(coordinates, list)
-        and len(coordinates) >= 2
-        and all(map(is_number, coordinates))
-    )
+    if geometry.get("type") != "Point" or not isinstance(coordinates, list) or len(coordinates) < 2:
+        return False
+    return all(map(is_number, coordinates)) or (coordinates[2:] == [None] and all(map(is_number, coordinates[:2])))

@@ -76,15 +76,19 @@ def _add(entity: gtfs.FeedEntity, feed_us: int | None, points: Points) -> str | 
 def _key(vehicle: gtfs.VehiclePosition) -> str:
     """Return what names a vehicle from one feed message to the next; the id of its entity need not.
 
-    It is its own id, else its trip with the date and the time at which it starts, if they are told, else its label.
+    It is its own id, else its trip with the date and the time at which it starts, if they are told, else its label or
+    its plate. A trip without an id is its route with the direction, if the date and time are told.
     """
-    if vehicle.vehicle.id:
+    if vehicle.vehicle.id.strip():
         return vehicle.vehicle.id
     trip = vehicle.trip
-    if not trip.trip_id:
-        return vehicle.vehicle.label
+    named = [trip.trip_id] if trip.trip_id else []
+    if not named and trip.route_id and trip.start_date and trip.start_time:
+        named = [trip.route_id, str(trip.direction_id) if trip.HasField("direction_id") else ""]
+    if not named:
+        return vehicle.vehicle.label or vehicle.vehicle.license_plate
     # Formatted, since a text that is not UTF-8 is bytes.
-    key = " ".join(f"{part}" for part in (trip.trip_id, trip.start_date, trip.start_time) if part)
+    key = " ".join(f"{part}" for part in (*named, trip.start_date, trip.start_time) if part)
     return key
 
 

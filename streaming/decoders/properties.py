@@ -77,6 +77,25 @@ def is_number(value: Any) -> TypeGuard[float]:
     return type(value) in _NUMBERS  # bool is a class of its own
 
 
+def read_number(value: Any) -> float | None:
+    """Return a number of a JSON document, which may be written as text; None if a value is none.
+
+    Examples
+    --------
+    >>> read_number(3), read_number(" 1.5"), read_number("ground"), read_number(True)
+    (3, 1.5, None, None)
+    """
+    if type(value) in _NUMBERS:
+        return value
+    if not isinstance(value, str):
+        return None
+    try:
+        number = float(value)
+    except ValueError:
+        return None
+    return number if math.isfinite(number) else None
+
+
 def translated(
     given: Mapping[str, Any],
     targets: Mapping[str, tuple[str, float | None]],
@@ -87,7 +106,8 @@ def translated(
     Parameters
     ----------
     given : mapping
-        Values as in a JSON document. A value that has a unit, but is no finite number in SI units, is left out.
+        Values as in a JSON document. A value that has a unit is left out if it is no finite number in SI units, nor the
+        text of one.
     targets : mapping
         As `targets` returns it.
     null_values : mapping
@@ -106,9 +126,16 @@ def translated(
         name, factor = targets.get(source, (source, None))
         if source in null_values and value in null_values[source]:
             continue
-        if factor is None:
-            result[name] = value
-        elif is_number(value) and math.isfinite(value):
-            number = value if factor == 1.0 else scaled(value, factor)
-            result |= {} if number is None else {name: number}
+        number = value if factor is None else _in_si_units(value, factor, null_values.get(source, ()))
+        if factor is None or number is not None:
+            result[name] = number
     return result
+
+
+def _in_si_units(value: Any, factor: float, null_values: Collection) -> float | None:
+    number = read_number(value)
+    if number is None or (number is not value and number in null_values):
+        return None
+    if factor == 1.0:
+        return number if math.isfinite(number) else None
+    return scaled(number, factor)

@@ -137,6 +137,8 @@ class SbsDecoder(LineDecoder):
         properties = known["properties"] | {name: value for name, value in news.items() if value is not None}
         if position and news["accuracy_m"] is None:
             properties.pop("accuracy_m", None)  # that of another position
+        if news.get("on_ground") and news.get("altitude_m") is None:
+            properties.pop("altitude_m", None)  # that of the flight before
         changed = properties != known["properties"]
         known["properties"], known["position"] = properties, position or known["position"]
         if known["position"] and (position or changed):

@@ -20,7 +20,7 @@ _MONTHS = ("JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT",
 _ZONED = r"(Z|z|[+-]\d\d(:?\d\d)?)$"
 # Numbers that are epochs beyond doubt: in s, ms, us and ns. Those of 8, 12, 14 and 17 digits may be compact dates.
 _EPOCHS = r"^(\d{9,11}|\d{13}|\d{16}|\d{19})(\.\d*)?$"
-_NUMERAL = re.compile(r"\d{9,}(\.\d*)?|\d\.?\d*[eE]\+?\d{1,2}", re.ASCII)
+_NUMERAL = re.compile(r"\d{9,}([.,]\d*)?|\d[.,]?\d*[eE]\+?\d{1,2}", re.ASCII)
 _COMPACT = re.compile(r"(\d{4})(\d\d)(\d\d)(?:(\d\d)(\d\d)(\d\d)?(\d*))?")
 _WEEKDAY = re.compile(r"^(?:MON|TUE|WED|THU|FRI|SAT|SUN)[A-Z]*[.,]?\s*")
 # The year at the end, as `date` and ctime write it: NOV 27 03:00:00 UTC 2026.
@@ -31,10 +31,10 @@ _FORM = re.compile(
         |(?P<d3>\d{1,2})(?:ST|ND|RD|TH)?[-/.\s]*(?P<m3>[A-Z]{3,9})[-/.,\s]*(?P<y3>\d{4})
         |(?P<m4>[A-Z]{3,9})\.?\ *(?P<d4>\d{1,2})(?:ST|ND|RD|TH)?,?\ +(?P<y4>\d{4})
         |(?P<a>\d{1,2})(?P<s5>[-/.])(?P<b>\d{1,2})(?P=s5)(?P<y5>\d{4}|\d\d))
-        (?:(?:T|[\s,;:_-]+)\s*(?P<hour>\d{1,2})(?:[:.]?(?P<minute>\d\d)(?:[:.]?(?P<second>\d\d)(?:[.,](?P<part>\d+))?)?)?
+        (?:(?:T|[\s,;:_@-]+)\s*(?P<hour>\d{1,2})(?:[:.]?(?P<minute>\d\d)(?:[:.]?(?P<second>\d\d)(?:[.,](?P<part>\d+))?)?)?
         \s*(?P<half>[AP]\.?M\.?)?)?
         \s*(?P<zone>Z|UTC|GMT|UT|(?:UTC|GMT)?\s*(?P<sign>[+-])(?P<zh>\d\d?)(?::?(?P<zm>\d\d))?(?:\s*[A-Z]{1,5})?)?
-        (?:\s*\([^)]*\)|\s+M=\S+)?""",
+        (?:\s*\([^)]*\)|\[[^\]]*\]|\s+M=\S+)?""",
     re.VERBOSE,
 )
 
@@ -174,6 +174,7 @@ def _epoch_or_none(number: float) -> int | None:
 
 def _numeral(text: str) -> tuple[datetime, timedelta | None] | int | None:
     """Return the time of a number: a compact date where it has as many digits as one, else an epoch."""
+    text = text.replace(",", ".")
     whole, _, part = text.partition(".")
     if len(whole) in (12, 14, 17) and (form := _COMPACT.fullmatch(whole)) and whole[:2] in ("19", "20", "21"):
         year, month, day, hour, minute, second = (int(group or 0) for group in form.groups()[:6])

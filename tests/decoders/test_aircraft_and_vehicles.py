@@ -157,3 +157,49 @@ def test_numbers_of_gtfs_realtime_are_those_that_were_written(speed_mps, odomete
 
 def test_what_is_not_a_gtfs_realtime_feed_is_counted():
     assert decode_whole({"kind": "gtfs_realtime"}, b"<html>no</html>")[1] == {"not GTFS-Realtime": 1}
+
+
+def test_an_aircraft_that_landed_without_an_altitude_leaves_the_one_of_its_flight():
+    begin = b"MSG,%d,1,1,4CA849,1,2026/11/27,03:00:00.000,2026/11/27,03:00:00.000,"
+    flight = begin % 3 + b",12000,,,60.1,24.9,,,0,0,0,0\n"
+    landed = begin % 2 + b",,12,90,60.11,24.91,,,,,,-1\n"
+    elements, _ = decode_whole({"kind": "sbs"}, flight + landed)
+    assert bounds_of(elements["bounds"])[:, 2].tolist() == [12000 * FOOT_M, 0.0]
+    assert "altitude_m" not in properties_of(elements, "4ca849")
+
+
+@pytest.mark.parametrize(
+    ("fields", "place"),
+    [
+        ({"lat": "60.1", "lon": "24.9", "alt_baro": "12000"}, [24.9, 60.1, 12000 * FOOT_M]),
+        ({"lat": 60.1, "lon": 24.9, "alt_baro": "Ground"}, [24.9, 60.1, 0.0]),
+        ({"lat": None, "lon": None, "altitude": 0, "lastPosition": {"lat": 60.1, "lon": 24.9}}, [24.9, 60.1, 0.0]),
+    ],
+)
+def test_numbers_of_aircraft_may_be_text_and_absent_ones_null(fields, place):
+    document = orjson.dumps({"now": "1700000000.5", "aircraft": [{"hex": "a"} | fields]})
+    elements, malformed = decode_whole({"kind": "aircraft_json"}, b"\xef\xbb\xbf" + document)
+    assert (bounds_of(elements["bounds"])[:, :3].tolist(), malformed) == ([place], {})
+    assert elements["time_us"].to_pylist() == [1_700_000_000_500_000]
+
+
+@pytest.mark.parametrize(
+    ("vehicle", "trip", "key"),
+    [
+        ({"id": " "}, {"trip_id": "A"}, "A"),
+        (
+            {},
+            {"route_id": "R", "direction_id": 0, "start_date": "20261127", "start_time": "08:00:00"},
+            "R 0 20261127 08:00:00",
+        ),
+        ({"label": "Bus 7"}, {"route_id": "R"}, "Bus 7"),
+        ({"license_plate": "AB-1"}, {}, "AB-1"),
+    ],
+)
+def test_a_vehicle_without_an_id_has_the_key_that_its_feed_keeps(vehicle, trip, key):
+    feed = gtfs.FeedMessage()
+    feed.header.gtfs_realtime_version = "2.0"
+    position = {"latitude": 53.5, "longitude": 10.5}
+    feed.entity.add(id="1", vehicle={"vehicle": vehicle, "trip": trip, "position": position})
+    elements, malformed = decode_whole({"kind": "gtfs_realtime"}, feed.SerializeToString())
+    assert (elements["key"].to_pylist(), malformed) == ([key], {})

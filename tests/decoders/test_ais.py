@@ -292,3 +292,37 @@ def test_the_folded_checksum_is_the_exclusive_or_of_all_bytes(data):
     for byte in data:
         expected ^= byte
     assert checksum(data) == expected
+
+
+LINE = b"!BSVDM,1,1,,A,13@:`L001N0ded0O6Fp8wW<00<0t,0*62"
+TOLD_US = 1_764_000_100_000_000
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"1764000100 %s",
+        b"1764000100000;%s;station",
+        b"[1764000100.000] %s",
+        b"2025-11-24T16:01:40Z\t%s",
+        b'"2025-11-24 16:01:40 UTC","%s"',
+        b"%s,2025-11-24T18:01:40+02:00",
+        b'{"raw": "%s", "received_at": "2025-11-24T16:01:40Z"}',
+        b'{"Raw": "%s", "Timestamp": 1764000100},',
+    ],
+)
+def test_a_time_on_the_line_of_a_sentence_is_its_own(line):
+    other = line.replace(b"1764000100", b"1764000200").replace(b":01:40", b":03:20") % LINE
+    elements, malformed = decode_whole({"kind": "ais"}, line % LINE + b"\n" + other + b"\n")
+    assert (elements["time_us"].to_pylist(), malformed) == ([TOLD_US, TOLD_US + 100_000_000], {})
+
+
+@pytest.mark.parametrize("text", [b"2025-11-24 16:01:40 %s", b"244999001,%s", b"<13>Nov 24 16:01:40 host ais[12]: %s"])
+def test_what_may_be_no_time_or_a_local_one_before_a_sentence_is_not_read(text):
+    assert decode_whole({"kind": "ais"}, text % LINE)[0]["time_us"].to_pylist() == [NOW_US]
+
+
+def test_a_time_before_a_broken_sentence_is_given_to_no_other():
+    lines = b"1764000100 " + LINE.replace(b"!", b"") + b"\n" + LINE + b"\n"
+    elements, malformed = decode_whole({"kind": "ais"}, lines)
+    assert (elements["time_us"].to_pylist(), malformed) == ([NOW_US], {"not a sentence": 1})

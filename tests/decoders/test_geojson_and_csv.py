@@ -58,7 +58,8 @@ def test_key_names_and_units_of_properties_can_be_chosen():
 
 
 @pytest.mark.parametrize(
-    ("value", "speed"), [(10, 10 * KNOT_MPS), (0, 0.0), (102.3, None), ("10", None), (None, None), (True, None)]
+    ("value", "speed"),
+    [(10, 10 * KNOT_MPS), (0, 0.0), (102.3, None), ("102.3", None), ("fast", None), (None, None), (True, None)],
 )
 def test_what_means_none_or_is_no_number_is_absent(value, speed):
     definition = {

@@ -3,12 +3,13 @@
 import pytest
 
 from streaming.decoders import make_decoder
-from streaming.elements import bounds_of
+from streaming.elements import UNKNOWN, bounds_of
 from streaming.errors import InvalidOptions
 from tests.decoders.feeds import decode, decode_whole, properties_of
 
 EUROPEAN = {"kind": "csv", "delimiter": ";", "decimal": ","}
 ROWS = "key;time;lon;lat;n\nMä;27.11.2026 03:00:00;24°57'0\"E;N 60°10'12\";\nb;2026-11-27;24,95;60,17;1.234,5\n"
+POINT = '{"type":"Feature","id":"Mä","geometry":{"type":"Point","coordinates":[%s]},"properties":{"n":"36.0"}}'
 SPEED = {"n": {"name": "n", "unit": "number"}}
 
 
@@ -51,6 +52,9 @@ def test_an_encoding_that_there_is_not_is_refused(encoding):
         (".", "1\u00a0234.5", 1234.5),
         (".", "1,234,567", 1234567),
         (".", "1,234", None),
+        (",", "0.012", None),
+        (".", "0,012.5", None),
+        (".", "0 012", None),
         (".", "+5", 5),
         (".", "\u22125", -5),
     ],
@@ -99,3 +103,30 @@ def test_geojson_may_begin_with_a_byte_order_mark_and_have_epochs_as_text(framin
     )
     elements, malformed = decode_whole({"kind": "geojson", "time": "t", "framing": framing}, b"\xef\xbb\xbf" + feature)
     assert (elements["time_us"].to_pylist(), malformed) == ([1_795_748_400_000_000], {})
+
+
+@pytest.mark.parametrize("time_format", ["iso8601", "epoch_s"])
+def test_epochs_may_have_a_decimal_comma(time_format):
+    rows = b"key;time;lon;lat\na;1795748400,5;24,95;60,17\n"
+    elements, malformed = decode_whole(EUROPEAN | {"time_format": time_format}, rows)
+    assert (elements["time_us"].to_pylist(), malformed) == ([1_795_748_400_500_000], {})
+
+
+@pytest.mark.parametrize("framing", ["lines", "document"])
+@pytest.mark.parametrize("step", [1, 1000])
+def test_geojson_of_another_encoding_is_known_by_its_mark(framing, step):
+    data = (POINT % "1,2" + "\n").encode("utf-16")
+    pieces = [data[start : start + step] for start in range(0, len(data), step)]
+    elements, malformed = decode(make_decoder({"kind": "geojson", "framing": framing}, "s"), pieces)
+    assert (elements["key"].to_pylist(), malformed) == (["Mä"], {})
+
+
+def test_a_point_whose_altitude_is_null_is_in_no_range_of_altitudes():
+    elements, malformed = decode_whole({"kind": "geojson"}, (POINT % "1,2,null").encode())
+    assert (bounds_of(elements["bounds"])[:, :3].tolist(), malformed) == ([[1, 2, UNKNOWN]], {})
+
+
+def test_a_number_with_a_unit_may_be_text_in_geojson():
+    speed = {"kind": "geojson", "properties": {"n": {"name": "speed_mps", "unit": "kmh"}}}
+    elements, _ = decode_whole(speed, (POINT % "1,2").encode())
+    assert properties_of(elements, "Mä") == {"speed_mps": pytest.approx(10)}

@@ -253,7 +253,13 @@ function inputsOf(store, query, nowMs) {
   const { join } = query.plan ?? {};
   const partner = join?.layer ? store.layers.get(join.layer) : store.streams.get(join?.stream);
   const counts = [store.pairCount(query.query), store.toldCount(query.query), store.lastingCount(query.query)];
-  const answer = [store.answered(query.query), store.count(query.query), ...counts, store.sketched.get(query.query)];
+  const answer = [
+    store.answered(query.query),
+    store.awaited.has(query.query),
+    store.count(query.query),
+    ...counts,
+    store.sketched.get(query.query),
+  ];
   return [
     query,
     query.shown,

@@ -36,6 +36,8 @@ export function heldAlike(store, queries) {
 }
 
 class Store {
+  awaited = new Set(); // saved queries whose answers at a time of the past are being computed
+
   constructor(looks) {
     this.past = false; // whether objects and answers are those of a replay
     this.objects = new Objects();

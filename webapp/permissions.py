@@ -19,6 +19,7 @@ RULES: dict[str, str] = {
     "layer": USER,
     "layer-cancel": USER,
     "layer-features": USER,
+    "layer-look": USER,
     "layer-share": USER,
     "layers": USER,
     "login": PUBLIC,

@@ -285,6 +285,7 @@ function update(store, query, element, parts, nowMs) {
   element.dataset.status = query.status;
   element.dataset.shown = query.shown;
   element.style.setProperty("--colour", `var(--q${query.colour})`);
+  element.dataset.line = query.line;
   setHint(
     parts.swatch,
     filled(query.shown ? gettext("Hide %(name)s on the map") : gettext("Show %(name)s on the map"), query),

@@ -3,7 +3,7 @@
 import { Incidents } from "./incidents/store.js";
 import { kindOf } from "./kinds.js";
 import { KINDS, Objects } from "./objects.js";
-import { joinsWith, recolour, recolourStream } from "./store-colours.js";
+import { joinsWith, recolourAnswer } from "./store-colours.js";
 import { dropAnswer } from "./store-members.js";
 import { REDUCERS } from "./store-messages.js";
 import { ToldPairs } from "./told-pairs.js";
@@ -152,8 +152,7 @@ class Store {
   /** Show or hide a query's rectangle and its colour on the map. */
   show(query, shown) {
     this.queries.get(query).shown = shown;
-    for (const slot of this.answers.get(query)?.slots.keys() ?? []) recolour(this, slot);
-    recolourStream(this, this.queries.get(query).plan?.join?.stream);
+    recolourAnswer(this, query);
     this.emit("queries", "objects", "pairs");
   }
 

@@ -147,7 +147,7 @@ def test_of_fourteen_queries_the_past_is_shown_while_the_rest_is_computed(fourte
     for name in ("Gate", "Gate 13"):
         screen.expect_query(name, "running", "1")
     screen.expect_query("Meetings", "running", "…")
-    assert screen.painted(INSIDE, "q5")  # of the last one
+    assert screen.painted(INSIDE, "q4")  # of the last one
     expect(badge).to_contain_text("Loading")
     expect(computing).to_contain_text("Answers shown: 13 of 14.")
     assert wrong(page, "#replay") == []

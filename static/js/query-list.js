@@ -103,6 +103,7 @@ function renderPaging(pages, listed) {
   const many = all > PAGE || pages.search !== "";
   const { found, more, failed } = pages;
   setText($("query-count"), all > 0 ? count(all) : "");
+  $("queries-empty").dataset.known = String(pages.known); // it says nothing before, but has its place
   $("queries-empty").hidden = listed > 0 || many || failed; // shown from the start: on a phone, the map would move when it comes
   $("query-paging").hidden = !many;
   const texts = { all: count(all), listed: count(listed), found: count(found?.total ?? 0) };

@@ -98,6 +98,18 @@ def _planes_in_words() -> str:
     ) % {"most_bins": MOST_BINS}
 
 
+LABELS = {
+    "features": _("features"),
+    "planes": _("steps of values"),
+    "comoments": _("features of correlations"),
+    "sets": _("sets of values"),
+    "cell_bits": _("fineness of places"),
+    "time_bin_us": _("fineness of times"),
+    "study_us": _("time that is kept finely"),
+    "most_leaves": _("most leaves"),
+}
+
+
 def sketch_fields() -> dict[str, forms.Field]:
     """Return the form fields of a sketch's settings, in order, by name."""
     fields = {
@@ -124,7 +136,7 @@ def sketch_fields() -> dict[str, forms.Field]:
         ),
     }
     for name, field in fields.items():
-        field.required, field.label = False, name.removesuffix("_us").replace("_", " ")
+        field.required, field.label = False, LABELS[name]
     return {f"{PREFIX}{name}": field for name, field in fields.items()}
 
 

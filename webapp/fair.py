@@ -153,6 +153,10 @@ def _who(user: Asker) -> Hashable:
 TABLES = FairTurns(_("questions to tables"), lambda: TurnLimits(settings.TABLE_ANSWERS_AT_ONCE, settings.TABLE_WAIT_S))
 REPORTS = FairTurns(_("reports"), lambda: TurnLimits(settings.REPORTS_AT_ONCE, settings.REPORT_WAIT_S))
 REPLAYS = FairTurns(_("pages of replays"), lambda: TurnLimits(settings.REPLAYS_AT_ONCE, settings.REPLAY_WAIT_S))
+# Of their own, so that no object on the map waits for answers.
+REPLAYED_ANSWERS = FairTurns(
+    _("answers of replays"), lambda: TurnLimits(settings.REPLAYS_AT_ONCE, settings.REPLAY_WAIT_S)
+)
 BACKTESTS = FairTurns(_("back-tests"), lambda: TurnLimits(settings.BACKTESTS_AT_ONCE, settings.BACKTEST_WAIT_S))
 # A look into a file that is about to be imported takes seconds.
 LOOKS = FairTurns(_("looks into files"), lambda: TurnLimits(at_once=2, wait_s=20.0))

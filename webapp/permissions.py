@@ -20,6 +20,7 @@ RULES: dict[str, str] = {
     "layer": USER,
     "layer-cancel": USER,
     "layer-features": USER,
+    "layer-look": USER,
     "layer-share": USER,
     "layers": USER,
     "login": PUBLIC,

@@ -6,7 +6,8 @@ from typing import Any, cast
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import transaction
-from django.db.models import Manager, QuerySet
+from django.db.models import Count, F, Manager, QuerySet
+from django.db.models.functions import Coalesce
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
@@ -22,6 +23,7 @@ from webapp.estimating import weigh
 from webapp.incidents import close_of
 from webapp.models import Layer, Query, RemovedExamples, Stream
 from webapp.models import Space as SavedSpace
+from webapp.models.looks import QUERY_LOOKS
 from webapp.notify import announce, announce_examples
 from webapp.plan_checks import check_filters, check_sketch, note_of_question
 from webapp.quotas import counted_alone
@@ -172,9 +174,10 @@ def register(
     shared: bool = False,
     severity: str = "",
     team: int | None = None,
+    look: int | None = None,
     confirmed: bool = False,
 ) -> Query:
-    """Save a query and have it registered in the engine.
+    """Save a query and have it registered in the engine; without a look, it gets the rarest one that its owner sees.
 
     Raises
     ------
@@ -193,10 +196,18 @@ def register(
     _check_severity(query)
     with counted_alone(owner):
         _check_count(owner)
+        query.look = _rarest_look(rights) if look is None else look
         stand(query)
         query.save()
     _send(query)
     return query
+
+
+def _rarest_look(rights: Rights) -> int:
+    """Return the first of those looks that the fewest queries have that a user sees."""
+    of = Coalesce("look", F("pk") % QUERY_LOOKS)
+    used = dict(rights.listed().order_by().values_list(of).annotate(Count("pk")))
+    return min(range(QUERY_LOOKS), key=lambda look: used.get(look, 0))
 
 
 def _check_count(owner: User) -> None:
@@ -221,7 +232,7 @@ def _accepted(user: User, plan: Any, confirmed: bool, number: int | None = None)
 
 
 def edit(user: User, number: int, confirmed: bool = False, **changes: Any) -> Query:
-    """Change the name, plan, shared, team, paused or severity of a query, and have the engine told.
+    """Change the name, plan, shared, team, paused, severity or look of a query, and have the engine told.
 
     Its open incidents close if its plan changes, or if it is paused or no longer opens incidents. `confirmed` says that
     a plan is wanted although there may be no room for it. An edit that the engine need not know of, such as another

@@ -27,6 +27,7 @@ urlpatterns = [
     path("layers/<slug:name>", layers.layer, name="layer"),
     path("layers/<slug:name>/cancel", layers.cancel, name="layer-cancel"),
     path("layers/<slug:name>/share", layers.share, name="layer-share"),
+    path("layers/<slug:name>/look", layers.look, name="layer-look"),
     path("layers/<slug:name>/features", layers.features, name="layer-features"),
     path("coast/<str:name>.json", coast.cells, name="coast"),
     path("maps/<int:number>/<int:z>/<int:x>/<int:y>", maps.tile, name="map-tile"),

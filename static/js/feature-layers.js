@@ -3,6 +3,7 @@
 import { coalesced, setText } from "./dom.js";
 import { countStyle, featureRank, featureStyle, largestCounts, pairedCounts, turnOf, viewOf } from "./features.js";
 import { count } from "./format.js";
+import { DASHES } from "./looks.js";
 
 const HIT_PX = 5;
 const RESTYLE_MS = 250;
@@ -153,8 +154,13 @@ export class FeatureLayers {
       paired: partOf ? colours.queries[partOf.query.colour] : null,
     });
     const plain = !is(this.hovered) && !is(this.store.selectedFeature);
-    if (!layer?.byCount || !plain) return style;
-    return { ...style, ...countStyle(rank, paired.most > 0 ? paired.of(key) / paired.most : 0, colours.count) };
+    const dashArray = rank === 2 ? null : DASHES[layer?.line ?? 0]; // a point has none
+    if (!layer?.byCount || !plain) return { ...style, dashArray };
+    return {
+      ...style,
+      dashArray,
+      ...countStyle(rank, paired.most > 0 ? paired.of(key) / paired.most : 0, colours.count),
+    };
   }
 
   async #update(layer) {

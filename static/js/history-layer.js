@@ -26,7 +26,8 @@ export class HistoryLayer {
     this.box = null;
     this.selected = null;
     this.paths = []; // for each row
-    map.createPane("history").style.zIndex = 445;
+    this.pane = map.createPane("history");
+    this.pane.style.zIndex = 445;
     this.renderer = L.canvas({ pane: "history", padding: 0.25, tolerance: HIT_PX });
     this.group = L.layerGroup().addTo(map);
     this.ring = L.layerGroup().addTo(map);
@@ -35,6 +36,7 @@ export class HistoryLayer {
   /** Draw rows, and the rectangle of the question, if it has one. */
   show(rows, box = null) {
     Object.assign(this, { rows, box, selected: null });
+    this.pane.dataset.of = document.body.dataset.tab ?? ""; // the style sheet hides it while another tab is shown
     this.#draw();
   }
 
@@ -64,7 +66,7 @@ export class HistoryLayer {
 
   /** Return the number of the row under a point of the map's container, the last of several; undefined if there is none. */
   hit(containerPoint) {
-    if (this.rows.length === 0) return undefined;
+    if (this.rows.length === 0 || this.pane.dataset.of !== (document.body.dataset.tab ?? "")) return undefined;
     const point = this.map.containerPointToLayerPoint(containerPoint);
     for (let i = this.paths.length - 1; i >= 0; i--) {
       if (this.paths[i].some((path) => path._pxBounds && path._containsPoint(point))) return i;

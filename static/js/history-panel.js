@@ -70,6 +70,7 @@ export class HistoryPanel {
     this.form.addEventListener("change", ({ target }) => this.#changed(target.name));
     $("history-draw").addEventListener("click", () => this.editor.draw());
     $("history-clear").addEventListener("click", () => this.clear());
+    $("panel").addEventListener("tab", () => $("pane-history").hidden && this.editor.stop());
     $("history-rows").addEventListener("click", ({ target }) => {
       const row = target.closest("tr[data-row]");
       if (row) this.select(Number(row.dataset.row), true);

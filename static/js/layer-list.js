@@ -1,17 +1,19 @@
 // The list of layers, with the state of each, whether it is drawn, and its actions; and the form that adds a layer.
 
 import { $, coalesced, h, icon, offer, setText } from "./dom.js";
-import { mayShare, sharedText, teamChoices, teamOf } from "./teams/rights.js";
+import { mayEdit, mayShare, sharedText, teamChoices, teamOf } from "./teams/rights.js";
 import { chosenTeam, showTeams } from "./teams/team-fields.js";
 import { count, geometryTypes, layerName, layerTitle, pairedText } from "./format.js";
 import { filled, gettext, ngettext } from "./i18n.js";
+import { createLookField } from "./look-field.js";
+import { LAYER_COLOURS } from "./looks.js";
 import { LayerQuestions } from "./layer-questions.js";
 import { stateText } from "./states.js";
 
 const REFRESH_MS = 100;
 const PROBLEMS_SHOWN = 100;
 
-/** @param {Record<string, any>} actions `show`, `zoom`, `join`, `count`, `drawPoint`, `drawLine`, `drawPolygon`, `cancel`, `remove`: functions of a layer; `share(layer, team)` */
+/** @param {Record<string, any>} actions `show`, `zoom`, `join`, `count`, `drawPoint`, `drawLine`, `drawPolygon`, `cancel`, `remove`: functions of a layer; `share(layer, team)`; `look(layer, look)` */
 export function createLayerList(store, actions) {
   const rows = new Map();
   const list = $("layer-list");
@@ -65,14 +67,14 @@ function createRow(store, name, actions) {
     button("drawLine", "line", gettext("Add line")),
     button("drawPolygon", "polygon", gettext("Add polygon")),
   ];
-  parts.team = h("select", { class: "layer-team", "aria-label": filled(gettext("Who sees %(name)s"), { name }) });
-  parts.team.addEventListener("change", () => actions.share(store.layers.get(name), teamOf(parts.team.value)));
+  Object.assign(parts, choicesOf(store, name, actions));
   const menu = h(
     "div",
     { class: "query-actions", id: `layer-actions-${name}`, hidden: true },
     ...needsVersion,
     button("remove", "trash", gettext("Delete"), "danger"),
     parts.team,
+    parts.look.element,
   );
   const open = h(
     "button",
@@ -98,11 +100,22 @@ function createRow(store, name, actions) {
   return { element, update: (layer) => update(store, layer, store.joinsOf(name), element, parts, needsVersion) };
 }
 
+/** Return the fields of a layer's menu: who sees it, and how it is drawn. */
+function choicesOf(store, name, actions) {
+  const team = h("select", { class: "layer-team", "aria-label": filled(gettext("Who sees %(name)s"), { name }) });
+  team.addEventListener("change", () => actions.share(store.layers.get(name), teamOf(team.value)));
+  const onChoose = (look) => actions.look(store.layers.get(name), look);
+  return { team, look: createLookField({ colours: LAYER_COLOURS, variable: "layer", onChoose }) };
+}
+
 function update(store, layer, joins, element, parts, needsVersion) {
   const { status, version } = layer;
   element.dataset.status = status;
   element.dataset.shown = layer.shown;
   parts.swatch.style.setProperty("--colour", `var(--layer${layer.colour})`);
+  element.dataset.line = layer.line;
+  parts.look.show(layer.look ?? null);
+  parts.look.element.hidden = !mayEdit(store, mineOf(store, layer)) || version === null;
   parts.swatch.setAttribute(
     "aria-label",
     filled(layer.shown ? gettext("Hide %(name)s on the map") : gettext("Show %(name)s on the map"), {
@@ -131,9 +144,13 @@ function update(store, layer, joins, element, parts, needsVersion) {
   showProblems(parts.problems, layer);
 }
 
+function mineOf(store, layer) {
+  return { team: layer.team, mine: layer.owner === store.user };
+}
+
 /** Offer the teams of the user, and everybody; nothing to users who are in no team. */
 function showTeam(store, layer, select) {
-  const mine = { team: layer.team, mine: layer.owner === store.user };
+  const mine = mineOf(store, layer);
   const choices = teamChoices(store, layer.team ?? null);
   const named = choices.map(([team, name]) => [team, filled(gettext("team %(name)s"), { name })]);
   offer(select, [["", [["", gettext("everybody sees it")], ...named]]], layer.team ? String(layer.team) : "");

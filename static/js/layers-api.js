@@ -69,6 +69,14 @@ export class LayersApi {
     });
   }
 
+  /** Draw a layer in another look, for everybody. */
+  drawAs(name, look) {
+    return this.#ask("POST", `${name}/look`, {
+      body: JSON.stringify({ look }),
+      headers: { "Content-Type": "application/json" },
+    });
+  }
+
   remove(name) {
     return this.#ask("DELETE", name);
   }

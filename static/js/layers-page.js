@@ -34,8 +34,7 @@ export function createLayersPage({ store, api, navigation, now, mostBytes, onOpe
       store.colourByCount(layer.name, !layer.byCount);
     },
     join: (layer) => join(layer.name),
-    cancel: (layer) => tried(api.cancel(layer.name)),
-    share: (layer, team) => tried(api.share(layer.name, team)),
+    ...changing(api, tried),
     remove: async (layer) => {
       const name = layer.title;
       const question = gettext(
@@ -82,4 +81,13 @@ function showArrived(arriving, store, navigation) {
     store.showLayer(name, true);
     navigation.toLayer(layer);
   }
+}
+
+/** Return the actions that only ask the server for a change. */
+function changing(api, done) {
+  return {
+    cancel: (layer) => done(api.cancel(layer.name)),
+    look: (layer, look) => done(api.drawAs(layer.name, look)),
+    share: (layer, team) => done(api.share(layer.name, team)),
+  };
 }

@@ -6,6 +6,7 @@ import { createObjectLayer } from "./canvas-layer.js";
 import { lessMotion } from "./dom.js";
 import { DrawnArea } from "./drawn-area.js";
 import { smallestAround } from "./labels.js";
+import { DASHES } from "./looks.js";
 import { MovingLayer } from "./moving-layer.js";
 import { createPlaceNames } from "./place-names-layer.js";
 import { boxOf, shapedArea } from "./plan.js";
@@ -28,6 +29,7 @@ const OSM = {
 };
 const STREETS_FROM_ZOOM = 12; // from here on, the built-in map has nothing more to show
 const LAT_LIMIT = 85;
+const DRAWN = ["plan", "status", "name", "colour", "line"]; // of a query, what its shape shows
 const FREE = 100_000; // degrees of longitude: enough for any number of turns round the world
 
 export class MonitorMap {
@@ -197,8 +199,7 @@ export class MonitorMap {
     }
     for (const [number, query] of wanted) {
       const known = this.rectangles.get(number);
-      if (known?.query.plan === query.plan && known.query.status === query.status && known.query.name === query.name)
-        continue;
+      if (known && DRAWN.every((part) => known.query[part] === query[part])) continue;
       known?.shape.remove();
       const area = shapedArea(query.plan);
       const style = this.#style(query);
@@ -284,7 +285,7 @@ export class MonitorMap {
       weight: lit ? 3 : 2,
       opacity: running ? 0.95 : 0.5,
       fillOpacity: !lit || query.plan.report === "outside" ? 0 : running ? 0.1 : 0.05,
-      dashArray: query.plan.report === "outside" ? "7 6" : running ? null : "2 5",
+      dashArray: query.plan.report === "outside" ? "7 6" : running ? DASHES[query.line] : "2 5",
       interactive: false,
     };
   }

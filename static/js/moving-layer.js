@@ -6,6 +6,7 @@ import { lessMotion } from "./dom.js";
 import { turnTowards } from "./geometry.js";
 import { kindOf } from "./kinds.js";
 import { uncrowded } from "./labels.js";
+import { DASHES } from "./looks.js";
 import { unitsName } from "./units.js";
 
 const GLIDE_MS = 300;
@@ -244,7 +245,7 @@ export class MovingLayer {
       weight: this.lit(number) ? 3 : 2,
       opacity: live ? 0.95 : 0.45,
       fillOpacity: number !== PREVIEW && !this.lit(number) ? 0 : live ? 0.1 : 0.05,
-      dashArray: !live ? "2 5" : this.store.focusSilent(query.query, this.now()) ? "8 6" : null,
+      dashArray: !live ? "2 5" : this.store.focusSilent(query.query, this.now()) ? "8 6" : (DASHES[query.line] ?? null),
       interactive: false,
     };
   }

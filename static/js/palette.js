@@ -1,7 +1,7 @@
 // The colours in which the canvases draw.
 
+import { COLOURS, LAYER_COLOURS } from "./looks.js";
 import { KINDS } from "./object-kinds.js";
-import { COLOURS, LAYER_COLOURS } from "./store-colours.js";
 import { colour } from "./theme.js";
 
 /** Return the canvas' colours, read from the style sheet once for each theme. */

@@ -9,6 +9,8 @@ import { FilterField } from "./filter-field.js";
 import { plainly } from "./filter-words.js";
 import { normalisedBox, rectangleOf, roundedBox } from "./geometry.js";
 import { filled, gettext } from "./i18n.js";
+import { createLookField } from "./look-field.js";
+import { COLOURS } from "./looks.js";
 import { JoinFields } from "./join-fields.js";
 import { NoiseFields } from "./noise-fields.js";
 import { areaIn, boxOf, planOf, reportOf, shapedArea } from "./plan.js";
@@ -61,6 +63,7 @@ export class QueryForm {
   past;
   onClose;
   onOpen;
+  look = createLookField({ colours: COLOURS, variable: "q", within: "form-look" });
 
   /**
    * @param {Record<string, any>} parts `store`; `editor`, of rectangles; `areas(parts)`, which makes the fields of other areas; `view()`, the map's rectangle; `centerLon()`;
@@ -135,7 +138,9 @@ export class QueryForm {
       elements.name.value = query.name;
       elements.shared.checked = query.shared;
       elements.severity.value = query.severity ?? "";
+      this.look.show(query.look);
     } else {
+      this.look.show(null);
       elements.name.value = name;
       this.#chooseStream(normalisedBox(this.view()));
       if (!begun) this.editor.draw();
@@ -359,6 +364,7 @@ export class QueryForm {
         shared: elements.shared.checked,
         ...chosenTeam(this.form),
         severity: elements.severity.value,
+        look: this.look.read(),
       });
       this.close();
     } catch (error) {

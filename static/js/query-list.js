@@ -103,6 +103,7 @@ function renderPaging(pages, listed) {
   const many = all > PAGE || pages.search !== "";
   const { found, more, failed } = pages;
   setText($("query-count"), all > 0 ? count(all) : "");
+  $("queries-empty").dataset.known = String(pages.known); // it says nothing before, but has its place
   $("queries-empty").hidden = listed > 0 || many || failed; // shown from the start: on a phone, the map would move when it comes
   $("query-paging").hidden = !many;
   const texts = { all: count(all), listed: count(listed), found: count(found?.total ?? 0) };
@@ -253,7 +254,13 @@ function inputsOf(store, query, nowMs) {
   const { join } = query.plan ?? {};
   const partner = join?.layer ? store.layers.get(join.layer) : store.streams.get(join?.stream);
   const counts = [store.pairCount(query.query), store.toldCount(query.query), store.lastingCount(query.query)];
-  const answer = [store.answered(query.query), store.count(query.query), ...counts, store.sketched.get(query.query)];
+  const answer = [
+    store.answered(query.query),
+    store.awaited.has(query.query),
+    store.count(query.query),
+    ...counts,
+    store.sketched.get(query.query),
+  ];
   return [
     query,
     query.shown,
@@ -279,6 +286,7 @@ function update(store, query, element, parts, nowMs) {
   element.dataset.status = query.status;
   element.dataset.shown = query.shown;
   element.style.setProperty("--colour", `var(--q${query.colour})`);
+  element.dataset.line = query.line;
   setHint(
     parts.swatch,
     filled(query.shown ? gettext("Hide %(name)s on the map") : gettext("Show %(name)s on the map"), query),

@@ -36,6 +36,11 @@ export class QueryPages {
     this.counting = false;
   }
 
+  /** Whether the list has come. */
+  get known() {
+    return this.next !== START;
+  }
+
   /** Whether all queries are listed, and fit on one page. */
   get few() {
     return this.next === null && this.store.queries.size <= PAGE;

@@ -51,6 +51,7 @@ function ownerText({ example, mine, owner, shared }) {
  * `text` is empty without an answer; `raised` says whether a threshold is crossed.
  */
 export function answerWords(store, { query, plan, status }) {
+  if (store.awaited.has(query)) return { text: "…", title: gettext("is being computed"), raised: false };
   const has = status === "running" && store.answered(query);
   const [document] = store.sketched.get(query) ?? [];
   if (store.sketched.has(query)) {

@@ -1,10 +1,7 @@
-// The colours of queries, layers and objects in the store.
+// The colours of objects in the store.
 
 import { kindOf } from "./kinds.js";
 import { NO_COLOUR } from "./objects.js";
-
-export const COLOURS = 8;
-export const LAYER_COLOURS = 6;
 
 /** Colour an object by the last shown query that has it in its answer, or else by the last one that has it as a partner. */
 export function recolour(store, slot) {
@@ -35,17 +32,12 @@ export function recolourPartner(store, query, partner) {
   if (slot !== undefined) recolour(store, slot);
 }
 
+/** Colour the objects of a query's answer, and their partners. */
+export function recolourAnswer(store, query) {
+  for (const slot of store.answers.get(query)?.slots.keys() ?? []) recolour(store, slot);
+  recolourStream(store, store.queries.get(query)?.plan?.join?.stream);
+}
+
 export function recolourStream(store, stream) {
   for (const slot of store.objects.byStream.get(stream)?.values() ?? []) recolour(store, slot);
-}
-
-export function freeColour(store, query) {
-  return freeOf(COLOURS, store.queries, query);
-}
-
-/** Return the first colour that is not in use; if all are, the one that `number` gives. */
-export function freeOf(colours, things, number) {
-  const used = new Set([...things.values()].map((thing) => thing.colour));
-  for (let colour = 0; colour < colours; colour++) if (!used.has(colour)) return colour;
-  return number % colours;
 }

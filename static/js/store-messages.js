@@ -4,7 +4,8 @@ import { INCIDENT_REDUCERS } from "./incidents/store.js";
 import { kindOf } from "./object-kinds.js";
 import { takeChange, takeSnapshot } from "./store-answers.js";
 import { hold, received } from "./store-clocks.js";
-import { freeColour, freeOf, LAYER_COLOURS, recolourStream } from "./store-colours.js";
+import { coloured, COLOURS, LAYER_COLOURS } from "./looks.js";
+import { recolourAnswer, recolourStream } from "./store-colours.js";
 import { dropAnswer, dropUnlike } from "./store-members.js";
 
 export const REDUCERS = {
@@ -155,9 +156,10 @@ function takeStatus(store, { type, id, ...status }) {
     store.incidents.drop(query);
     return ["queries", "objects", "pairs", "incidents"];
   }
-  const colour = known?.colour ?? freeColour(store, query);
+  const look = coloured(status.look ?? query, COLOURS);
   const plan = keptPlan(store, known, status.plan);
-  store.queries.set(query, { shown: true, ...known, ...status, plan, colour });
+  store.queries.set(query, { shown: true, ...known, ...status, plan, ...look });
+  if (known && known.colour !== look.colour) recolourAnswer(store, query);
   const [before, now] = [known?.plan?.join?.stream, status.plan?.join?.stream];
   if (before !== now) for (const stream of [before, now]) recolourStream(store, stream);
   return ["queries"];
@@ -196,9 +198,14 @@ function keepTeams(store, { teams = [] }) {
 
 function keepLayer(store, layer) {
   const known = store.layers.get(layer.name);
-  const colour = known?.colour ?? freeOf(LAYER_COLOURS, store.layers, store.layers.size);
   const look = { shown: false, byCount: false, ...store.looks.get(layer.name) };
-  store.layers.set(layer.name, { ...look, truncated: false, ...known, ...layer, colour });
+  store.layers.set(layer.name, {
+    ...look,
+    truncated: false,
+    ...known,
+    ...layer,
+    ...coloured(layer.look ?? 0, LAYER_COLOURS),
+  });
 }
 
 function dropLayer(store, name) {

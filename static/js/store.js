@@ -4,7 +4,7 @@ import { Incidents } from "./incidents/store.js";
 import { kindOf } from "./kinds.js";
 import { KINDS } from "./object-kinds.js";
 import { Objects } from "./objects.js";
-import { joinsWith, recolour, recolourStream } from "./store-colours.js";
+import { joinsWith, recolourAnswer } from "./store-colours.js";
 import { dropAnswer } from "./store-members.js";
 import { REDUCERS } from "./store-messages.js";
 import { ToldPairs } from "./told-pairs.js";
@@ -37,6 +37,8 @@ export function heldAlike(store, queries) {
 }
 
 class Store {
+  awaited = new Set(); // saved queries whose answers at a time of the past are being computed
+
   constructor(looks) {
     this.past = false; // whether objects and answers are those of a replay
     this.objects = new Objects();
@@ -151,8 +153,7 @@ class Store {
   /** Show or hide a query's rectangle and its colour on the map. */
   show(query, shown) {
     this.queries.get(query).shown = shown;
-    for (const slot of this.answers.get(query)?.slots.keys() ?? []) recolour(this, slot);
-    recolourStream(this, this.queries.get(query).plan?.join?.stream);
+    recolourAnswer(this, query);
     this.emit("queries", "objects", "pairs");
   }
 

@@ -9,9 +9,12 @@ export const TABS = ["queries", "events", "incidents", "layers", "history", "sta
 export function createTabs(onChange) {
   let [current] = TABS;
   const panel = $("panel");
+  document.body.dataset.tab = current;
   const show = (name) => {
     current = name;
     panel.dataset.folded = "false";
+    document.body.dataset.tab = name; // whose shapes the map shows
+    panel.dispatchEvent(new Event("tab"));
     for (const other of TABS) {
       const open = other === name;
       $(`tab-${other}`).setAttribute("aria-selected", String(open));

@@ -135,7 +135,11 @@ def _answer_term(query: int, known: ExplanationFacts) -> Term:
         return Term(gettext("in “%(name)s”") % {"name": name}, None, gettext("the query does not run"))
     if known.clock:
         holds = query in known.clock.members
-        found = gettext("the engine has it in the answer") if holds else gettext("the engine has it not in the answer")
+        found = (
+            gettext("the engine has it in the answer")
+            if holds
+            else gettext("the engine does not have it in the answer")
+        )
     term = Term(gettext("in “%(name)s”") % {"name": name}, holds, found)
     return with_details(term, why.parts) if why else term
 

@@ -8,7 +8,11 @@ import numpy as np
 import pyarrow as pa
 
 from streaming.backtest import Playing
+from streaming.backtest.play import CLOCKED
+from streaming.kinds.base import Plan
+from streaming.kinds.registry import kind_of
 from streaming.results import joined_columns, result_schema
+from streaming.spaces import Space
 
 SECOND_US = 1_000_000
 
@@ -32,6 +36,25 @@ class AnswerPage:
     begins: bool
     from_us: int
     until_us: int
+
+
+def told_at_once(plan: Plan) -> bool:
+    """Return whether an answer follows from where objects are: no encounter, track, rule or join over event time."""
+    kind = kind_of(plan)
+    return kind.evaluation(plan) not in CLOCKED and not kind.queries(plan)
+
+
+def scene(playing: Playing, elements: Iterable[pa.Table], queries: Iterable[int]) -> AnswerPage:
+    """Return the answers at the beginning of what is played, as a page that tells nothing after it.
+
+    Parameters
+    ----------
+    playing, elements, queries
+        As of `AnswerPages`.
+    """
+    first = next(playing.play(elements))
+    told = _told(first.rows, np.array(sorted(queries), dtype=np.int64), first.time_us)
+    return AnswerPage(_ordered(told), True, first.time_us, first.time_us)
 
 
 class AnswerPages:
@@ -72,13 +95,10 @@ class AnswerPages:
             The page ends at the first second of the replay after one of these is reached.
         """
         from_us, begins, deadline_s = self.until_us, not self._begun, self._now_s() + seconds
-        told = [self._empty()]
+        told = [no_rows(self._space)]
         while self.until_us < to_us and sum(table.num_rows for table in told) < rows and self._now_s() < deadline_s:
             self._advance(told)
-        table = pa.concat_tables(told)
-        table = table.take(pa.array(np.lexsort((table["query"].to_numpy(), table["at_us"].to_numpy()))))
-        columns = joined_columns(table.drop_columns(["at_us"]))
-        return AnswerPage(columns.append_column("at_us", table["at_us"]), begins, from_us, self.until_us)
+        return AnswerPage(_ordered(pa.concat_tables(told)), begins, from_us, self.until_us)
 
     def _advance(self, told: list[pa.Table]) -> None:
         """Play to the next time at which the clock goes on; nothing is told of the rest of that second any more."""
@@ -87,17 +107,26 @@ class AnswerPages:
             # A batch that is not the last one of its second does not move the clock: it is told with the last one.
             later = self._begun and played.time_us <= before_us
             at_us = before_us + SECOND_US if later else played.time_us
-            told.append(self._told(played.rows, at_us))
+            told.append(_told(played.rows, self._queries, at_us))
             self._begun = True
             if played.time_us > before_us:
                 self.until_us = played.time_us
                 return
         self.until_us = self._end_us
 
-    def _told(self, rows: pa.Table, at_us: int) -> pa.Table:
-        rows = rows.filter(pa.array(np.isin(rows["query"].to_numpy(), self._queries)))
-        return rows.append_column("at_us", pa.array(np.full(rows.num_rows, at_us), pa.int64()))
 
-    def _empty(self) -> pa.Table:
-        schema = result_schema(self._space)
-        return schema.append(pa.field("at_us", pa.int64())).empty_table()
+def _told(rows: pa.Table, queries: np.ndarray, at_us: int) -> pa.Table:
+    """Return the rows of some queries, with when they are told."""
+    rows = rows.filter(pa.array(np.isin(rows["query"].to_numpy(), queries)))
+    return rows.append_column("at_us", pa.array(np.full(rows.num_rows, at_us), pa.int64()))
+
+
+def _ordered(told: pa.Table) -> pa.Table:
+    """Return rows as a page has them."""
+    told = told.take(pa.array(np.lexsort((told["query"].to_numpy(), told["at_us"].to_numpy()))))
+    return joined_columns(told.drop_columns(["at_us"])).append_column("at_us", told["at_us"])
+
+
+def no_rows(space: Space) -> pa.Table:
+    """Return a page's table without rows."""
+    return result_schema(space).append(pa.field("at_us", pa.int64())).empty_table()

@@ -64,6 +64,8 @@ class Session:
     played : ReplayPlan
     memory_bytes : int
         The memory that the process may have; see `confined.confine`.
+    child : Child, optional
+        A process that waits for what it plays; a new one otherwise.
 
     Attributes
     ----------
@@ -73,10 +75,10 @@ class Session:
         When it was last asked, by `time.monotonic`.
     """
 
-    def __init__(self, played: ReplayPlan, memory_bytes: int) -> None:
+    def __init__(self, played: ReplayPlan, memory_bytes: int, child: Child | None = None) -> None:
         self.played, self.until_us, self.used_s = played, played.from_us, time.monotonic()
         self.lock = threading.RLock()
-        self._child = Child("streaming.replay", str(memory_bytes))
+        self._child = child or new_child(memory_bytes)
         self._write(asdict(played))
 
     def page(self, to_us: int, rows: int, seconds: float, patience_s: float) -> bytes:
@@ -88,14 +90,39 @@ class Session:
             When what is asked cannot be played, or the process ends or does not answer; the session has then ended.
         """
         with self.lock:
-            self._write({"to_us": to_us, "rows": rows, "seconds": seconds})
-            answer = self._answer(time.monotonic() + patience_s)
-            if answer[:1] == b"{":
-                self.end()
-                raise InvalidReplay.of_document(orjson.loads(answer)["error"])
+            answer = self._asked({"to_us": to_us, "rows": rows, "seconds": seconds}, patience_s)
             head, _ = read_frame(answer)
-            self.until_us, self.used_s = head["until_us"], time.monotonic()
+            self.until_us = head["until_us"]
             return answer
+
+    def scene(self, at_us: int, patience_s: float) -> bytes:
+        """Return the answers at a time as a page that begins and ends then, of queries that need nothing before it.
+
+        The next page is the same as without it.
+
+        Raises
+        ------
+        InvalidReplay
+            As `page` does.
+        """
+        with self.lock:
+            return self._asked({"scene_us": at_us}, patience_s)
+
+    def _asked(self, words: object, patience_s: float) -> bytes:
+        self._write(words)
+        answer = self._answer(time.monotonic() + patience_s)
+        if answer[:1] == b"{":
+            self.end()
+            raise InvalidReplay.of_document(orjson.loads(answer)["error"])
+        self.used_s = time.monotonic()
+        return answer
+
+    @property
+    def busy(self) -> bool:
+        """Whether another thread waits for a page."""
+        if free := self.lock.acquire(blocking=False):
+            self.lock.release()
+        return not free
 
     @property
     def ended(self) -> bool:
@@ -130,6 +157,11 @@ class Session:
             ) from None
 
 
+def new_child(memory_bytes: int) -> Child:
+    """Return a process that waits for what it plays."""
+    return Child("streaming.replay", str(memory_bytes))
+
+
 class Sessions:
     """The sessions of a web process.
 
@@ -146,6 +178,7 @@ class Sessions:
     def __init__(self, most: int, idle_s: float, memory_bytes: int) -> None:
         self.most, self.idle_s, self.memory_bytes = most, idle_s, memory_bytes
         self._open: dict[Any, Session] = {}
+        self._spare: tuple[float, Child] | None = None  # a process for the next session, and since when it waits
         self._lock, self._looking = threading.Lock(), False
 
     def of(
@@ -169,9 +202,23 @@ class Sessions:
                 self._end(name)
                 while len(self._open) >= self.most:
                     self._end(min(self._open, key=lambda other: self._open[other].used_s))
-                session = self._open[name] = Session(played(), self.memory_bytes)
+                session = self._open[name] = Session(played(), self.memory_bytes, self._taken())
                 self._look_later()
             return session
+
+    def prepare(self) -> None:
+        """Start a process for the next session, if none waits: it takes a second or more to load the libraries."""
+        with self._lock:
+            if self._spare is None or self._spare[1].ended:
+                self._spare = time.monotonic(), new_child(self.memory_bytes)
+                self._look_later()
+
+    def leave(self, name: Any, from_us: int) -> None:
+        """End the session of a name that makes a page which does not begin at a time: nobody waits for it any more."""
+        with self._lock:
+            session = self._open.get(name)
+            if session and session.until_us != from_us and session.busy:
+                self._end(name)
 
     def forget(self, name: Any) -> None:
         """End a session, if it is there."""
@@ -183,11 +230,20 @@ class Sessions:
         with self._lock:
             for name in list(self._open):
                 self._end(name)
+            if child := self._taken():
+                child.close()
+
+    def _taken(self) -> Child | None:
+        """Return the process that waits, if there is one."""
+        spare, self._spare = self._spare, None
+        return spare[1] if spare and not spare[1].ended else None
 
     def _sweep(self) -> None:
         now_s = time.monotonic()
         for name in [name for name, one in self._open.items() if now_s - one.used_s > self.idle_s]:
             self._end(name)
+        if self._spare and now_s - self._spare[0] > self.idle_s and (child := self._taken()):
+            child.close()
 
     def _look_later(self) -> None:
         """End idle sessions later, once for all."""
@@ -200,7 +256,7 @@ class Sessions:
         with self._lock:
             self._looking = False
             self._sweep()
-            if self._open:
+            if self._open or self._spare:
                 self._look_later()
 
     def _end(self, name: Any) -> None:

@@ -94,7 +94,7 @@ def test_escape_cancels_the_drawing_first_and_an_outline_that_crosses_itself_is_
     looking.page.keyboard.press("Escape")
     expect(looking.page.locator("#shape-bar")).to_be_hidden()
     expect(looking.page.locator("#query-form")).to_be_visible()
-    looking.page.get_by_role("button", name="Draw anew").click()
+    looking.page.get_by_role("button", name="Draw again").click()
     click(looking, (24.2, 59.8), (24.8, 59.6), (24.8, 59.8), (24.2, 59.6))
     looking.page.keyboard.press("Enter")
     error = looking.page.locator("#error-box")

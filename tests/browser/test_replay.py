@@ -116,6 +116,54 @@ def test_a_replay_shows_the_past_with_answers_and_live_is_there_at_once(past, st
     assert "replay" not in urllib.parse.urlsplit(page.url).fragment
 
 
+REGISTER = """async (plans) => {
+  const socket = new WebSocket(`${location.origin.replace("http", "ws")}/ws/monitor/`);
+  await new Promise((open) => (socket.onopen = open));
+  for (const [id, [name, plan]] of Object.entries(plans).entries())
+    socket.send(JSON.stringify({type: "query.register", id, name, plan}));
+}"""
+
+
+@pytest.fixture
+def fourteen(past, stored_feed, screen):
+    """Add twelve more gates, and a query of encounters; return when the ship was inside."""
+    gate = {"stream": stored_feed.name, "compare": {"lo": GATE[:2], "hi": GATE[2:]}}
+    near = {"stream": stored_feed.name, "predicate": "dwithin", "distance": 1000}
+    meetings = {"stream": stored_feed.name, "kind": "encounter", "for_s": 2, "join": near}
+    screen.page.evaluate(REGISTER, {f"Gate {n}": gate for n in range(2, 14)} | {"Meetings": meetings})
+    screen.expect_query("Meetings", "running", "0")
+    return past[1]
+
+
+@pytest.mark.long
+def test_of_fourteen_queries_the_past_is_shown_while_the_rest_is_computed(fourteen, screen):
+    page, badge, computing = screen.page, screen.page.locator("#replay-badge"), screen.page.locator("#replay-computing")
+    held, released = [], []
+    page.route(
+        re.compile("/replay/answers"),
+        lambda route: route.continue_() if released or "scene_us" in route.request.url else held.append(route),
+    )
+    page.evaluate("(hash) => { location.hash = hash; }", address(fourteen - 1))
+    for name in ("Gate", "Gate 13"):
+        screen.expect_query(name, "running", "1")
+    screen.expect_query("Meetings", "running", "…")
+    assert screen.painted(INSIDE, "q4")  # of the last one
+    expect(badge).to_contain_text("Loading")
+    expect(computing).to_contain_text("Answers shown: 13 of 14.")
+    assert wrong(page, "#replay") == []
+    wait_for(lambda: page.title() and held, "the request for what comes before")
+    released.append(True)
+    for route in held:
+        route.continue_()
+    expect(computing).to_be_hidden()
+    expect(badge).to_contain_text("Paused")
+    screen.expect_query("Meetings", "running", "0")
+    page.locator("#replay-play").click()
+    expect(page.locator("#replay-badge-state")).to_have_text("1×")
+    page.locator("#replay-live").click()
+    expect(badge).to_be_hidden()
+
+
 def test_a_replay_is_driven_by_touch_on_a_phone(stored_feed, screen_of, user):
     screen = screen_of(user, viewport={"width": 390, "height": 844}, has_touch=True)
     screen.look(ZOOM, *MIDDLE)

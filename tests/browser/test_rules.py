@@ -132,7 +132,7 @@ def test_a_value_that_is_too_large_for_a_while_opens_an_incident_in_the_middle_o
     dialog.get_by_label("Not again for, in minutes").fill("0")
     dialog.get_by_label("Open incidents").select_option("critical")
     sentence = (
-        "for 1.2 s without a break: Easternmost above 24.5. It lasts until it is no longer so: Easternmost above 24.45."
+        "for 1.2 s without a break: Easternmost above 24.5. It ends when this holds no more: Easternmost above 24.45."
     )
     expect(dialog.locator("#rule-sentence")).to_contain_text(sentence)
     assert wrong(page) == []

@@ -84,7 +84,7 @@ def test_an_explanation_says_how_long_the_condition_has_held_and_how_long_it_sti
     scene = [(0, 50.0), (100, 0.0), (230, 1.0), (410, 1.0), (420, 50.0), (450, 1.0)]
     outside, _, holding, alarm, left, again = told_at(tmp_path, plan, [(START_S + s, x) for s, x in scene])
     assert [term.found for term in outside.deciding()] == [
-        "the engine has it not in the answer",
+        "the engine does not have it in the answer",
         "the condition does not hold",
     ]
     (term,) = holding.deciding()

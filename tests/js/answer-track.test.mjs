@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { AnswerTrack } from "../../static/js/replay/answer-track.js";
+import { ALL, AnswerTrack, NONE, SCENE } from "../../static/js/replay/answer-track.js";
 
 /** A track beside a server that computes so much of the past for a page, and what it was asked for. */
 function slow(stepMs) {
@@ -40,6 +40,48 @@ test("pages that end before the time of a jump are gone on with until they come 
   );
 });
 
+test("the answers at the time of a jump are asked for first, and say what is missing", async () => {
+  const { track, asked } = slow(20_000);
+  const rows = { length: 1, queries: [1], atMs: [600_000], keys: ["anna"] };
+  track.queries = () => [1, 2];
+  track.askScene = async (queries, { fromMs }, atMs) => {
+    asked.push([...queries, fromMs, atMs]);
+    return { begins: true, fromMs: atMs, untilMs: atMs, queries: [1], rows };
+  };
+  track.follow();
+  assert.deepEqual([track.known(600_000), track.missing(600_000)], [NONE, [1, 2]]);
+  await ahead(track, 600_000, 1);
+  assert.deepEqual(asked, [[1, 2, 540_000, 600_000]]);
+  assert.deepEqual([track.known(600_000), track.missing(600_000)], [SCENE, [2]]);
+  assert.deepEqual(
+    track.scene().map(({ type, query, rows: { keys } }) => [type, query, keys]),
+    [["answer.snapshot", 1, ["anna"]]],
+  );
+  await ahead(track, 600_000, 1);
+  assert.deepEqual(track.progress(600_000), { untilMs: 560_000, share: 1 / 3 });
+  await ahead(track, 600_000, 3);
+  assert.deepEqual([track.known(600_000), track.missing(600_000)], [ALL, []]);
+  assert.deepEqual(track.known(500_000), NONE);
+});
+
+test("a jump does not wait for a page that is on its way to another time", async () => {
+  const { track } = slow(20_000);
+  const asked = [];
+  track.ask = (_queries, { fromMs }, signal) => {
+    asked.push([fromMs, signal]);
+    return new Promise(() => {});
+  };
+  await ahead(track, 600_000, 2);
+  await ahead(track, 2_000_000, 2);
+  assert.deepEqual(
+    asked.map(([fromMs, signal]) => [fromMs, signal.aborted]),
+    [
+      [540_000, true],
+      [1_940_000, false],
+    ],
+  );
+});
+
 test("a jump to where no page leads begins anew", async () => {
   const { track, asked } = slow(20_000);
   await ahead(track, 600_000, 1);
@@ -49,4 +91,21 @@ test("a jump to where no page leads begins anew", async () => {
     asked.map(([fromMs]) => fromMs),
     [540_000, 840_000, 40_000],
   );
+});
+
+test("answers that cannot be told do not keep the replay from going on", async () => {
+  const errors = [];
+  const track = new AnswerTrack({
+    clock: { fromMs: 0, toMs: 10_000 },
+    queries: () => [1],
+    revisions: () => [1],
+    ask: () => Promise.reject(new Error("too many")),
+    onTold: () => {},
+    onRefused: () => {},
+    onError: (text) => errors.push(text),
+  });
+  track.follow();
+  track.readAhead(2000, 10_000);
+  await new Promise(setImmediate);
+  assert.deepEqual([errors, track.knows(2000)], [["too many"], true]);
 });

@@ -143,22 +143,22 @@ function server(told, mostRows) {
 
 const settled = () => new Promise((resolve) => setImmediate(resolve));
 
-async function playing(told, { mostRows = 40, queries = [], ask = null } = {}) {
+async function playing(told, { mostRows = 40, queries = [], ask = null, askScene = null } = {}) {
   const store = createStore();
   const stage = new Stage(store);
   stage.apply(hello(SHIPS), NOW);
   stage.enter();
   const clock = new ReplayClock({ fromMs: 0, toMs: 46_000, atMs: 3000 });
   const api = server(told, mostRows);
-  const time = { ms: 0 };
-  const errors = [];
+  const [time, errors] = [{ ms: 0 }, []];
   const answers = new AnswerTrack({
     clock,
     queries: () => queries,
     revisions: () => [],
     ask,
-    onTold: () => {},
-    onRefused: () => {},
+    askScene,
+    onTold() {},
+    onRefused() {},
     onError: (text) => errors.push(text),
   });
   const player = new Player({
@@ -186,7 +186,7 @@ async function playing(told, { mostRows = 40, queries = [], ask = null } = {}) {
     [...(store.objects.byStream.get("ships") ?? [])]
       .map(([key, slot]) => `${key} at ${store.objects.lon[slot]}`)
       .sort();
-  return { player, clock, api, time, errors, scene, wait, store };
+  return { player, clock, api, time, errors, scene, wait, store, stage };
 }
 
 test("a replay shows at each time what was known then, while it plays at any speed", async () => {
@@ -236,6 +236,30 @@ test("objects are shown at once, and answers as soon as they are there", async (
   await settled();
   player.tick();
   assert.deepEqual([store.count(1), player.waiting], [1, false]);
+});
+
+test("answers that follow from where objects are are shown while the others are computed", async () => {
+  const told = ways();
+  let [tell, tellScene] = [null, null];
+  const ask = () => new Promise((resolve) => (tell = resolve));
+  const askScene = () => new Promise((resolve) => (tellScene = resolve));
+  const { player, store, stage } = await playing(told, { queries: [1, 2], ask, askScene });
+  for (const number of [1, 2]) store.apply(status(number), NOW);
+  assert.deepEqual([...store.awaited], [1, 2]);
+  tellScene({ ...page(3000, 3000, true, [3000, 1, "+", "a"]), queries: [1] });
+  await settled();
+  player.tick();
+  assert.deepEqual([store.count(1), store.answered(2), [...store.awaited]], [1, false, [2]]);
+  assert.deepEqual(player.state(), {
+    objects: false,
+    answers: { queries: 2, missing: 1, untilMs: NaN, share: NaN },
+  });
+  tell(page(0, 46_000, true, [0, 2, "+", "b"]));
+  await settled();
+  player.tick();
+  assert.deepEqual([store.count(1), store.count(2), [...store.awaited]], [0, 1, []]);
+  stage.leave();
+  assert.equal(store.awaited.size, 0);
 });
 
 test("fast replays ask for fewer reports, and a pause for all of them again", async () => {
@@ -362,24 +386,6 @@ test("pages of answers that were told are forgotten if there are too many, and a
   assert.equal(track.knows(5600), true);
   track.readAhead(5600, 90_000, true, 2);
   assert.deepEqual([asked.at(-1), track.knows(5600)], [0, false]);
-});
-
-test("answers that cannot be told do not keep the replay from going on", async () => {
-  const clock = new ReplayClock({ fromMs: 0, toMs: 10_000, atMs: 2000 });
-  const errors = [];
-  const track = new AnswerTrack({
-    clock,
-    queries: () => [1],
-    revisions: () => [1],
-    ask: () => Promise.reject(new Error("too many")),
-    onTold: () => {},
-    onRefused: () => {},
-    onError: (text) => errors.push(text),
-  });
-  track.follow();
-  track.readAhead(2000, 10_000);
-  await settled();
-  assert.deepEqual([errors, track.knows(2000)], [["too many"], true]);
 });
 
 test("the time and the speed of a replay are a text of the address", () => {

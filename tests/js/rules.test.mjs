@@ -65,7 +65,7 @@ test("a rule in words", () => {
   const plan = planOfRule({ ...FIELDS, unless: 8, forMin: 5, rearmMin: 10 });
   assert.equal(
     ruleSentences(plan, nameOf),
-    "An alarm begins when an object has been in Harbour and not in Ferries for 5 min without a break. It lasts until the object is no longer so. Then the same object has no other alarm for 10 min.",
+    "An alarm begins when an object has been in Harbour and not in Ferries for 5 min without a break. It ends when that holds no more of the object. Then the same object has no other alarm for 10 min.",
   );
   const often = planOfRule({
     ...FIELDS,
@@ -100,7 +100,7 @@ test("a rule about the whole answer", () => {
   assert.deepEqual(fieldsOfRule(plan), fields);
   assert.equal(
     ruleSentences(plan, nameOf),
-    "An alarm begins when there has been nothing in Harbour for 10 min without a break. It lasts until that is no longer so.",
+    "An alarm begins when there has been nothing in Harbour for 10 min without a break. It ends when that holds no more.",
   );
   const more = planOfRule({ ...fields, limit: "more" });
   assert.deepEqual(fieldsOfRule(more), { ...fields, limit: "more" });
@@ -127,7 +127,7 @@ test("a rule about the value of an aggregate", () => {
   assert.deepEqual(fieldsOfRule(plan), { ...fields, whole: false });
   assert.equal(
     ruleSentences(plan, nameOf),
-    "An alarm begins when it has been so for 10 min without a break: Harbour for tanker below 1. It lasts until that is no longer so.",
+    "An alarm begins when it has been so for 10 min without a break: Harbour for tanker below 1. It ends when that holds no more.",
   );
   assert.equal(
     planText(plan, (source, number, limit) => (source === "value" ? String(limit) : nameOf(number))),
@@ -142,7 +142,7 @@ test("a second bound, and how often, of numbers", () => {
   const plan = planOfRule(value);
   assert.deepEqual([plan.when, plan.until], [{ value: { query: 7, above: 5 } }, { value: { query: 7, above: 3 } }]);
   assert.deepEqual(fieldsOfRule(plan), { ...value, whole: false });
-  assert.match(ruleSentences(plan, nameOf), /It lasts until it is no longer so: Harbour above 3\.$/);
+  assert.match(ruleSentences(plan, nameOf), /It ends when this holds no more: Harbour above 3\.$/);
   assert.deepEqual(Object.keys(errorsOfRule("a rule", { ...value, back: 6 })), ["back"]);
   const count = { ...FIELDS, whole: true, limit: "fewer", objects: 3, back: 5, forMin: 1 };
   assert.deepEqual(planOfRule(count).until, { count: { query: 7, below: 5 } });

@@ -117,9 +117,16 @@ test("a view that ends takes its objects along", () => {
   assert.equal(store.objects.live, 0);
 });
 
-test("two queries have two colours", () => {
-  const store = opened(status(7), status(15));
-  assert.notEqual(store.queries.get(7).colour, store.queries.get(15).colour);
+test("a query has the colour and the line of its look on every page, and its objects follow another one", () => {
+  const store = opened({ ...status(7), look: 11 }, snapshot(7, row("+", "a", 1, 1)), { ...status(15), look: 3 });
+  const [first, second] = [store.queries.get(7), store.queries.get(15)];
+  assert.deepEqual([first.colour, first.line, second.colour, second.line], [3, 1, 3, 0]);
+  store.apply({ ...status(7), look: 6 }, 0);
+  assert.deepEqual([store.queries.get(7).colour, store.queries.get(7).line], [6, 0]);
+  assert.equal(store.objects.colour[store.objects.slot("ships", "a")], 6);
+  const layer = (name, look) => ({ type: "layer.status", layer: { name, look, status: "ready" } });
+  for (const one of [layer("b", 8), layer("a", 2)]) store.apply(one, 0);
+  assert.deepEqual([store.layers.get("a").colour, store.layers.get("b").colour, store.layers.get("b").line], [2, 2, 1]);
 });
 
 test("a plan that is told again is the same object, and one that was changed is another", () => {

@@ -101,6 +101,15 @@ test("a radix sort agrees with a comparison sort on any floats", () => {
   }
 });
 
+test("numbers within texts are sorted as numbers", () => {
+  const [ranks, texts] = [new Ranks(), ["Gate 10", "Gate 9", "Gate 2"]];
+  ranks.learn(3, (i) => texts[i]);
+  assert.deepEqual(
+    [...texts].sort((a, b) => ranks.of(a) - ranks.of(b)),
+    ["Gate 2", "Gate 9", "Gate 10"],
+  );
+});
+
 test("ranks of texts follow the collation when texts come and go", () => {
   const ranks = new Ranks(new Intl.Collator("en"));
   for (let round = 0; round < 30; round++) {

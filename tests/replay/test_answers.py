@@ -13,7 +13,8 @@ from bench.live import PATIENCE_S, wait_for
 from streaming.backtest import BacktestRequest, Playing, StoredElements
 from streaming.elements import point_elements
 from streaming.history import History
-from streaming.replay.answers import AnswerPages
+from streaming.plans import parse_plan
+from streaming.replay.answers import AnswerPages, scene, told_at_once
 from streaming.replay.sessions import InvalidReplay, ReplayPlan, Session, Sessions
 from streaming.results import LEFT, read_frame
 from streaming.spaces import EARTH, space_document
@@ -89,6 +90,61 @@ def test_the_answer_at_each_second_is_that_of_brute_force(root, told):
     assert changes > 60
 
 
+# One of each kind whose answer follows from where objects are, and of some that need the time before.
+AT_ONCE = {
+    1: PLANS[1],
+    3: PLANS[3],
+    4: {"stream": STREAM, "kind": "knn", "around": {"at": [172, 0]}, "k": 3},
+    5: {"stream": STREAM, "around": {"key": "bus 7", "radius": 1_000_000}},
+    6: {"stream": STREAM, "kind": "join", "join": {"stream": STREAM, "predicate": "dwithin", "distance": 100_000}},
+}
+LATER = {
+    2: PLANS[2],
+    7: {
+        "stream": STREAM,
+        "kind": "encounter",
+        "for_s": 2,
+        "join": {"stream": STREAM, "predicate": "dwithin", "distance": 9},
+    },
+}
+
+
+def answers_of(found, at_us):
+    """Return the answer of each query at a time, as pages tell it."""
+    answers = {}
+    for page in found:
+        names = ("at_us", "query", "sign", "key", "partner", "properties")
+        for told_us, query, sign, *what in zip(*(page.rows[name].to_pylist() for name in names), strict=True):
+            if told_us > at_us:
+                break
+            key, partner, properties = what
+            answer = answers.setdefault(query, {})
+            answer.pop((key, partner), None)
+            if sign != LEFT:
+                answer[key, partner] = properties if query == 3 else None  # the figure
+    return answers
+
+
+@pytest.mark.long
+def test_the_scene_is_what_pages_from_long_before_lead_to(root):
+    assert all(told_at_once(parse_plan(plan, EARTH)) for plan in AT_ONCE.values())
+    assert not any(told_at_once(parse_plan(plan, EARTH)) for plan in LATER.values())
+    at_us = BEGINNING + 40 * S
+    page, led = (
+        answers_of(told, at_us)
+        for told in (
+            [scene(*playing_of(root, AT_ONCE, (at_us, at_us + 1)), AT_ONCE)],
+            [AnswerPages(*playing_of(root, AT_ONCE | LATER, SPAN), AT_ONCE).page(at_us, 10**9, 600.0)],
+        )
+    )
+    assert page == led and page.keys() == AT_ONCE.keys()
+
+
+def playing_of(root, plans, span):
+    asked = BacktestRequest(plans, span, {STREAM: TTL_S})
+    return Playing(asked), StoredElements(History(root, EARTH), asked)
+
+
 @pytest.mark.long
 def test_pages_together_tell_the_same_wherever_they_are_cut(root):
     whole = rows_of(pages(root, PLANS, [SPAN[1]]))
@@ -144,6 +200,22 @@ def test_a_session_tells_pages_that_follow_each_other_and_ends(root, played):
         session.page(SPAN[1], 1, 1.0, 1.0)
 
 
+@pytest.mark.long
+def test_a_session_tells_the_answers_at_a_time_without_going_on(root, played):
+    session = Session(played, MEMORY_BYTES)
+    at_us = SPAN[0] + 20 * S
+    head, rows = read_frame(session.scene(at_us, 60.0))
+    assert (head["begins"], head["from_us"], head["until_us"], head["queries"]) == (True, at_us, at_us, [1, 3])
+    assert set(rows["at_us"].to_pylist()) == {at_us} and set(rows["query"].to_pylist()) == {1, 3}
+    head, _ = read_frame(session.page(SPAN[0] + 5 * S, 1000, 60.0, 60.0))
+    assert (head["begins"], head["from_us"], head["queries"]) == (True, SPAN[0], [1, 2, 3])
+    session.end()
+    rules = Session(replace(played, queries=(2,)), MEMORY_BYTES)
+    head, rows = read_frame(rules.scene(at_us, 60.0))
+    assert (head["queries"], rows.num_rows) == ([], 0)
+    rules.end()
+
+
 def test_what_cannot_be_played_is_said_by_the_session(played):
     wrong = Session(replace(played, plans={"1": {"stream": STREAM, "compare": "everywhere"}}), MEMORY_BYTES)
     with pytest.raises(InvalidReplay, match="compare must be an object"):
@@ -175,6 +247,44 @@ def test_a_session_that_nobody_asks_ends_by_itself(played):
     wait_for(lambda: idle.ended, "its end")
 
 
+def test_a_prepared_process_plays_the_next_session_or_ends(played):
+    sessions = Sessions(1, 600, MEMORY_BYTES)
+    sessions.prepare()
+    _, child = sessions._spare
+    sessions.prepare()
+    assert sessions._spare[1] is child
+    assert sessions.of("ann", SPAN[0], bool, lambda: played)._child is child
+    sessions.prepare()
+    _, other = sessions._spare
+    sessions.end()
+    assert child.ended and other.ended
+    idle = Sessions(1, 0.2, MEMORY_BYTES)
+    idle.prepare()
+    _, unused = idle._spare
+    wait_for(lambda: unused.ended, "its end")
+
+
+def test_who_goes_to_another_time_does_not_wait_for_the_page_of_the_one_before(played):
+    sessions = Sessions(1, 600, MEMORY_BYTES)
+    session = sessions.of("ann", SPAN[0], bool, lambda: played)
+    sessions.leave("ann", SPAN[0] + S)
+    assert not session.ended, "nobody waits for it"
+    os.kill(session._child._process.pid, signal.SIGSTOP)  # it takes long
+
+    def ask():
+        with pytest.raises(InvalidReplay, match="this one ended with code"):
+            session.page(SPAN[1], 1000, 60.0, 600.0)
+
+    asking = threading.Thread(target=ask)
+    asking.start()
+    wait_for(lambda: session.busy, "it to ask")
+    sessions.leave("ann", SPAN[0])
+    assert not session.ended, "it is the page that is asked for"
+    sessions.leave("ann", SPAN[0] + S)
+    asking.join(PATIENCE_S)
+    assert session.ended and not asking.is_alive()
+
+
 def test_a_session_ends_at_once_although_somebody_waits_for_its_page(played):
     """Others would wait for that page, too: they share the list of sessions."""
     sessions, told = Sessions(1, 600, MEMORY_BYTES), []
@@ -188,15 +298,8 @@ def test_a_session_ends_at_once_although_somebody_waits_for_its_page(played):
 
     asking = threading.Thread(target=ask)
     asking.start()
-    wait_for(lambda: _taken(session.lock), "it to ask")
+    wait_for(lambda: session.busy, "it to ask")
     other = sessions.of("bob", SPAN[0], bool, lambda: played)
     asking.join(PATIENCE_S)
     assert told and session.ended and not other.ended
     sessions.end()
-
-
-def _taken(lock):
-    free = lock.acquire(blocking=False)
-    if free:
-        lock.release()
-    return not free

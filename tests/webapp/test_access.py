@@ -190,6 +190,7 @@ PATHS = {
     "layer": "/layers/team",
     "layer-cancel": "/layers/team/cancel",
     "layer-features": "/layers/team/features?version=1",
+    "layer-look": "/layers/team/look",
     "layer-share": "/layers/team/share",
     "catalogue": "/texts/de/guessed.js",
     "coast": "/coast/200_0.json",
@@ -230,6 +231,7 @@ FOREIGN = {
     "layer": {"get": 404, "delete": 404},
     "layer-cancel": {"post": 404},
     "layer-features": {"get": 404, "patch": 404},
+    "layer-look": {"post": 404},
     "layer-share": {"post": 404},
     "login-once": {"get": 410},
     "map-tile": {"get": 404},
@@ -245,7 +247,7 @@ FOREIGN = {
     "team-channel": {"get": 404, "post": 404},
     "team-subscription": {"get": 404, "post": 404},
 }
-BODIES = {"layer-features": {"version": 1}, "layer-share": {"team": None}}
+BODIES = {"layer-features": {"version": 1}, "layer-look": {"look": 1}, "layer-share": {"team": None}}
 
 
 def opened(client, name, harbour, method):

@@ -17,6 +17,7 @@ UNHEARD = {
     "name": {"name": "Another name"},
     "sharing": {"shared": True},
     "severity": {"severity": "critical"},
+    "look": {"look": 9},
     "everything but the plan": {"name": "Another name", "shared": True, "severity": "info", "paused": False},
 }
 
@@ -51,6 +52,13 @@ def test_whatever_the_kind_an_edit_that_the_engine_need_not_know_of_leaves_the_q
         edited = queries.edit(user, query.pk, plan=query.plan, **edit)
         assert {field: getattr(edited, field) for field in edit} == edit
         assert stands(edited) == stands(query)
+
+
+def test_a_new_query_has_a_look_that_few_others_have_unless_one_is_chosen(saved, user):
+    looks = [queries.register(user, f"Box {n}", PLANS["range"]).look for n in range(31)]  # the fixture saved one, too
+    assert sorted(looks) == list(range(1, 32))
+    assert queries.register(user, "Chosen", PLANS["range"], look=9).document()["look"] == 9
+    assert queries.register(user, "Next", PLANS["range"]).look == 0
 
 
 def test_another_plan_a_pause_and_whom_it_counts_for_concern_the_engine(saved, user):

@@ -62,7 +62,7 @@ def test_the_texts_of_the_script_come_before_it_and_are_kept_for_ever_but_not_in
         ("/", ["Abfragen", 'aria-label="Wiedergabe"', 'placeholder="Hafeneinfahrt"', "Abmelden"]),
         ("/alarms/", ["<title>Alarme · Lookout</title>", "In diesem Browser", "Warnung"]),
         ("/teams/", ["Ihre Teams", "Noch in keinem Team."]),
-        ("/admin/", ["Ströme", "Freigabelinks", "Benutzer", "Betrieb"]),
+        ("/admin/", ["Datenströme", "Freigabelinks", "Benutzer", "Betrieb"]),
         ("/admin/webapp/stream/add/", ["Lebensdauer [s]:", "Steht nach dem Speichern fest."]),
     ],
 )

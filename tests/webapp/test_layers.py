@@ -37,6 +37,7 @@ from webapp.layers.imports import import_layer
 from webapp.layers.versions import share_layer
 from webapp.management.commands.import_layer import Bar, name_of
 from webapp.models import Layer, Membership, Query, RefusedImport, Space, Team
+from webapp.models.looks import LAYER_LOOKS
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.filterwarnings("ignore::RuntimeWarning")]
 SQUARES = [shapely.box(n, 0, n + 0.5, 0.5) for n in range(4)]
@@ -217,6 +218,7 @@ def test_reading_is_for_those_who_have_logged_in_and_changing_for_owner_and_staf
         upload(client),
         edit(client, 1, remove=["s0"]),
         client.post("/layers/squares/cancel"),
+        client.post("/layers/squares/look", {"look": 9}, content_type="application/json"),
         client.delete("/layers/squares"),
     ):
         assert answer.status_code == 403
@@ -226,6 +228,17 @@ def test_reading_is_for_those_who_have_logged_in_and_changing_for_owner_and_staf
     client.force_login(user)
     assert edit(client, 2, remove=["s1"]).status_code == 200
     assert client.delete("/layers/squares").status_code == 204
+
+
+def test_a_layer_is_drawn_for_everybody_as_somebody_chose(client, user):
+    client.force_login(user)
+    upload(client)
+    assert (layer := Layer.objects.get()).document()["look"] == layer.pk % LAYER_LOOKS
+    for look, status in ((9, 200), (None, 200), (LAYER_LOOKS, 400), (True, 400), ("9", 400)):
+        answer = client.post("/layers/squares/look", {"look": look}, content_type="application/json")
+        assert answer.status_code == status
+        if look == 9:
+            assert answer.json()["layer"]["look"] == client.get("/layers/squares").json()["layer"]["look"] == 9
 
 
 def test_changes_need_the_token_of_the_page(user):

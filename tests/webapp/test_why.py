@@ -228,7 +228,9 @@ async def test_a_rule_that_names_a_query_of_somebody_else_does_not_tell_how_it_i
     async with connect(other) as socket:
         told = await asked(socket, "why.object", query=rule.pk, stream="ships", key="a")
         assert "speed" not in json.dumps(told["why"]) and "watched" not in json.dumps(told["why"])
-        assert deciding(told["why"]) == [(f"in \u201cquery {secret.pk}\u201d", "the engine has it not in the answer")]
+        assert deciding(told["why"]) == [
+            (f"in \u201cquery {secret.pk}\u201d", "the engine does not have it in the answer")
+        ]
 
 
 @pytest.mark.parametrize("field", [{"sign": "~"}, {"time_us": "now"}, {"key": 7}])

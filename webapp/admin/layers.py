@@ -57,7 +57,7 @@ class LayerForm(forms.ModelForm):
 
     class Meta:
         model = Layer
-        fields = ("name", "title", "space", "team")
+        fields = ("name", "title", "space", "team", "look")
 
     def clean(self) -> dict[str, Any]:
         """Require a file for a new layer, and check its name, title and space."""

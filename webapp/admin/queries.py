@@ -31,7 +31,7 @@ class QueryForm(forms.ModelForm):
 
     class Meta:
         model = Query
-        fields = ("name", "plan", "shared", "team", "paused", "severity")
+        fields = ("name", "plan", "shared", "team", "paused", "severity", "look")
 
     def clean(self) -> dict[str, Any]:
         """Refuse a severity where there are no events, and a plan for which there is no room."""
@@ -86,7 +86,7 @@ class QueryAdmin(admin.ModelAdmin):
         "created",
         "updated",
     )
-    fields = ("name", "plan", "shared", "team", "paused", "severity", *readonly_fields)
+    fields = ("name", "plan", "shared", "team", "paused", "severity", "look", *readonly_fields)
 
     @admin.display(description=_("asks for"))
     def asks(self, query: Query) -> str:

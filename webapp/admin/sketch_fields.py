@@ -103,6 +103,16 @@ CELL_BITS = _(
     "16 bits, 10 km with 24, 1.2 km with 30 and 150 m with 36. Choose cells of at most a tenth of the "
     "width of the smallest area that is asked about. Empty: 16."
 )
+LABELS = {
+    "features": _("features"),
+    "planes": _("steps of values"),
+    "comoments": _("features of correlations"),
+    "sets": _("sets of values"),
+    "cell_bits": _("fineness of places"),
+    "time_bin_us": _("fineness of times"),
+    "study_us": _("time that is kept finely"),
+    "most_leaves": _("most leaves"),
+}
 
 
 def sketch_fields() -> dict[str, forms.Field]:
@@ -129,7 +139,7 @@ def sketch_fields() -> dict[str, forms.Field]:
         ),
     }
     for name, field in fields.items():
-        field.required, field.label = False, name.removesuffix("_us").replace("_", " ")
+        field.required, field.label = False, LABELS[name]
     return {f"{PREFIX}{name}": field for name, field in fields.items()}
 
 

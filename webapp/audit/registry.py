@@ -63,17 +63,17 @@ class RecordedFields:
 WATCHED: dict[type[Model], RecordedFields] = {
     Query: RecordedFields(
         "query",
-        ("owner", "name", "stream", "space", "plan", "shared", "team", "paused", "severity"),
+        ("owner", "name", "stream", "space", "plan", "shared", "team", "paused", "severity", "look"),
         (
             *("id", "status", "error", "warning", "warnings", "left_out", "left_out_cause", "left_out_until"),
             *("revision", "acknowledged", "epoch", "created", "updated"),
         ),
         ended="ended",
-        repeatable=("name", "plan", "paused", "severity"),
+        repeatable=("name", "plan", "paused", "severity", "look"),
     ),
     Layer: RecordedFields(
         "layer",
-        ("name", "title", "space", "owner", "team", "version"),
+        ("name", "title", "space", "owner", "team", "version", "look"),
         (
             *("id", "features", "bounds", "geometry_types", "status", "progress", "error", "problems", "problem_count"),
             *("importer", "next_title", "run", "heartbeat", "created", "updated"),

@@ -16,6 +16,7 @@ from webapp.history import MAX_ROWS
 from webapp.hub.subscriptions import FORMATS
 from webapp.incidents import PAGE_INCIDENTS, STATES
 from webapp.models import Severity
+from webapp.models.looks import QUERY_LOOKS, is_query_look
 from webapp.models.teams import MAX_ADDRESS_CHARACTERS, MOST_SHOWN
 from webapp.query_list import PAGE_QUERIES
 from webapp.refusals import Refused
@@ -265,6 +266,7 @@ DISTANCE = Field(_("a finite number that is not negative"), _is_amount, required
 
 SEVERITIES = ", ".join(Severity.values)
 SEVERITY = Field(rule_of('"" or one of %(severities)s', severities=SEVERITIES), _is_severity, required=False)
+LOOK = Field(rule_of("a whole number from 0 to %(most)s, or null", most=QUERY_LOOKS - 1), is_query_look, False)
 ONE_SEVERITY = Field(rule_of("one of %(severities)s", severities=SEVERITIES), _is_some_severity, required=False)
 STATE = Field(rule_of("one of %(states)s", states=", ".join(STATES)), _is_state, required=False)
 MINE = Field(_("true or false"), _is_flag, required=False, default=False)
@@ -325,6 +327,7 @@ FIELDS: dict[str, dict[str, Field]] = {
         "shared": SHARED,
         "team": TEAM,
         "severity": SEVERITY,
+        "look": LOOK,
         "confirmed": CONFIRMED,
     },
     "query.edit": {
@@ -335,6 +338,7 @@ FIELDS: dict[str, dict[str, Field]] = {
         "team": TEAM,
         "paused": PAUSED,
         "severity": SEVERITY,
+        "look": LOOK,
         "confirmed": CONFIRMED,
     },
     "query.cancel": {"query": QUERY},

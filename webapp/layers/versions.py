@@ -177,6 +177,22 @@ def share_layer(user: User, name: str, team: int | None) -> Layer:
     return layer
 
 
+def draw_layer_as(user: User, name: str, look: int | None) -> Layer:
+    """Have a layer drawn in another look, for everybody; return the layer.
+
+    Raises
+    ------
+    Refused
+        ``layer`` and ``owner`` as `changeable` does.
+    """
+    with transaction.atomic():
+        layer = changeable(user, name)
+        layer.look = look
+        layer.save(update_fields=["look", "updated"])
+        transaction.on_commit(lambda: announce(layer))
+    return layer
+
+
 def _shared_anew(layer: Layer, former: int | None) -> None:
     """Announce who sees a layer; joins of those who do not see it any more wait from now on."""
     layer_changed(layer.name)

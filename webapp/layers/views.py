@@ -21,8 +21,9 @@ from webapp.access import rights_of
 from webapp.layers.drawing import draw, parse_box, parse_zoom
 from webapp.layers.imports import Label, begin_upload, cancel_import, forget_refusal
 from webapp.layers.looking import look_into
-from webapp.layers.versions import changeable, edit_features, share_layer
+from webapp.layers.versions import changeable, draw_layer_as, edit_features, share_layer
 from webapp.models import Layer, RefusedImport
+from webapp.models.looks import LAYER_LOOKS, is_look
 from webapp.refusals import Refused
 from webapp.signed_in import SignedInRequest
 from webapp.stored_words import retold, retold_in
@@ -150,6 +151,17 @@ def _share(request: SignedInRequest, name: str) -> HttpResponse:
     )
 
 
+def _look(request: SignedInRequest, name: str) -> HttpResponse:
+    look = _document(request, ("look",)).get("look")
+    if not is_look(look, LAYER_LOOKS):
+        raise Refused(
+            "look",
+            gettext("look must be a whole number from 0 to %(most)s, or null; got %(value)s")
+            % {"most": LAYER_LOOKS - 1, "value": f"{look!r:.80}"},
+        )
+    return JsonResponse({"layer": draw_layer_as(request.user, name, look).document()})
+
+
 def _team(value: Any) -> int | None:
     """Return the number of a team, given as a number or, in a form, as a text; None for everybody."""
     number = int(value) if isinstance(value, str) and value.isascii() and value.isdigit() else value
@@ -198,4 +210,5 @@ layers = answering(GET=_layers, POST=_upload)
 layer = answering(GET=_one, DELETE=_drop)
 cancel = answering(POST=_cancel)
 share = answering(POST=_share)
+look = answering(POST=_look)
 features = answering(GET=_features, PATCH=_edit)

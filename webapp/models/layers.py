@@ -11,6 +11,7 @@ from django.utils.translation import gettext_lazy as _
 
 from streaming.layers import FeatureSummary
 from webapp.models.audited import AuditedQuerySet
+from webapp.models.looks import LAYER_LOOKS, look_field
 from webapp.models.spaces import Space
 from webapp.models.streams import NAME_RULE
 
@@ -59,6 +60,7 @@ class Layer(models.Model):
     next_title = models.CharField(max_length=80, blank=True, editable=False)
     run = models.UUIDField(default=uuid.uuid4, editable=False)
     heartbeat = models.DateTimeField(null=True, editable=False)
+    look = look_field(LAYER_LOOKS)
     created = models.DateTimeField(_("created"), auto_now_add=True)
     updated = models.DateTimeField(_("updated"), auto_now=True)
 
@@ -101,6 +103,7 @@ class Layer(models.Model):
             "geometry_types": self.geometry_types,
             "stream_space": self.space_id,
             "team": self.team_id,
+            "look": (self.pk or 0) % LAYER_LOOKS if self.look is None else self.look,
             "owner": self.owner.get_username() if self.owner else None,
         }
 

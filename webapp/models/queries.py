@@ -13,6 +13,7 @@ from django.utils.translation import gettext_lazy as _
 
 from streaming.kinds.registry import claimed
 from webapp.models.audited import AuditedQuerySet
+from webapp.models.looks import QUERY_LOOKS, look_field
 from webapp.models.spaces import EARTH, Space
 from webapp.text import SoundJSONField
 
@@ -118,6 +119,7 @@ class Query(models.Model):
         choices=Severity,
         help_text=_("Objects that enter the answer open incidents of this severity; none if it is empty."),
     )
+    look = look_field(QUERY_LOOKS)
     revision = models.PositiveBigIntegerField(_("revision"), default=1)
     acknowledged = models.PositiveBigIntegerField(_("acknowledged revision"), default=0)
     epoch = models.CharField(_("epoch"), max_length=80, blank=True)
@@ -223,6 +225,7 @@ class Query(models.Model):
             "shared": self.shared,
             "team": self.team_id,
             "severity": self.severity,
+            "look": self.pk % QUERY_LOOKS if self.look is None else self.look,
             "owner": self.owner.get_username() if self.owner else None,
             "example": self.example,
             "revision": self.revision,

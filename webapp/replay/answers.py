@@ -1,7 +1,7 @@
 """The answers of saved queries in the past, as child processes play them; see `streaming.replay`."""
 
 import atexit
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Hashable, Mapping
 from typing import Any
 
 import pyarrow as pa
@@ -17,10 +17,11 @@ from streaming.replay.sessions import ReplayPlan, Sessions
 from streaming.results import frame, result_schema
 from streaming.spaces import EARTH, Space, space_document
 from webapp.access import Asker, rights_of
+from webapp.fair import REPLAYED_ANSWERS
 from webapp.models import Query, Stream
 from webapp.queries import visible_among
 from webapp.refusals import Refused
-from webapp.replay.asking import US, check_names, replayed_streams, span
+from webapp.replay.asking import US, check_names, replayed_streams, seconds, span, whole
 from webapp.waiting import check_readable, versions_of
 
 SESSIONS = Sessions(settings.REPLAY_SESSIONS, settings.REPLAY_IDLE_S, settings.WORK_MEMORY_BYTES)
@@ -35,7 +36,8 @@ def page_of_answers(user: Asker, given: Mapping[str, str]) -> bytes:
     user : User
     given : mapping of str to str
         `queries`, numbers with commas between them; `from_us` and `to_us`; `end_us`, up to when the replay may go;
-        `session`, a text by which the client has its pages follow each other.
+        `session`, a text by which the client has its pages follow each other; `scene_us`, if only the answers at a time
+        are asked for.
 
     Raises
     ------
@@ -44,14 +46,19 @@ def page_of_answers(user: Asker, given: Mapping[str, str]) -> bytes:
     InvalidReplay
         Where the answers cannot be played.
     """
-    check_names(given, ("queries", "from_us", "to_us", "end_us", "session"))
-    from_us, to_us = span(given)
-    from_us, to_us = from_us // US * US, -(-to_us // US) * US  # the clock of a replay goes in seconds
+    check_names(given, ("queries", "from_us", "to_us", "end_us", "session", "scene_us"))
+    (from_us, to_us), name = seconds(given), (user.pk, given.get("session", "")[:100])
+    SESSIONS.leave(name, from_us)
+    with REPLAYED_ANSWERS.turn(user):
+        return _page(user, given, name, (from_us, to_us))
+
+
+def _page(user: Asker, given: Mapping[str, str], name: Hashable, asked: tuple[int, int]) -> bytes:
+    from_us, to_us = asked
     _, end_us = span({"from_us": given["from_us"], "to_us": given.get("end_us", given["to_us"])})
     played = _played(user, _queries(user, given.get("queries", "")), from_us, max(to_us, end_us))
     if not played.queries:
         return _empty(played, to_us)
-    name = user.pk, given.get("session", "")[:100]
     session = SESSIONS.of(name, from_us, lambda other: _same(other, played) and other.end_us >= to_us, lambda: played)
     with session.lock:
         if session.until_us != from_us:
@@ -60,6 +67,9 @@ def page_of_answers(user: Asker, given: Mapping[str, str]) -> bytes:
                 gettext("the pages of a session must follow each other; got one from %(from_us)s")
                 % {"from_us": from_us},
             )
+        if "scene_us" in given:
+            at_us = whole("scene_us", given["scene_us"]) // US * US
+            return session.scene(at_us, settings.REPLAY_PATIENCE_S)
         limits = settings.REPLAY_ANSWER_ROWS, settings.REPLAY_ANSWER_S, settings.REPLAY_PATIENCE_S
         return session.page(to_us, *limits)
 

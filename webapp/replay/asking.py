@@ -67,6 +67,12 @@ def span(given: Mapping[str, str]) -> tuple[int, int]:
     return from_us, to_us
 
 
+def seconds(given: Mapping[str, str]) -> tuple[int, int]:
+    """Return the span of a request, widened to full seconds: the clock of answers goes in these."""
+    from_us, to_us = span(given)
+    return from_us // US * US, -(-to_us // US) * US
+
+
 def whole(name: str, text: str) -> int:
     """Return a parameter that is a whole number; raise Refused if it is none."""
     if not (text.isascii() and text.isdigit() and int(text) <= LATEST_US):

@@ -22,7 +22,7 @@ from webapp.fair import REPLAYS
 from webapp.models import Stream
 from webapp.operations.access import user_of
 from webapp.refusals import Refused
-from webapp.replay.answers import page_of_answers
+from webapp.replay.answers import SESSIONS, page_of_answers
 from webapp.replay.asking import check_names, life_s, replayed_stream, replayed_streams, span, wanted, whole
 from webapp.replay.events import events_between, newest_events
 
@@ -60,6 +60,7 @@ def for_users(view: View) -> View:
 @for_users
 def stored(request: HttpRequest, user: Asker) -> HttpResponse:
     """Respond with the streams that can be replayed, and when their stored elements were heard."""
+    SESSIONS.prepare()
     with REPLAYS.turn(user):
         streams = [_stored(stream) for stream in replayed_streams()]
     return JsonResponse({"streams": streams, "now_us": time.time_ns() // 1000})
@@ -93,9 +94,7 @@ def elements(request: HttpRequest, user: Asker, name: str) -> HttpResponse:
 @for_users
 def answers(request: HttpRequest, user: Asker) -> HttpResponse:
     """Respond with a page of the answers of saved queries, as a binary frame of the websocket."""
-    with REPLAYS.turn(user):
-        page = page_of_answers(user, request.GET.dict())
-    return HttpResponse(page, content_type=ARROW)
+    return HttpResponse(page_of_answers(user, request.GET.dict()), content_type=ARROW)
 
 
 @for_users

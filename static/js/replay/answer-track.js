@@ -1,15 +1,22 @@
 // The answers of the shown queries in the past, as the server plays them: read ahead, and told as messages of live answers. Pure.
+//
+// After a jump, the server is first asked for the scene: the answers at that time which follow from where objects are. Those of
+// rules, encounters and the like, and events, need the time before, which it computes next.
 
 import { cut } from "./pages.js";
 
 const LEAD_MS = 60_000; // before the time of a jump, so that there are some events
 const FIRST_MS = 1000; // after that time, of the first page, so that it comes soon
+export const NONE = 0; // how much of the answers at a time is known
+export const SCENE = 1;
+export const ALL = 2;
 const MOST_ROWS = 200_000; // that are kept; without the oldest ones, a jump asks for all anew
 
 export class AnswerTrack {
   queries;
   revisions;
   ask;
+  askScene;
   clock;
   onTold;
   onRefused;
@@ -19,11 +26,14 @@ export class AnswerTrack {
   #next = { page: 0, message: 0 }; // the first message that is not told
   #ended = new AbortController();
   #asking = false;
+  #beginMs = NaN; // where the first page begins
+  #scene = /** @type {any} */ (null); // {atMs, queries, messages}
   #cut = false; // whether the first pages are forgotten
 
   /**
    * @param {Record<string, any>} parts `queries()`, the numbers of the shown queries; `revisions()`, which change when one is edited;
-   *   `ask(queries, span, signal)`, a promise of a page; `clock`; `onTold()`, called when more is known; `onRefused(errors)`, with
+   *   `ask(queries, span, signal)`, a promise of a page; `askScene(queries, span, atMs, signal)`, if any, one of the answers at a
+   *   time, where `span` is that of the next page; `clock`; `onTold()`, called when more is known; `onRefused(errors)`, with
    *   the queries that cannot be played; `onError(text)`
    */
   constructor(parts) {
@@ -51,6 +61,24 @@ export class AnswerTrack {
     return this.idle || (ms >= this.fromMs && ms <= this.untilMs);
   }
 
+  /** Return how much is known of the answers at a time: ALL, SCENE or NONE. */
+  known(ms) {
+    if (this.knows(ms)) return ALL;
+    return this.#scene?.atMs === ms ? SCENE : NONE;
+  }
+
+  /** Return the queries whose answers at a time are not known. */
+  missing(ms) {
+    const known = { [ALL]: this.wanted, [SCENE]: this.#scene?.queries, [NONE]: [] }[this.known(ms)];
+    return this.wanted.filter((query) => !known.includes(query));
+  }
+
+  /** Return up to when answers are computed, and which share that is of what a time needs; NaN for what is not known. */
+  progress(ms) {
+    const { untilMs } = this;
+    return { untilMs, share: this.knows(ms) ? NaN : (untilMs - this.#beginMs) / (ms - this.#beginMs) };
+  }
+
   /** Follow which queries are shown; return whether these are others. */
   follow() {
     const queries = this.on ? this.queries() : [];
@@ -67,15 +95,27 @@ export class AnswerTrack {
 
   /** Ask for the page that comes next, if the answers are not known up to a time; `jumps`: `seek` follows. */
   readAhead(atMs, wantedMs, jumps = false, mostRows = MOST_ROWS) {
-    if (this.idle || this.#asking) return;
-    if (this.#pages.length > 0 && (!this.#leadsTo(atMs) || (jumps && this.#cut))) this.#restart();
+    if (this.idle) return;
+    if (!this.#leadsTo(atMs) || (jumps && this.#cut)) this.#begin(atMs);
+    if (this.#asking) return;
     this.#forget(mostRows);
-    if (!(this.untilMs >= Math.min(wantedMs, this.clock.toMs))) this.#ask(atMs, wantedMs);
+    if (this.askScene && this.#pages.length === 0 && this.known(atMs) === NONE) this.#findScene(atMs);
+    else if (!(this.untilMs >= Math.min(wantedMs, this.clock.toMs))) this.#ask(atMs, wantedMs);
   }
 
   /** Return whether the next pages come to a time without a new beginning. */
   #leadsTo(ms) {
-    return ms >= this.fromMs && ms - LEAD_MS <= this.untilMs;
+    return ms >= this.#beginMs && ms - LEAD_MS <= (this.#pages.at(-1)?.untilMs ?? this.#beginMs);
+  }
+
+  #begin(atMs) {
+    this.#restart();
+    this.#beginMs = Math.max(this.clock.fromMs, atMs - LEAD_MS);
+  }
+
+  /** Return the messages of the scene at a time at which it is known. */
+  scene() {
+    return this.#scene.messages.map(([, message]) => message);
   }
 
   /** Return all messages that lead to a known time from the beginning of what is known. */
@@ -103,6 +143,8 @@ export class AnswerTrack {
     this.#ended.abort();
     this.#ended = new AbortController();
     this.#pages = [];
+    this.#beginMs = NaN;
+    this.#scene = null;
     this.#next = { page: 0, message: 0 };
     this.#asking = this.failed = this.#cut = false;
   }
@@ -116,22 +158,43 @@ export class AnswerTrack {
     this.#cut = true;
   }
 
-  async #ask(atMs, wantedMs) {
+  #findScene(atMs) {
+    const span = this.#span(atMs, atMs);
+    return this.#told(
+      (signal) => this.askScene(this.wanted, span, atMs, signal),
+      (page) => (this.#scene = { atMs, queries: page.queries, messages: messagesOf(page) }),
+    );
+  }
+
+  #ask(atMs, wantedMs) {
+    const span = this.#span(atMs, wantedMs);
+    return this.#told(
+      (signal) => this.ask(this.wanted, span, signal),
+      (page) =>
+        this.#pages.push({
+          fromMs: page.fromMs,
+          untilMs: page.untilMs,
+          rows: page.rows.length,
+          messages: messagesOf(page),
+        }),
+    );
+  }
+
+  /** Return the span of the next page. */
+  #span(atMs, wantedMs) {
+    const fromMs = this.#pages.at(-1)?.untilMs ?? this.#beginMs;
+    const toMs = Math.min(this.untilMs >= atMs ? wantedMs : atMs + FIRST_MS, this.clock.toMs);
+    return { fromMs, toMs: Math.max(fromMs + 1, toMs) };
+  }
+
+  /** Ask for a page, keep it, and tell of it. */
+  async #told(ask, keep) {
     const { signal } = this.#ended;
-    const { fromMs: first, toMs: last } = this.clock;
-    const begins = this.#pages.length === 0;
-    const fromMs = begins ? Math.max(first, atMs - LEAD_MS) : this.#pages.at(-1).untilMs;
-    const toMs = Math.max(fromMs + 1, Math.min(this.untilMs >= atMs ? wantedMs : atMs + FIRST_MS, last));
     this.#asking = true;
     try {
-      const page = await this.ask(this.wanted, { fromMs, toMs }, signal);
+      const page = await ask(signal);
       if (signal.aborted) return;
-      this.#pages.push({
-        fromMs: page.fromMs,
-        untilMs: page.untilMs,
-        rows: page.rows.length,
-        messages: messagesOf(page),
-      });
+      keep(page);
       this.onRefused(page.refused ?? {});
     } catch (error) {
       if (signal.aborted) return;

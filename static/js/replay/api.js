@@ -31,14 +31,18 @@ export class ReplayApi {
     return readPage(this.Arrow, await response.arrayBuffer());
   }
 
-  /** Return a promise of a page of the answers of some queries; `refused` has the errors of those that cannot be played. */
-  async answers(queries, span, endMs, signal) {
+  /**
+   * Return a promise of a page of the answers of some queries; `refused` has the errors of those that cannot be played. Unless
+   * `sceneMs` is null, the page has only answers at that time, of its `queries`, and the page of the span is still the next one.
+   */
+  async answers(queries, span, endMs, sceneMs, signal) {
     const parameters = new URLSearchParams(
       asTexts({
         queries: queries.join(","),
         ...inUs(span),
         end_us: Math.round(endMs * 1000),
         session: this.session,
+        ...(sceneMs !== null && { scene_us: Math.round(sceneMs * 1000) }),
       }),
     );
     const response = await answered(`answers?${parameters}`, signal);

@@ -1,7 +1,7 @@
 // The bar of a replay: play, speed, the slider with its ticks, the span, and the way back to live.
 
 import { $, h, icon, setText } from "../dom.js";
-import { localClock, localTime, SIGNS, title } from "../format.js";
+import { count, localClock, localTime, SIGNS, title } from "../format.js";
 import { filled, gettext } from "../i18n.js";
 import { SPEEDS } from "./clock.js";
 import { eventAt, placeOf, storedParts, ticksOf } from "./ticks.js";
@@ -61,9 +61,10 @@ export class ReplayBar {
     else delete document.body.dataset.replay;
   }
 
-  /** Show where the clock is, and whether it waits. */
-  render(waiting) {
+  /** Show where the clock is, and for what it waits, as `Player.state` returns it. */
+  render({ objects, answers }) {
     const { clock } = this;
+    const waiting = objects || answers !== null;
     const { atMs, playing } = clock;
     setText($("replay-time"), localTime(atMs));
     setText($("replay-badge-time"), localClock(atMs));
@@ -75,6 +76,7 @@ export class ReplayBar {
           ? gettext("Ended")
           : gettext("Paused");
     setText($("replay-badge-state"), state);
+    this.#renderComputing(objects, answers);
     this.element.dataset.waiting = String(waiting);
     const play = $("replay-play");
     if (play.dataset.playing !== String(playing)) {
@@ -97,6 +99,16 @@ export class ReplayBar {
       "--done",
       `${(100 * (atMs - clock.fromMs)) / Math.max(1, clock.toMs - clock.fromMs)}%`,
     );
+  }
+
+  /** Show what is being read or computed, and how far it is. */
+  #renderComputing(objects, answers) {
+    const share = objects ? NaN : (answers?.share ?? NaN);
+    const progress = $("replay-progress");
+    $("replay-computing").hidden = !objects && !answers;
+    setText($("replay-computing-text"), objects ? gettext("Reading objects…") : answers ? computingText(answers) : "");
+    if (Number.isFinite(share)) progress.value = share;
+    else progress.removeAttribute("value");
   }
 
   /** Show a note below the slider; "" for none. */
@@ -198,4 +210,23 @@ export class ReplayBar {
     else return false;
     return true;
   }
+}
+
+/** Say of how many queries the answers are shown, and how far the rest is computed. */
+function computingText({ queries, missing, untilMs, share }) {
+  const values = {
+    known: count(queries - missing),
+    queries: count(queries),
+    percent: `${count(Math.floor(100 * share))} %`,
+    time: localClock(untilMs),
+  };
+  if (!Number.isFinite(untilMs))
+    return filled(gettext("Answers shown: %(known)s of %(queries)s. The others are being computed…"), values);
+  if (!Number.isFinite(share)) return filled(gettext("Answers are computed up to %(time)s…"), values);
+  return filled(
+    gettext(
+      "Answers shown: %(known)s of %(queries)s. Events and the others are computed up to %(time)s (%(percent)s)…",
+    ),
+    values,
+  );
 }

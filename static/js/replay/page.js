@@ -125,7 +125,8 @@ export function createReplay({ store, map, palette, now, shown, Arrow, onStage, 
       clock,
       queries: () => replayed().map(({ query }) => query),
       revisions: () => replayed().map(({ revision }) => revision),
-      ask: (numbers, span, signal) => api.answers(numbers, span, clock.toMs, signal),
+      ask: (numbers, span, signal) => api.answers(numbers, span, clock.toMs, null, signal),
+      askScene: (numbers, span, sceneMs, signal) => api.answers(numbers, span, clock.toMs, sceneMs, signal),
       onTold: () => player?.tick(),
       onRefused: (errors) => {
         refused = { ...refused, ...errors };
@@ -184,9 +185,7 @@ export function createReplay({ store, map, palette, now, shown, Arrow, onStage, 
     if (clock.playing && now() - writtenMs > ADDRESS_MS) write();
   }
 
-  function render() {
-    bar.render(player.waiting);
-  }
+  const render = () => bar.render(player.state());
 
   function write() {
     writtenMs = now();

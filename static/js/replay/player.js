@@ -1,6 +1,7 @@
 // Plays the past in the page's store: asks for pages ahead of the clock, and applies what they tell when its time comes.
 
 import { paddedBox } from "../geometry.js";
+import { ALL, NONE, SCENE } from "./answer-track.js";
 import { ElementBuffer, MOST_ROWS } from "./element-buffer.js";
 
 const AHEAD_S = 20; // of playing, that are read ahead
@@ -34,13 +35,29 @@ export class Player {
   constructor(parts) {
     Object.assign(this, parts);
     this.shownMs = NaN; // the time that the store shows
-    this.answered = false; // whether it shows the answers, too
+    this.answered = NONE; // how much of the answers it shows, too
     this.aiming = false;
   }
 
   /** Whether the clock waits for pages. */
   get waiting() {
-    return this.#all().some((track) => !track.knows(this.clock.atMs));
+    const { objects, answers } = this.state();
+    return objects || answers !== null;
+  }
+
+  /**
+   * Return for what the clock waits: `{objects, answers}`. `objects` says whether it waits for those; `answers` is null, or says how
+   * far the answers are: `{queries, missing, untilMs, share}`, with how many there will be and how many of them are not shown.
+   */
+  state() {
+    const { answers, clock } = this;
+    const waits = (track) =>
+      !track.knows(clock.atMs) || (clock.playing && track.untilMs <= clock.atMs && clock.atMs < clock.toMs);
+    const missing = answers.missing(clock.atMs).length;
+    return {
+      objects: [...this.#tracks.values()].some(waits),
+      answers: waits(answers) ? { queries: answers.wanted.length, missing, ...answers.progress(clock.atMs) } : null,
+    };
   }
 
   end() {
@@ -87,7 +104,7 @@ export class Player {
   seek(ms) {
     this.clock.seek(ms);
     this.aiming = false;
-    for (const track of this.#tracks.values()) track.failed = false;
+    for (const track of this.#all()) track.failed = false;
     this.shownMs = NaN;
     this.tick();
   }
@@ -104,8 +121,8 @@ export class Player {
     this.#readAhead();
     if ([...this.#tracks.values()].some((track) => !track.knows(atMs))) return;
     // Objects are shown at once; answers, which take the server longer, follow.
-    const answered = this.answers.knows(atMs);
-    if (Number.isNaN(this.shownMs) || atMs < this.shownMs || (answered && !this.answered)) this.#jump(atMs, answered);
+    const answered = this.answers.known(atMs);
+    if (Number.isNaN(this.shownMs) || atMs < this.shownMs || answered > this.answered) this.#jump(atMs, answered);
     else if (atMs > this.shownMs) this.#goOn(atMs);
     this.answered = answered;
     this.stage.setTime(atMs, this.now());
@@ -202,7 +219,9 @@ export class Player {
     this.store.views = new Map(tracks.map(({ view, name }) => [view, name]));
     for (const { view, buffer } of tracks)
       this.#apply({ type: "answer.snapshot", query: view, rows: buffer.seek(atMs) });
-    for (const message of answered ? this.answers.seek(atMs) : []) this.#apply(message);
+    this.store.awaited = new Set(this.answers.missing(atMs));
+    const told = { [ALL]: () => this.answers.seek(atMs), [SCENE]: () => this.answers.scene(), [NONE]: () => [] };
+    for (const message of told[answered]()) this.#apply(message);
     this.shownMs = atMs;
     this.store.emit("objects", "queries", "pairs", "places", "figures", "events", "selection");
     this.onJump();

@@ -69,6 +69,7 @@ export class Stage {
     swap(store, behind);
     this.behind = null;
     store.past = false;
+    store.awaited = new Set();
     for (const [name, { newestMs, heardMs }] of behind.streams) {
       if (store.streams.has(name)) Object.assign(store.streams.get(name), { newestMs, heardMs });
     }

@@ -20,6 +20,7 @@ export function createReports({ L, map, store, editor, palette, layer, now, onOp
     view,
     colour,
     clip: (box) => box,
+    tab: "history",
     onChange: () => panel.showAreas(),
   });
   const panel = new ReportPanel({

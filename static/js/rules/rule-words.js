@@ -203,14 +203,14 @@ function endText({ when, rate, until }, nameOf, limitOf) {
   if (when.silent) return gettext("It lasts until the object reports again.");
   if (rate) return gettext("It lasts until that was less often.");
   if (until && isValued(until))
-    return filled(gettext("It lasts until it is no longer so: %(what)s."), {
+    return filled(gettext("It ends when this holds no more: %(what)s."), {
       what: conditionText(until, nameOf, limitOf),
     });
   if (isWhole(when))
     return until
       ? filled(gettext("It lasts until there is no longer %(what)s."), { what: conditionText(until, nameOf, limitOf) })
-      : gettext("It lasts until that is no longer so.");
-  if (!until) return gettext("It lasts until the object is no longer so.");
+      : gettext("It ends when that holds no more.");
+  if (!until) return gettext("It ends when that holds no more of the object.");
   return filled(gettext("It lasts until the object is no longer %(what)s."), {
     what: conditionText(until, nameOf, limitOf),
   });

@@ -1,6 +1,7 @@
 // The areas about which a sketch is asked: drawn rectangles, a drawn polygon, the view, or the area of a query.
 
 import { normalisedBox, rectangleOf, roundedBox, turnTowards } from "../geometry.js";
+import { $ } from "../dom.js";
 import { boxOf } from "../plan.js";
 
 export class SketchAreas {
@@ -13,15 +14,17 @@ export class SketchAreas {
   colour;
   onChange;
   clip;
+  tab;
 
   /**
    * @param {Record<string, any>} L Leaflet
    * @param {Record<string, any>} map Leaflet's map
    * @param {Record<string, any>} parts `store`; `editor`, a RectangleEditor; `polygons`, a FeatureEditor; `view()`; `colour()`; `onChange()`;
-   *   `clip(box)`, by default into the bounds of the space
+   *   `clip(box)`, by default into the bounds of the space; `tab`, of the panel, by default that of
+   *   statistics: while another one is shown, the areas are not
    */
   constructor(L, map, parts) {
-    Object.assign(this, { L, map, clip: inWorld }, parts);
+    Object.assign(this, { L, map, clip: inWorld, tab: "statistics" }, parts);
     this.rectangles = { here: null, other: null };
     this.ring = null; // the polygon, without the repeated first vertex
     this.editors = Object.fromEntries(
@@ -34,6 +37,9 @@ export class SketchAreas {
       ]),
     );
     this.outlines = L.layerGroup().addTo(map);
+    this.pane = `areas-of-${this.tab}`;
+    map.createPane(this.pane).dataset.of = this.tab;
+    $("panel").addEventListener("tab", () => document.body.dataset.tab !== this.tab && this.stop());
   }
 
   get drawing() {
@@ -88,7 +94,14 @@ export class SketchAreas {
       const ring = place?.polygon ?? (place?.area && cornersOf(place.area));
       if (!ring) continue;
       const turn = turnTowards(ring[0][0], this.map.getCenter().lng);
-      const style = { color: this.colour(), weight: 2, fill: false, dashArray: dashes, interactive: false };
+      const style = {
+        color: this.colour(),
+        weight: 2,
+        fill: false,
+        dashArray: dashes,
+        interactive: false,
+        pane: this.pane,
+      };
       this.L.polygon(
         ring.map(([lon, lat]) => [lat, lon + turn]),
         style,

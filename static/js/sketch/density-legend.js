@@ -61,7 +61,7 @@ export function createDensityLegend(on) {
         strength > 0
           ? gettext("The objects are faint at this zoom; zoom in for the objects alone.")
           : gettext("At this zoom the map shows the objects.");
-      this.say([basisText(answer.basis, answer.confidence), strength < 1 ? faint : ""].filter(Boolean).join(" "));
+      this.say(sentences(basisText(answer.basis, answer.confidence), strength < 1 ? faint : ""));
     },
     say(words, wrong = false) {
       setText($("density-basis"), words);
@@ -80,4 +80,9 @@ export function createDensityLegend(on) {
       play.querySelector("use").setAttribute("href", playing ? "#icon-pause" : "#icon-play");
     },
   };
+}
+
+/** Return a text that ends with a full stop, and a sentence, if there is one. */
+function sentences(text, more) {
+  return more ? `${text.replace(/\.$/, "")}. ${more}` : text;
 }

@@ -48,7 +48,7 @@ export function choicesOf(objects) {
     .map((name) => [PROPERTY + name, label(name)]);
   return [
     ["", Object.entries(BUILT_IN)],
-    [gettext("Properties"), properties.sort(([, a], [, b]) => a.localeCompare(b, LOCALE))],
+    [gettext("Properties"), properties.sort(([, a], [, b]) => a.localeCompare(b, LOCALE, { numeric: true }))],
   ];
 }
 

@@ -7,7 +7,7 @@ const SLACK = 1000; // texts that no row has any more, and that may stay all the
 /** Ranks of texts. Texts that collate as equal, such as "a" and "A" in some languages, have ranks of their own, one after the other. */
 export class Ranks {
   /** @param {Intl.Collator} collator */
-  constructor(collator = new Intl.Collator(LOCALE)) {
+  constructor(collator = new Intl.Collator(LOCALE, { numeric: true })) {
     this.compare = collator.compare;
     this.sorted = [];
     this.ranks = new Map();

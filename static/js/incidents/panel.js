@@ -230,7 +230,10 @@ export class IncidentPanel {
   #about({ key, query, name, properties }) {
     const plan = key ? null : this.store.queries.get(query)?.plan;
     const nameOf = (number) => this.store.queries.get(number)?.name ?? filled(gettext("query %(number)s"), { number });
-    return (plan?.kind === "rule" && alarmText(plan, properties, nameOf)) || name;
+    const about = (plan?.kind === "rule" && alarmText(plan, properties, nameOf)) || name;
+    const last = Date.parse(properties?.last_report ?? "");
+    if (!Number.isFinite(last)) return about;
+    return filled(gettext("%(about)s; last report %(time)s"), { about, time: utcTime(last) });
   }
 
   /** Show what can be done about an incident, and its audit log. The fields keep what is typed. */

@@ -143,11 +143,11 @@ def table_encoding(path: Path, wanted: str, tell: Callable[..., None]) -> str | 
         return codec_of(wanted)
     if not path.with_suffix(".dbf").is_file():
         return None
-    content, page = path.with_suffix(".dbf").read_bytes(), path.with_suffix(".cpg")
-    said = page.read_bytes() if page.is_file() else b""
+    content, said = path.with_suffix(".dbf").read_bytes(), _said_beside(path.with_suffix(".cpg"))
     known = pyogrio.read_info(path)["encoding"] == "UTF-8" and (said or content[DBF_MARK_AT] != DBF_ANSI)
-    if known and not SAYS_UTF_8.match(said):
-        return None
+    codec = None if known else _code_page(said)
+    if codec or (known and not SAYS_UTF_8.match(said)):
+        return codec
     rows_at = int.from_bytes(content[DBF_ROWS_AT : DBF_ROWS_AT + 2], "little")
     names = [content[at : at + DBF_NAME_BYTES] for at in range(DBF_BYTES, rows_at, DBF_BYTES)]
     right, wrong = _fits([*names, content[rows_at:]], UTF_8)
@@ -155,6 +155,23 @@ def table_encoding(path: Path, wanted: str, tell: Callable[..., None]) -> str | 
         return "UTF-8"
     tell(GUESSED, encoding="Windows-1252")
     return WESTERN
+
+
+def _said_beside(page: Path) -> bytes:
+    """Return what a .cpg file says; remove an empty one, for which GDAL loses all characters that are not ASCII."""
+    said = page.read_bytes().strip(b" \t\r\n\0") if page.is_file() else b""
+    if not said:
+        page.unlink(missing_ok=True)
+    return said
+
+
+def _code_page(said: bytes) -> str | None:
+    """Return the codec of a code page that GDAL does not know, since there are words beside its number: OEM 850."""
+    number = re.search(rb"(?<!\d)\d{3,5}(?!\d)", said)
+    try:
+        return codec_of(f"cp{number[0].decode()}") if number else None
+    except InvalidLayer:
+        return None
 
 
 def texts_of(column: pa.Array) -> list[str | None]:

@@ -58,6 +58,8 @@ def shapefile(folder, text, encoding, page="", mark=0, column="name"):
     ("text", "encoding", "said"),
     [
         (CYRILLIC, "cp1251", {"page": "1251"}),
+        ("Malmö", "cp850", {"page": "OEM 850"}),
+        (CYRILLIC, "cp1251", {"page": " \r\n", "mark": 0xC9}),
         (CYRILLIC, "cp1251", {"page": "ANSI 1251"}),
         (CYRILLIC, "cp1251", {"page": "windows-1251"}),
         (CYRILLIC, "cp1251", {"mark": 0xC9}),

@@ -1,5 +1,6 @@
 """Read the geometries of a batch, and say of each that cannot be read why."""
 
+import struct
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -7,6 +8,9 @@ import pyarrow as pa
 import shapely
 
 from streaming.language import gettext
+
+# Of well-known binary (WKB): an order of bytes, a kind and a number of parts or points.
+LINE, MULTI_LINE, HEAD_BYTES, DOUBLE_BYTES, HEIGHT_BIT = 2, 5, 9, 8, 1 << 31
 
 Linear = Callable[[Sequence[int]], Sequence[bytes | None]]
 
@@ -61,7 +65,44 @@ def _mended(text: bytes) -> tuple[shapely.Geometry | None, str]:
         reason = gettext("it has curves, which cannot be made lines")
     except shapely.errors.GEOSException as error:
         reason = str(error).split(": ", 1)[-1].strip()
+    if (lines := _real_lines(text)) is not None:
+        return lines, gettext("repaired: %(reason)s") % {"reason": gettext("a part of it was a line of one point")}
     shape = None if _is_curved(text) else shapely.from_wkb(text, on_invalid="fix")
     if shape is None or shape.is_empty:
         return None, gettext("left out: its geometry cannot be read: %(reason)s") % {"reason": reason}
     return shape, gettext("repaired: %(reason)s") % {"reason": gettext("a ring was not closed")}
+
+
+def _real_lines(text: bytes) -> shapely.MultiLineString | None:
+    """Return several lines without those of one point, as tracks have whose receiver lost its position; else None."""
+    try:
+        count, at = _head(text, MULTI_LINE, 0)[1:]
+        real = []
+        for _ in range(count):
+            dimensions, points, start = _head(text, LINE, at)
+            end = start + points * dimensions * DOUBLE_BYTES
+            if points > 1:
+                real.append(shapely.from_wkb(text[at:end]))
+            at = end
+    except (struct.error, IndexError, ValueError, shapely.errors.GEOSException):
+        return None
+    return shapely.MultiLineString(real) if real else None
+
+
+def _head(text: bytes, kind: int, at: int) -> tuple[int, int, int]:
+    """Return the dimensions, the number of parts or points, and where these begin, of a geometry within WKB.
+
+    Raises
+    ------
+    ValueError
+        When it is of another kind.
+
+    References
+    ----------
+    OGC 06-103r4, section 8.2: 1000 and 2000 are added to the kind for heights and measures; GDAL sets the highest bit.
+    """
+    written, count = struct.unpack_from("<II" if text[at] else ">II", text, at + 1)
+    extra, plain = divmod(written & ~HEIGHT_BIT, 1_000)
+    if plain != kind:
+        raise ValueError(written)
+    return 2 + (extra + 1) // 2 + bool(written & HEIGHT_BIT), count, at + HEAD_BYTES

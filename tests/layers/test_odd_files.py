@@ -94,6 +94,14 @@ ROWS = {
         wkb(2, 1, numbers(0, 0)),
         "left out: its geometry cannot be read: point array must contain",
     ),
+    "lines, one of one point": (
+        wkb(5, 2, wkb(2, 1, numbers(0, 0)), wkb(2, 2, numbers(1, 0, 2, 0))),
+        "repaired: a part of it was a line of one point",
+    ),
+    "the same with heights": (
+        wkb(1005, 2, wkb(1002, 2, numbers(1, 0, 7, 2, 0, 7)), wkb(1002, 1, numbers(0, 0, 7))),
+        "repaired: a part of it was a line of one point",
+    ),
     "a cut one": (OPEN[:30], "left out: its geometry cannot be read: "),
     "an unknown one": (wkb(15, 1, OPEN), "left out: its geometry cannot be read: Unknown WKB type 15"),
 }

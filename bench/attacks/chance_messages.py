@@ -14,7 +14,7 @@ from bench.joins import LAYER
 Values = dict[str, Callable[[], Any]]
 MOST = 2**53 - 1
 MOST_NAMES, MOST_SAMPLE, MOST_QUERIES, MOST_SHOWN, MOST_STREAMS = 120, 1_000, 1_000, 100, 32
-MOST_KEY, MOST_TEXT, MOST_ADDRESS, MOST_ROWS, MOST_PAGE = 1_000, 2_000, 4_000, 10_000, 100
+MOST_KEY, MOST_TEXT, MOST_ADDRESS, MOST_ROWS, MOST_PAGE, MOST_LOOK = 1_000, 2_000, 4_000, 10_000, 100, 31
 # Types of which each of some fields alone is given: either is enough, and both are too many.
 EITHER = {
     "query.subscribe": ("query", "queries"),
@@ -56,6 +56,7 @@ class Messages:
             "distance": lambda: rng.choice([0, 1e4, 2e7]),
             "hours": lambda: rng.choice([1, 366 * 24]),
             "limit": lambda: MOST_PAGE,
+            "look": lambda: rng.choice([None, MOST_LOOK]),
             "team": lambda: None,
             "time_us": lambda: time.time_ns() // 1000,
         }

@@ -31,6 +31,9 @@ def test_the_link_of_an_alarm_opens_its_incident_with_its_object(screen, feed, l
     feed.put(anna=INSIDE, berta=INSIDE)
     screen.expect_query("Harbour", "running", "2")
     screen.tab("Incidents")
+    page.get_by_role("button", name="Acknowledge all 2 that are shown").click()
+    expect(rows.filter(has_text="seen by")).to_have_count(2)
+    expect(page.locator("#incident-acknowledge-all")).to_be_hidden()
     rows.filter(has_text="MS Anna").locator(".event").click()
     expect(page).to_have_url(re.compile("&incident=[0-9]+"))
     number = re.search("incident=([0-9]+)", page.url)[1]

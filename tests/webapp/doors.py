@@ -154,6 +154,7 @@ ADDRESSES: dict[str, list[Address]] = {
             given=lambda status, _: status in (200, 409),
         ),
     ],
+    "layer-look": [Address(EDIT_LAYER, "/layers/team/look", method="post", body={"look": 1})],
     "layer-share": [Address(SHARE_LAYER, "/layers/yard/share", method="post", body={"team": None})],
     "layers": [Address(LAYER, "/layers/", '"name": "team"')],
     "metrics": [Address(FLAG, "/metrics")],

@@ -104,7 +104,7 @@ CELL_BITS = _(
     "width of the smallest area that is asked about. Empty: 16."
 )
 LABELS = {
-    "features": _("features"),
+    "features": _("properties"),
     "planes": _("steps of values"),
     "comoments": _("features of correlations"),
     "sets": _("sets of values"),

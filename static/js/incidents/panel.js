@@ -3,6 +3,7 @@
 import { $, coalesced, h, icon, repeated, setText } from "../dom.js";
 import { count, place, utcClock, utcTime } from "../format.js";
 import { filled, gettext, ngettext } from "../i18n.js";
+import { AcknowledgeAll } from "./acknowledge-all.js";
 import { severityText } from "./severities.js";
 import { passes, snoozed } from "./store.js";
 import { changeText, headline, keyBeside, openText, standing, timesText, worst } from "./words.js";
@@ -43,6 +44,7 @@ export class IncidentPanel {
     this.chosen = null; // the number of the incident that is opened
     this.detail = null; // its audit log, once it has come
     this.list = $("incident-list");
+    this.all = new AcknowledgeAll(parts);
     this.form = $("incident-filters");
     this.form.addEventListener("change", () => this.reload());
     this.form.addEventListener("submit", (event) => event.preventDefault());
@@ -145,6 +147,7 @@ export class IncidentPanel {
     const listed = this.store.incidents
       .listed(this.filters, nowMs)
       .filter(({ incident }, i) => i < MOST_ROWS || incident === this.chosen);
+    this.all.show(listed);
     const elements = listed.map((incident) => this.#row(incident, nowMs));
     const numbers = new Set(listed.map(({ incident }) => incident));
     for (const [number, { element }] of this.rows) {

@@ -37,7 +37,7 @@ def test_ships_that_will_pass_each_other_are_a_pair_with_a_place_a_distance_and_
     screen.field("closeM").fill("0")
     screen.field("name").fill("Passing")
     page.locator("#form-save").click()
-    expect(page.locator("#error-closeM")).to_contain_text("The distance must be 1.0 m to 100 km")
+    expect(page.locator("#error-closeM")).to_contain_text("The distance must be 1 m to 100 km")
     screen.field("closeM").fill("500")
     screen.save("Passing")
     screen.expect_query("Passing", "running", "1")

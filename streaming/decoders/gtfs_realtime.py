@@ -88,8 +88,7 @@ def _key(vehicle: gtfs.VehiclePosition) -> str:
     if not named:
         return vehicle.vehicle.label or vehicle.vehicle.license_plate
     # Formatted, since a text that is not UTF-8 is bytes.
-    key = " ".join(f"{part}" for part in (*named, trip.start_date, trip.start_time) if part)
-    return key
+    return " ".join(f"{part}" for part in (*named, trip.start_date, trip.start_time) if part)
 
 
 def _decimals(coordinates: Sequence[tuple[float, float, float]]) -> list[tuple[float, float, float]]:

@@ -173,7 +173,8 @@ def step(home: Home, elements: pa.Table, control: ControlStep) -> tuple[Home, Ho
     before[known], copies[known] = were["region"], were["copies"]
     known_us, stale = (key_hash[known], were["heard_us"]), _passing(stream, order, ~accepted, frozenset(after.stored))
     key_hash, known, before, copies = key_hash[heard], known[heard], before[heard], copies[heard]
-    moved = np.flatnonzero(known & (before != (region := (places := region_map.region_of(bounds))[rows])))
+    region = (places := region_map.region_of(bounds))[rows]
+    moved = np.flatnonzero(known & (before != region))
     passing = _passing(stream, order, accepted & ~_mask(newest[newest >= 0], len(order)), after.streams_in_full)
     met, passing_met = (_met(elements, some, bounds[some], stream[some], after) for some in (rows, passing))
     # When a stream is no longer joined, the regions remove its elements by themselves.
@@ -196,10 +197,15 @@ def step(home: Home, elements: pa.Table, control: ControlStep) -> tuple[Home, Ho
         taken(elements, stale),
         *_silences(elements, order[accepted], known_us, control),
     )
-    columns = {name: elements[name].to_numpy()[rows] for name in ("stream", "version", "heard_us")}
-    columns |= {"region": region.astype(COLUMNS["region"]), "copies": bits_of(met)}
+    columns = _columns(elements, rows, region, met)
     entries = entries.put(key_hash, columns, np.empty(0, dtype=np.int64), int((~known).sum()))
     return _settled(replace(home, entries=entries, progress=progress, orderings=orderings), control), outbox
+
+
+def _columns(elements: pa.Table, rows: np.ndarray, region: np.ndarray, met: np.ndarray) -> dict[str, np.ndarray]:
+    """Return what is kept of objects, given their newest elements and the regions that know them."""
+    columns = {name: elements[name].to_numpy()[rows] for name in ("stream", "version", "heard_us")}
+    return columns | {"region": region.astype(COLUMNS["region"]), "copies": bits_of(met)}
 
 
 def belated(home: Home, stale: pa.Table, old: pa.Table, registry: Registry) -> Routed:

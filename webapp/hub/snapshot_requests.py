@@ -158,8 +158,7 @@ class SnapshotRequests:
 
     def _has_room(self, line: _Line) -> bool:
         had = self._had.get(line)
-        promised = not had or had.used_now() < PROMISED_ROWS
-        part = max(self._part, PROMISED_PART) if promised else self._part
+        part = self._part if had and had.used_now() >= PROMISED_ROWS else max(self._part, PROMISED_PART)
         if not line.views and self._saved >= part * self.most:
             return False
         rows, more = self._rows[line], self._expected(line)

@@ -26,9 +26,8 @@ from streaming.history.writer import Turn
 from streaming.operators.encounters import Ordering
 from streaming.operators.watermarks import Progress
 from streaming.results import Fragment
-from streaming.servers import home, observing
+from streaming.servers import belated, home, observing
 from streaming.servers.answers.tuples import Results
-from streaming.servers.belated import apart
 from streaming.servers.control.border import Border
 from streaming.servers.control.entries import ControlEntries, Entry
 from streaming.servers.control.registry import Registry
@@ -36,7 +35,7 @@ from streaming.servers.control.step import ControlStep
 from streaming.servers.elements import no_elements, tracked_schema
 from streaming.servers.event_times import EventTimes
 from streaming.servers.focals import newly_followed
-from streaming.servers.home import Home, Routed
+from streaming.servers.home import Home
 from streaming.servers.ordering import Late, released_schema
 from streaming.servers.participant import server as participant
 from streaming.servers.participant.partial import Tracks
@@ -52,6 +51,7 @@ from streaming.servers.region.state import ObjectChanges, ObjectInput
 from streaming.servers.region.steps import steps_of
 from streaming.servers.region.time_join import TimeJoins
 from streaming.servers.region.watched import Heard, WatchedAnswers, concern_rules
+from streaming.servers.routing import Routed
 from streaming.servers.runs_codec import first_number
 from streaming.spaces import Space
 from streaming.state.versions import Attempt
@@ -256,12 +256,12 @@ def home_step(
     control = ControlStep(before, after, applied, max(was.now_us, applied.now_us))
     if rescaling := layout.rescaling(batch, after):
         was = rescaling.home(was, partition, layout.partitions)
-    elements, old = apart(elements)
+    elements, old = belated.apart(elements)
     state, outbox = home.step(was, elements, control)
     newest_us = int(elements["heard_us"].to_numpy().max(initial=0))
     head = {"elements": elements.num_rows, "stale": list(outbox.stale.items()), "newest_us": newest_us}
     head |= {"spells": outbox.spells}
-    tables = {"belated": home.belated(state, outbox.stale_elements, old, after)} if after.stored else {}
+    tables = {"belated": belated.routed(state.entries, outbox.stale_elements, old, after)} if after.stored else {}
     if was.tracking is not None or len(after.tracks):
         state, tracked, of_tracks = tracks.followed(layout, partition, batch, state, elements, control)
         tables, head = tables | tracked, head | of_tracks

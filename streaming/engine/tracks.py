@@ -15,7 +15,8 @@ from streaming.servers import tracking
 from streaming.servers.answers.tuples import Results
 from streaming.servers.control.border import Border, left_out_of_rows, left_out_rows
 from streaming.servers.control.step import ControlStep
-from streaming.servers.home import Home, Routed, routed
+from streaming.servers.home import Home, routed
+from streaming.servers.routing import Routed
 from streaming.servers.runs_codec import first_number
 from streaming.servers.track_state import Tracking
 from streaming.spaces import Space

@@ -4,8 +4,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from streaming.elements import STORED_ONLY
+from streaming.elements import STORED_ONLY, bounds_of
+from streaming.servers.control.registry import Registry
 from streaming.servers.elements import belated_schema
+from streaming.servers.routing import Routed
+from streaming.servers.sorted_runs import SortedRuns
 from streaming.spaces import Space
 
 
@@ -43,3 +46,35 @@ def in_turn(elements: pa.Table, turn_us: np.ndarray, space: Space) -> pa.Table:
     heard_us = pa.array(np.clip(turn_us, 0, came.to_numpy()))
     place = schema.get_field_index("heard_us")
     return elements.set_column(place, schema.field(place), heard_us).append_column(schema.field("late_us"), came)
+
+
+def routed(entries: SortedRuns, stale: pa.Table, old: pa.Table, registry: Registry) -> Routed:
+    """Return the elements that came too late to change an answer and are stored, for the regions where they lie.
+
+    Parameters
+    ----------
+    entries : SortedRuns
+        `home.Home.entries`, after the batch.
+    stale : pyarrow.Table
+        `HomeOutput.stale_elements`.
+    old : pyarrow.Table
+        Elements with `elements.tracked_schema` that are only stored, of any stream; see `apart`.
+    registry : Registry
+
+    Returns
+    -------
+    Routed
+        With `elements.belated_schema`. A stale element comes in its turn if it is heard as much before the newest one
+        of its object as its version is before that one's, and an old one if it is heard at its time.
+    """
+    key, position = np.unique(stale["key_hash"].to_numpy(), return_inverse=True)
+    part, row = entries.find(key)
+    newest, lag_us = entries.take(part[part >= 0], row[part >= 0], ("version", "heard_us")), np.zeros_like(key)
+    lag_us[part >= 0] = newest["heard_us"] - newest["version"]
+    old = old.filter(pa.array(np.isin(old["stream"].to_numpy(), list(registry.stored))))
+    tables = [
+        in_turn(stale, stale["version"].to_numpy() + lag_us[position], registry.space),
+        in_turn(old, old["time_us"].to_numpy(), registry.space),
+    ]
+    late = pa.concat_tables(tables)
+    return Routed(late, np.arange(late.num_rows), registry.region_map.region_of(bounds_of(late["bounds"])))

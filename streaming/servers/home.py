@@ -16,7 +16,6 @@ from streaming.operators.encounters import Ordering
 from streaming.operators.runs import first_of_runs, last_of_runs, order_of_hashes, running_maximum
 from streaming.operators.watermarks import LONG_AGO_US, Progress, seen_before
 from streaming.servers import ordering
-from streaming.servers.belated import in_turn
 from streaming.servers.control.registry import MICROSECONDS, Registry
 from streaming.servers.control.step import ControlStep
 from streaming.servers.control.stepping import streams_of_steps
@@ -25,6 +24,7 @@ from streaming.servers.observing import Observed, observed
 from streaming.servers.ordering import Late, Orderings
 from streaming.servers.region.reports import reports_schema
 from streaming.servers.region_bits import EVERYWHERE, bits_of, regions_of
+from streaming.servers.routing import Routed
 from streaming.servers.silences import heard_streams
 from streaming.servers.sorted_runs import Column, Run, SortedRuns
 from streaming.servers.track_state import Tracking
@@ -82,26 +82,6 @@ def no_columns() -> dict[str, np.ndarray]:
 
 
 @dataclass(frozen=True)
-class Routed:
-    """Rows of a table that are sent to regions. They are copied once, when the input of a region is made.
-
-    Parameters
-    ----------
-    table : pyarrow.Table
-    rows, region : ndarray of int64, shape (K,)
-        Which row is sent, and to which region.
-    """
-
-    table: pa.Table
-    rows: np.ndarray
-    region: np.ndarray
-
-    def to(self, region: int) -> pa.Table:
-        """Return the rows for a region, in their order."""
-        return taken(self.table, self.rows[self.region == region])
-
-
-@dataclass(frozen=True)
 class HomeOutput:
     """What a home server sends to the regions: rows with `elements.tracked_schema`, and a region for each row.
 
@@ -118,7 +98,7 @@ class HomeOutput:
     all accepted elements of objects with several ones that were heard at different moments, the newest of each moment,
     of the streams in `stepping.streams_of_steps`, for the regions where they lie. `silences` has the silences that
     reports ended, for the first region, and `spells` says when streams were heard (`silences.HeardStreams`).
-    `stale_elements` has those that `stale` counts of the streams that are stored; see `belated`.
+    `stale_elements` has those that `stale` counts of the streams that are stored; see `belated.routed`.
     """
 
     arrivals: Routed
@@ -206,38 +186,6 @@ def _columns(elements: pa.Table, rows: np.ndarray, region: np.ndarray, met: np.n
     """Return what is kept of objects, given their newest elements and the regions that know them."""
     columns = {name: elements[name].to_numpy()[rows] for name in ("stream", "version", "heard_us")}
     return columns | {"region": region.astype(COLUMNS["region"]), "copies": bits_of(met)}
-
-
-def belated(home: Home, stale: pa.Table, old: pa.Table, registry: Registry) -> Routed:
-    """Return the elements that came too late to change an answer and are stored, for the regions where they lie.
-
-    Parameters
-    ----------
-    home : Home
-        After the batch.
-    stale : pyarrow.Table
-        `HomeOutput.stale_elements`.
-    old : pyarrow.Table
-        Elements with `elements.tracked_schema` that are only stored, of any stream; see `belated.apart`.
-    registry : Registry
-
-    Returns
-    -------
-    Routed
-        With `elements.belated_schema`. A stale element comes in its turn if it is heard as much before the newest one
-        of its object as its version is before that one's, and an old one if it is heard at its time.
-    """
-    key, position = np.unique(stale["key_hash"].to_numpy(), return_inverse=True)
-    part, row = home.entries.find(key)
-    newest, lag_us = home.entries.take(part[part >= 0], row[part >= 0], ("version", "heard_us")), np.zeros_like(key)
-    lag_us[part >= 0] = newest["heard_us"] - newest["version"]
-    old = old.filter(pa.array(np.isin(old["stream"].to_numpy(), list(registry.stored))))
-    tables = [
-        in_turn(stale, stale["version"].to_numpy() + lag_us[position], registry.space),
-        in_turn(old, old["time_us"].to_numpy(), registry.space),
-    ]
-    late = pa.concat_tables(tables)
-    return Routed(late, np.arange(late.num_rows), registry.region_map.region_of(bounds_of(late["bounds"])))
 
 
 def routed(home: Home, rows: pa.Table) -> Routed:

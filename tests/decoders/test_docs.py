@@ -35,7 +35,7 @@ def test_every_unit_is_documented(unit):
 def test_every_reason_of_malformed_input_is_documented():
     sources = "".join(path.read_text() for path in (ROOT / "streaming" / "decoders").glob("*.py"))
     reasons = set(re.findall(r'(?:fault|_malformed)\(\s*(?:gettext(?:_noop)?\()?"([^"]+)"', sources))
-    reasons |= set(re.findall(r'return (?:gettext(?:_noop)?\()?"([a-zA-Z -]+)"', sources))
+    reasons |= set(re.findall(r'return (?:gettext(?:_noop)?\()?"([a-zA-Z -]+)"\)?$', sources, re.MULTILINE))
     reasons |= {"not a message", "hex ident", "feature without key", "no key", "null island", "line too long"}
     reasons |= set(re.findall(r'^[A-Z_]+ = (?:gettext(?:_noop)?\()?"([a-zA-Z][a-zA-Z -]+)"\)?$', sources, re.MULTILINE))
     reasons -= {"skip"}  # a word of Arrow's

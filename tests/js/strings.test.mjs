@@ -41,10 +41,11 @@ const UNITS =
   /^[\s\u0000.,:;()/%+<>=~-]*((s|m|h|d|ms|min|km|fps|UTC|KiB|MiB|GiB|Hz|px|nm|kn|ft|mi|mph|lb|kg)\b[\s\u0000.,:;()/%+<>=~-]*)*$/;
 
 // Selectors and styles, by how they look.
-const CODE_TEXTS = /\[type=|^linear-gradient\(/;
+const CODE_TEXTS = /\[type=|^linear-gradient\(|^italic /;
 
 // What is written for machines, or for those who develop Lookout, or is a name.
 const ALLOWED = new Map([
+  ["base-layer.js", /^<a href="https:[^>]*>[\w ]+<\/a>$/], // the names of those who made the data
   ["frame-meter.js", /fps/], // an overlay for measurements
   ["map.js", /^(OpenStreetMap|Natural Earth) \(/], // the names by which a browser remembers base maps
   ["query-answer.js", /^(above|below) |for /], // the engine's names of thresholds

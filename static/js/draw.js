@@ -1,5 +1,7 @@
 // Draws and edits a rectangle with mouse, finger or pen. The form's number fields do the same by keyboard.
 
+import { forget, stepped } from "./undo.js";
+
 const HANDLES = ["nw", "n", "ne", "e", "se", "s", "sw", "w"];
 const SMALLEST_PX = 6;
 
@@ -80,6 +82,7 @@ export class RectangleEditor {
   }
 
   stop() {
+    forget(this);
     this.drawing = false;
     this.rectangle = null;
     this.abort?.abort();
@@ -125,17 +128,20 @@ export class RectangleEditor {
     const before = this.rectangle;
     this.#track(
       (move) => {
-        this.rectangle = dragged(before, name, this.#at(move).lng - start.lng, this.#at(move).lat - start.lat);
-        this.#place();
-        this.onChange(this.rectangle);
+        this.#change(dragged(before, name, this.#at(move).lng - start.lng, this.#at(move).lat - start.lat));
       },
       () => {
-        this.rectangle = normal(this.rectangle);
-        this.#place();
-        this.onChange(this.rectangle);
+        if (this.rectangle !== before) stepped(this, () => this.#change(before));
+        this.#change(normal(this.rectangle));
         this.map.dragging.enable();
       },
     );
+  }
+
+  #change(rectangle) {
+    this.rectangle = rectangle;
+    this.#place();
+    this.onChange(rectangle);
   }
 
   /** Follow the pointer until it is released; `end` gets null if the gesture was cancelled. */

@@ -3,6 +3,7 @@
 
 import { turnOf } from "./features.js";
 import { filled, gettext } from "./i18n.js";
+import { forget, stepped } from "./undo.js";
 import { drawn, geometryOf, linesOf, middlesOf, opened, removePoint } from "./vertices.js";
 
 const MOST_HANDLES = 400;
@@ -92,6 +93,7 @@ export class FeatureEditor {
   }
 
   stop() {
+    forget(this);
     this.#clear();
     this.shape = null;
     this.kind = null;
@@ -187,9 +189,15 @@ export class FeatureEditor {
 
   #corner(line, at) {
     const handle = this.#marker(line[at], "vertex", true);
+    handle.on("dragstart", () => this.#keep());
     handle.on("drag", () => this.#put(line, at, handle));
     handle.on("dragend", () => this.#refresh());
-    const remove = () => removePoint(this.shape, line, at) && this.#refresh();
+    const remove = () => {
+      const back = this.#back();
+      if (!removePoint(this.shape, line, at)) return;
+      stepped(this, back);
+      this.#refresh();
+    };
     handle.on("contextmenu dblclick", remove);
     handle.getElement().addEventListener("keydown", (event) => {
       if (event.key in ARROWS) this.#nudge(line, at, ARROWS[event.key], event.shiftKey ? LARGE : 1);
@@ -204,6 +212,7 @@ export class FeatureEditor {
 
   /** Move a corner by some pixels, and keep the keyboard focus on it. */
   #nudge(line, at, [right, down], steps) {
+    this.#keep();
     const [lng, lat] = line[at];
     const from = this.map.latLngToContainerPoint([lat, lng]);
     const to = this.map.containerPointToLatLng(from.add([right * steps * STEP_PX, down * steps * STEP_PX]));
@@ -218,9 +227,26 @@ export class FeatureEditor {
 
   #middle(line, at, place) {
     const handle = this.#marker(place, "vertex middle", true);
-    handle.on("dragstart", () => line.splice(at, 0, place));
+    handle.on("dragstart", () => {
+      this.#keep();
+      line.splice(at, 0, place);
+    });
     handle.on("drag", () => this.#put(line, at, handle));
     handle.on("dragend", () => this.#refresh());
+  }
+
+  /** Remember the shape as it is, before a step. */
+  #keep() {
+    stepped(this, this.#back());
+  }
+
+  /** Return what brings the shape as it is now back. */
+  #back() {
+    const nested = structuredClone(this.shape.nested);
+    return () => {
+      this.shape.nested = nested;
+      this.#refresh();
+    };
   }
 
   #put(line, at, handle) {

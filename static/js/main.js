@@ -47,6 +47,7 @@ import { recall, remember } from "./remembered.js";
 import { createRegions } from "./regions.js";
 import { createReplay } from "./replay/page.js";
 import { createReports } from "./report/page.js";
+import { reshaping } from "./reshaping.js";
 import { createSearch } from "./search.js";
 import { createShortcuts } from "./shortcuts.js";
 import { isShown } from "./shown-queries.js";
@@ -117,8 +118,8 @@ const map = new MonitorMap($("map"), {
   baseUrls: { ...document.body.dataset, world: document.body.dataset.world.split(" ") },
   baseMaps: page.base_maps,
   isDark,
-  onPlan: (query, plan) => ask({ type: "query.edit", query: query.query, plan }),
-  start: opened,
+  onPlan: reshaping(ask),
+  start: opened ?? recall("view"), // where the last visit ended
 });
 const navigation = new Navigation({ map, store });
 const api = new LayersApi(page.csrf);
@@ -563,8 +564,7 @@ map.leaflet.on(
   "moveend",
   debounced(() => subscriptions.view(), VIEW_WAIT_MS),
 );
-map.leaflet.on("moveend", subscribe);
-map.leaflet.on("moveend", () => address.write());
+map.leaflet.on("moveend", () => (subscribe(), address.write(), remember("view", map.view())));
 new ResizeObserver(() => map.leaflet.invalidateSize({ pan: false })).observe($("map-area"));
 if (new URLSearchParams(location.search).get("meter") === "1") {
   startFrameMeter(() => ({ objects: store.objects.live, visible: map.objects.visible.n }));

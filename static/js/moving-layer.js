@@ -7,6 +7,7 @@ import { turnTowards } from "./geometry.js";
 import { kindOf } from "./kinds.js";
 import { uncrowded } from "./labels.js";
 import { DASHES } from "./looks.js";
+import { forget, stepped } from "./undo.js";
 import { unitsName } from "./units.js";
 
 const GLIDE_MS = 300;
@@ -141,7 +142,9 @@ export class MovingLayer {
   #drop(number) {
     const look = this.looks.get(number);
     this.looks.delete(number);
-    if (look) this.#clear(look);
+    if (!look) return;
+    forget(look);
+    this.#clear(look);
   }
 
   /** Remove a query from the map, until its place is known. */
@@ -323,8 +326,10 @@ export class MovingLayer {
   async #save(look) {
     const plan = look.draft;
     const { onDraft, query } = look;
-    if (plan && onDraft) onDraft(plan);
-    else if (plan && JSON.stringify(plan) !== JSON.stringify(query.plan)) await this.onChange(query, plan);
+    if (plan && onDraft) {
+      stepped(look, () => onDraft(query.plan));
+      onDraft(plan);
+    } else if (plan && JSON.stringify(plan) !== JSON.stringify(query.plan)) await this.onChange(query, plan);
     if (look.draft === plan) look.draft = null;
     this.#draw(look);
   }

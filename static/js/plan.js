@@ -1,6 +1,6 @@
 // Builds a query plan from the form's fields. Pure except for the chosen units.
 
-import { length } from "./format.js";
+import { count, length } from "./format.js";
 import { filled, gettext } from "./i18n.js";
 import { kindOf } from "./kinds.js";
 import { noiseless, tracked } from "./noise.js";
@@ -48,7 +48,7 @@ export const ABOUT = [
   {
     action: "nearest",
     icon: "nearest",
-    name: gettext("10 nearest to %(name)s"),
+    name: gettext("%(count)s nearest to %(name)s"),
     plan: (stream, focus) => ({ stream, kind: "knn", k: STANDARD_K, around: focus }),
   },
   {
@@ -64,12 +64,33 @@ export const ABOUT = [
   },
 ];
 
-/** Return the name of such a query, given the name of its focus. */
-export function nameAbout({ name }, focus) {
-  return filled(name, { distance: length(units().radiusM), name: focus })
+/**
+ * Return the name of such a query.
+ *
+ * @param {Record<string, any>} about one of `ABOUT`
+ * @param {string} focus the name of its focus
+ * @param {Record<string, any> | null} plan of the query; null if it is as one click makes it
+ */
+export function nameAbout({ name }, focus, plan = null) {
+  const figures = { distance: length(plan?.around?.radius ?? units().radiusM), count: count(plan?.k ?? STANDARD_K) };
+  return filled(name, { ...figures, name: focus })
     .slice(0, MOST_CHARACTERS)
     .trim();
 }
+
+/** Return the name of a query whose plan changes: one that was made of figures of the plan is made of the new ones. */
+export function renamed(name, before, after) {
+  const both = (figure) => Boolean(figure(before) && figure(after));
+  if (!both((plan) => plan?.around?.radius) && !both((plan) => plan?.k)) return name;
+  for (const about of ABOUT) {
+    const [start, end] = nameAbout(about, MARK, before).split(MARK);
+    const rest = name.slice(start.length, name.length - end.length);
+    if (name === start + rest + end && rest) return nameAbout(about, rest, after);
+  }
+  return name;
+}
+
+const MARK = "\u0000"; // stands for the name of the focus
 
 const MOST_CHARACTERS = 100;
 

@@ -13,7 +13,7 @@ import { createLookField } from "./look-field.js";
 import { COLOURS } from "./looks.js";
 import { JoinFields } from "./join-fields.js";
 import { NoiseFields } from "./noise-fields.js";
-import { areaIn, boxOf, planOf, reportOf, shapedArea } from "./plan.js";
+import { areaIn, boxOf, planOf, renamed, reportOf, shapedArea } from "./plan.js";
 import { mayShare } from "./teams/rights.js";
 import { chosenTeam, showTeams } from "./teams/team-fields.js";
 
@@ -182,7 +182,7 @@ export class QueryForm {
 
   /** Show a plan in the fields, and keep the parts of it that no field shows. */
   #show(plan) {
-    this.base = plan;
+    this.base = this.named = plan;
     const { elements } = this.form;
     elements.report.value = reportOf(plan);
     this.filter.typed.show(plan.where ?? "");
@@ -278,6 +278,7 @@ export class QueryForm {
     if (this.bounded && !this.area.shaped && this.rectangle && !this.editor.active) this.editor.edit(this.rectangle);
     this.written = null;
     const plan = this.#plan();
+    this.#rename(plan);
     this.form.elements.plan.value = JSON.stringify(plan, null, 2);
     this.#preview(plan);
     this.#error("plan", "");
@@ -294,6 +295,13 @@ export class QueryForm {
     });
   }
 
+  /** Let a name that was made of figures of the plan follow these. */
+  #rename(plan) {
+    const { name } = this.form.elements;
+    name.value = renamed(name.value, this.named, plan);
+    this.named = plan;
+  }
+
   /** Show the plan in the fields after its JSON changed. What they cannot show is sent as it is written. */
   #fromText() {
     try {
@@ -307,6 +315,7 @@ export class QueryForm {
       if (typeof plan.stream === "string") this.form.elements.stream.value = plan.stream;
       this.streamChosen = true;
       const text = this.form.elements.plan.value;
+      this.#rename(plan);
       this.#show(plan);
       this.form.elements.plan.value = text;
       this.#preview(plan);

@@ -307,10 +307,9 @@ function update(store, query, element, parts, nowMs) {
   parts.about.title = parts.about.textContent;
   parts.origin.update(store.streams.get(query.stream));
   const serverMs = nowMs + store.clockOffsetMs;
+  const stale = query.status === "running" ? staleNote(store, nowMs) : "";
   const state = isLeftOut(query, serverMs) ? "left_out" : query.status;
-  setText(parts.status, stateText(state));
-  parts.status.title = parts.status.textContent;
-  parts.status.dataset.status = state;
+  showState(parts.status, state, stale !== "");
   showAnswer(store, { ...query, status: state }, parts.count);
   const focus = focusNote(store, query, nowMs);
   showNotice(parts.focus, focus);
@@ -323,7 +322,6 @@ function update(store, query, element, parts, nowMs) {
     store.answers.has(query.query) &&
     (told ?? lasting ?? store.count(query.query)) === 0 &&
     !focus;
-  const stale = query.status === "running" ? staleNote(store, nowMs) : "";
   element.dataset.stale = String(stale !== "");
   parts.note.hidden = !starting && !empty && !stale;
   setText(
@@ -341,6 +339,13 @@ function update(store, query, element, parts, nowMs) {
   for (const name of ["edit", "pause", "cancel"]) parts[name].hidden = !mayEdit(store, query);
   parts.share.hidden = !mayShare(store, query);
   parts.pause.hidden ||= !["running", "paused", "waiting"].includes(query.status);
+}
+
+/** Show the state of a query; one that runs is not up to date while nothing new can come. */
+function showState(element, state, stale) {
+  element.dataset.status = stale && state === "running" ? "stale" : state;
+  setText(element, stateText(element.dataset.status));
+  element.title = element.textContent;
 }
 
 /** Show those of some texts that there are. */

@@ -2,14 +2,20 @@
 
 import { $, h } from "./dom.js";
 import { gettext } from "./i18n.js";
+import { createUndo } from "./undo.js";
 
 /** @param {Array} shortcuts `{key, text, run}`; keys are ignored while typing */
 export function createShortcuts(shortcuts) {
   const dialog = $("help");
   const toggle = () => (dialog.open ? dialog.close() : dialog.showModal());
   const all = [...shortcuts, { key: "?", text: gettext("This help"), run: toggle }];
+  const undo = { key: "Ctrl+Z", text: gettext("Take the last change of a shape back") };
+  createUndo();
   $("shortcut-list").append(
-    ...all.flatMap(({ key, text }) => [h("dt", {}, h("kbd", {}, key === "Escape" ? "Esc" : key)), h("dd", {}, text)]),
+    ...[...all, undo].flatMap(({ key, text }) => [
+      h("dt", {}, h("kbd", {}, key === "Escape" ? "Esc" : key)),
+      h("dd", {}, text),
+    ]),
   );
   $("help-button").addEventListener("click", toggle);
   $("help-close").addEventListener("click", toggle);

@@ -12,6 +12,7 @@ const WORDS = {
   ready: gettext("ready"),
   recorded: gettext("recorded"),
   running: gettext("running"),
+  stale: gettext("not up to date"),
   simulated: gettext("simulated"),
   waiting: gettext("waiting"),
 };

@@ -3,6 +3,7 @@
 import { length } from "./format.js";
 import { filled, gettext } from "./i18n.js";
 import { besideLongest, lineDistance, steppedLength, wholeLength } from "./shapes.js";
+import { forget, stepped } from "./undo.js";
 
 const STEPS = { ArrowRight: 1, ArrowUp: 1, ArrowLeft: -1, ArrowDown: -1 };
 const LARGE = 10; // steps, with Shift
@@ -35,6 +36,7 @@ export class WidthHandle {
   }
 
   remove() {
+    forget(this);
     this.abort?.abort();
     this.marker?.remove();
     this.marker = null;
@@ -60,7 +62,14 @@ export class WidthHandle {
     if (!(event.key in STEPS) || event.ctrlKey || event.metaKey || event.altKey) return;
     event.preventDefault();
     event.stopPropagation();
-    this.onChange(steppedLength(this.corridor.width_m, STEPS[event.key] * (event.shiftKey ? LARGE : 1)));
+    const { width_m: before } = this.corridor;
+    this.onChange(steppedLength(before, STEPS[event.key] * (event.shiftKey ? LARGE : 1)));
+    this.#keep(before);
+  }
+
+  /** Remember the width that was before a step, if it is another one now. */
+  #keep(width) {
+    if (this.corridor.width_m !== width) stepped(this, () => this.onChange(width));
   }
 
   #drag(event) {
@@ -69,11 +78,13 @@ export class WidthHandle {
     event.stopPropagation();
     this.map.dragging.disable();
     this.marker.openTooltip();
+    const { width_m: before } = this.corridor;
     this.abort?.abort();
     const abort = (this.abort = new AbortController());
     const { signal } = abort;
     const end = () => {
       abort.abort();
+      this.#keep(before);
       this.map.dragging.enable();
       this.marker?.closeTooltip();
     };

@@ -3,7 +3,7 @@ import { test } from "node:test";
 
 import { errorField } from "../../static/js/error-field.js";
 import { planText } from "../../static/js/format.js";
-import { ABOUT, boxOf, nameAbout, planOf, reportOf } from "../../static/js/plan.js";
+import { ABOUT, boxOf, nameAbout, planOf, renamed, reportOf } from "../../static/js/plan.js";
 
 const BOX = { lo: [5, 5], hi: [6, 6] };
 const JOIN = { source: "layer", name: "roads", predicate: "intersects", distance: 50, where: "" };
@@ -290,4 +290,22 @@ test("a card says what a query about tracks takes into account", () => {
     told({ area: circle, accuracy: { property: "acc", else_m: 10 }, gap_s: 0 }),
     "in a circle of 500 m, accuracy by acc",
   );
+});
+
+test("a name that was made of figures of the plan follows them, and any other name stays", () => {
+  const [range, nearest, counted] = ABOUT.map((about) => about.plan("ships", { key: "1" }));
+  const wider = (plan) => ({ ...plan, around: { ...plan.around, radius: 2500 } });
+  for (const [about, before, after, name] of [
+    [ABOUT[0], range, wider(range), "2.5 km around MS Anna"],
+    [ABOUT[1], nearest, { ...nearest, k: 3 }, "3 nearest to MS Anna"],
+    [ABOUT[2], counted, wider(counted), "Count 2.5 km around MS Anna"],
+  ]) {
+    const made = nameAbout(about, "MS Anna");
+    assert.equal(renamed(made, before, after), name);
+    assert.equal(renamed(renamed(made, before, after), after, before), made);
+    for (const own of ["Pilots", made.replace("10", "11"), `Our ${made}`, ""]) assert.equal(renamed(own, before, after), own);
+  }
+  const box = { stream: "ships", kind: "range", area: { lo: [0, 0], hi: [1, 1] } };
+  assert.equal(renamed("10 km around here", range, box), "10 km around here");
+  assert.equal(renamed("10 km around here", undefined, range), "10 km around here");
 });

@@ -286,3 +286,15 @@ def test_a_plane_with_an_error_budget_is_saved_and_shown(site, feeds, told, plan
 def test_a_wrong_sketch_is_told_at_its_field(site, feeds, changes, field, words):
     page = site.post(reverse(ADD), CSV | SKETCH | changes)
     assert words in errors_of(page)[field][0]["message"]
+
+
+def test_a_new_sketch_has_cells_for_a_strait_and_a_saved_one_those_that_it_has(site, feeds):
+    def shown(page):
+        return page.context["adminform"].form["sketch__cell_bits"].value()
+
+    assert shown(site.get(reverse(ADD))) == 30
+    assert site.post(reverse(ADD), CSV | SKETCH).status_code == 302
+    change = reverse("admin:webapp_stream_change", args=[Stream.objects.get().pk])
+    assert shown(site.get(change)) is None  # the usual ones, as it was saved
+    assert site.post(change, CSV | SKETCH | {"sketch__cell_bits": "24"}).status_code == 302
+    assert shown(site.get(change)) == 24

@@ -103,6 +103,8 @@ CELL_BITS = _(
     "16 bits, 10 km with 24, 1.2 km with 30 and 150 m with 36. Choose cells of at most a tenth of the "
     "width of the smallest area that is asked about. Empty: 16."
 )
+# What the form of a stream without a sketch proposes: ten cells across a strait.
+PROPOSED_BITS = 30
 LABELS = {
     "features": _("properties"),
     "planes": _("steps of values"),
@@ -127,7 +129,7 @@ def sketch_fields() -> dict[str, forms.Field]:
                 "there were; key is the key of the objects."
             )
         ),
-        "cell_bits": forms.IntegerField(help_text=CELL_BITS),
+        "cell_bits": forms.IntegerField(help_text=CELL_BITS, initial=PROPOSED_BITS),
         "time_bin_us": Seconds(help_text=_("How fine times are told apart, in seconds. Empty: 3600.")),
         "study_us": Seconds(
             help_text=_(
@@ -145,7 +147,7 @@ def sketch_fields() -> dict[str, forms.Field]:
 
 def initial_values(document: dict[str, Any] | None) -> dict[str, Any]:
     """Return what the fields show of a sketch, by name."""
-    values = dict(document or {})
+    values: dict[str, Any] = {"cell_bits": None, **document} if document else {}
     values["sets"] = (values.get("sets") or {}).get("features", [])
     return {f"{PREFIX}{name}": value for name, value in values.items()}
 

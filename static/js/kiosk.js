@@ -1,9 +1,9 @@
 // The kiosk view, for a screen on the wall: only the map, with a large clock and counts. "?kiosk=1" in the address begins with it.
 
-import { $, repeated, setText } from "./dom.js";
+import { $, h, repeated, setText } from "./dom.js";
 import { count, utcClock, utcTime } from "./format.js";
 import { countInView } from "./layers.js";
-import { fill } from "./object-panel.js";
+import { filled, ngettext } from "./i18n.js";
 import { answerWords } from "./query-words.js";
 import { STATES } from "./status-bar.js";
 
@@ -19,13 +19,14 @@ export function createKiosk({ store, map, now, onChange }) {
     const streams = [...store.streams.values()]
       .filter(({ name }) => seen.has(name))
       .sort((a, b) => seen.get(b.name) - seen.get(a.name))
-      .map(({ name, title }) => [title ?? name, count(seen.get(name))]);
+      .map(({ name, title }) => ({ name: title ?? name, text: count(seen.get(name)) }));
     const queries = store
       .listed()
       .filter(({ shown }) => shown)
-      .map((query) => [query.name, answerWords(store, query).text])
-      .filter(([, text]) => text);
-    return [...streams.slice(0, MOST_ROWS), ...queries.slice(0, MOST_ROWS)];
+      .map((query) => ({ name: query.name, ...answerWords(store, query), colour: `var(--q${query.colour})` }))
+      .filter(({ text }) => text)
+      .sort((a, b) => Number(b.raised) - Number(a.raised)); // what has crossed a threshold is not among the rest
+    return [...first(streams), ...first(queries)];
   };
   const render = () => {
     if (!on) return;
@@ -35,7 +36,7 @@ export function createKiosk({ store, map, now, onChange }) {
     const state = store.connection(now());
     box.dataset.state = state;
     setText($("kiosk-state"), STATES[state]);
-    fill($("kiosk-counts"), rows());
+    show($("kiosk-counts"), rows());
   };
   const set = (wanted) => {
     if (wanted === on) return;
@@ -51,4 +52,26 @@ export function createKiosk({ store, map, now, onChange }) {
   $("kiosk-leave").addEventListener("click", () => set(false));
   repeated(render, REFRESH_MS);
   return { get: () => on, set };
+}
+
+/** Return as many rows as the wall has room for, and a last one that says how many are left. */
+function first(rows) {
+  const rest = rows.length - MOST_ROWS;
+  if (rest <= 0) return rows;
+  const words = ngettext("and %(count)s more", "and %(count)s more", rest);
+  return [...rows.slice(0, MOST_ROWS), { name: filled(words, { count: count(rest) }), text: "" }];
+}
+
+/** Show rows `{name, text, colour, raised}`; those that are there are written again. */
+function show(list, rows) {
+  while (list.children.length > rows.length) list.lastChild.remove();
+  rows.forEach(({ name, text, colour = "", raised = false }, i) => {
+    if (!list.children[i]) list.append(h("div", {}, h("dt"), h("dd")));
+    const [row, term, figure] = [list.children[i], ...list.children[i].children];
+    row.style.setProperty("--colour", colour);
+    row.classList.toggle("coloured", colour !== "");
+    row.classList.toggle("raised", raised);
+    setText(term, name);
+    setText(figure, text);
+  });
 }

@@ -173,9 +173,9 @@ const subscriptions = new Subscriptions({
     isShown(query, { few: pages.few, cards: queryList.cards, opened: queryList.opened, events: events.query, area }),
 });
 const subscribe = coalesced(() => subscriptions.refresh(), SHOWN_MS);
-
 const pastMarks = new BacktestLayer(L, map.leaflet, () => palette.read().accent);
 const past = new BacktestPanel({
+  store,
   layer: pastMarks,
   send: (message) => socket.send(message),
   now,

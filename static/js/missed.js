@@ -3,6 +3,7 @@
 import { h, setText } from "./dom.js";
 import { count, reason, SIGNS, utcClock, utcTime } from "./format.js";
 import { filled, gettext, ngettext } from "./i18n.js";
+import { namingOf } from "./named.js";
 import { missedNote } from "./query-answer.js";
 import { keptEvents } from "./replay/api.js";
 
@@ -81,7 +82,8 @@ function createList(store, number) {
   const more = h("button", { type: "button", class: "small", "data-action": "missed" }, gettext("Show what is kept"));
   more.hidden = store.user === ""; // a guest has no login to ask with
   more.addEventListener("click", async () => {
-    list.append(...(await kept.more()).map(row));
+    const naming = namingOf(store, store.queries.get(number)?.plan);
+    list.append(...(await kept.more()).map((event) => row(event, naming)));
     about.hidden = false;
     setText(about, kept.failed || keptText(kept));
     list.hidden = kept.listed === 0;
@@ -92,9 +94,9 @@ function createList(store, number) {
 }
 
 /** Return the row of a kept event: its sign, its object and partner, why, and when. */
-function row({ sign, key, partner, reason: why, time_us: timeUs }) {
+function row({ sign, key, partner, reason: why, time_us: timeUs }, naming) {
   const code = sign === "+" ? 1 : -1;
-  const name = [key, partner].filter(Boolean).join(" \u00b7 ");
+  const name = [key && naming.object(key), partner && naming.partner(partner)].filter(Boolean).join(" \u00b7 ");
   const timeMs = timeUs / 1000;
   return h("li", { title: `${reason(why, code)}\n${utcTime(timeMs)}` }, `${SIGNS[code]} ${name}, ${utcClock(timeMs)}`);
 }

@@ -43,6 +43,13 @@ def test_a_polygon_is_drawn_with_a_corner_taken_back_and_found_by_the_engine(loo
     expect(bar).to_be_hidden()
     expect(looking.page.locator("#area-size")).to_have_text(re.compile("^3 corners, .* around$"))
     expect(looking.page.locator("#area-count")).to_have_text("1 object of the map there now")
+    corner = looking.page.locator(".vertex:not(.middle)").first
+    drawn = looking.plan()
+    corner.focus()
+    corner.press("ArrowLeft")
+    assert looking.plan() != drawn
+    corner.press("Control+z")
+    assert looking.plan() == drawn
     ring = looking.plan()["area"]["coordinates"][0]
     assert ring[0] == pytest.approx(TRIANGLE[0], abs=0.01) and ring[0] == ring[3] and len(ring) == 4
     looking.field("stream").select_option(feed.name)

@@ -73,7 +73,7 @@ def test_one_click_watches_around_an_object_and_the_circle_goes_with_it(seen, fe
         expect(seen.events().filter(has_text=name).locator(".sign")).to_have_text(sign)
 
 
-def test_dragging_the_handle_changes_the_radius_and_the_answer(seen, feed, live):
+def test_dragging_the_handle_changes_the_radius_and_the_answer_and_can_be_taken_back(seen, feed, live):
     seen.menu(HERE).get_by_role("menuitem", name="Watch").click()
     name = "10 km around MS Anna"
     seen.expect_query(name, "running", "1")
@@ -85,10 +85,15 @@ def test_dragging_the_handle_changes_the_radius_and_the_answer(seen, feed, live)
     seen.page.mouse.move(x, y + 10, steps=5)
     expect(seen.page.locator(".reach")).to_have_text(re.compile(r"^26 km$|^2[56]\.\d km$"))
     seen.page.mouse.up()
-    seen.expect_query(name, "running", "2")
-    assert plan_of(live, name)["around"]["radius"] == pytest.approx(26_000, rel=0.02)
+    changed = seen.page.locator(".query-name").filter(has_text=re.compile(r"^(26|2[56]\.\d) km around MS Anna$"))
+    expect(changed).to_have_count(1)  # the name has the new figure
+    seen.expect_query(changed.inner_text(), "running", "2")
+    assert plan_of(live, changed.inner_text())["around"]["radius"] == pytest.approx(26_000, rel=0.02)
     expect(seen.page.locator("#object-panel")).to_be_hidden()
     seen.expect_at(".around-range", HERE)
+    seen.page.locator(".toast").get_by_role("button", name="Undo").click()
+    seen.expect_query(name, "running", "1")
+    assert plan_of(live, name)["around"]["radius"] == 10_000
 
 
 @pytest.mark.long
@@ -227,7 +232,8 @@ def test_a_range_is_made_and_changed_by_keyboard_alone(seen, live):
     keys.press("Enter")
     keys.press("Enter")
     seen.expect_query(name, "running", "1")
-    handle = tabbed(seen.page, f"Radius of {name}")
+    tabbed(seen.page, f"Radius of {name}")
+    handle = seen.page.locator(".handle-radius")
     expect(handle).to_have_attribute("aria-valuetext", "5 nm")
     view = seen.page.url
     keys.press("ArrowRight")
@@ -242,13 +248,13 @@ def test_a_range_is_made_and_changed_by_keyboard_alone(seen, live):
     for _ in range(2):
         keys.press("Shift+ArrowRight")
     keys.press("Enter")
-    seen.expect_query(name, "running", "1")
-    wait_for(lambda: plan_of(live, name)["around"]["radius"] == 20_260, "the radius that Enter saved")
+    seen.expect_query("10.9 nm around MS Anna", "running", "1")
+    wait_for(lambda: plan_of(live, "10.9 nm around MS Anna")["around"]["radius"] == 20_260, "what Enter saved")
     expect(handle).to_be_focused()
     keys.press("Shift+ArrowRight")
     keys.press("Tab")
-    wait_for(lambda: plan_of(live, name)["around"]["radius"] == 30_260, "the radius that was saved on leaving")
-    seen.expect_query(name, "running", "2")
+    seen.expect_query("16.3 nm around MS Anna", "running", "2")
+    wait_for(lambda: plan_of(live, "16.3 nm around MS Anna")["around"]["radius"] == 30_260, "what was saved on leaving")
     assert recorded(handle) == ["9260", "10260", "20260", "30260"], (
         "a value that was saved is not shown as before for a moment"
     )

@@ -165,6 +165,8 @@ def test_the_address_brings_the_view_back(screen_of, user, feed):
     second.lat, second.lon = (float(degrees) for degrees in first.page.url.split("/")[-2:])
     second.live()
     assert second.page.url == first.page.url != before
+    first.page.goto(first.page.url.split("#")[0])  # and without one, it begins where the last visit ended
+    expect(first.page).to_have_url(second.page.url)
     feed.put(berta=(20.3, 57.1))
     assert second.painted((20.3, 57.1), "ship")
 

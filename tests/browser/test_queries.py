@@ -171,8 +171,18 @@ def test_dragging_a_corner_leaves_objects_outside(drawn, feed):
     feed.put(berta=OTHER_INSIDE)
     drawn.expect_query("Roads", "running", "2")
     drawn.act("Roads", "Edit")
+    before = drawn.plan()
     drawn.drag_handle("se", to="s")
     expect(drawn.field("east")).to_have_value(re.compile(r"^24\.(49|5)"))
+    dragged = drawn.plan()
+    drawn.drag_handle("nw", to="n")
+    drawn.page.locator("#map").focus()
+    drawn.page.keyboard.press("Control+z")
+    assert drawn.plan() == dragged
+    drawn.page.get_by_role("button", name="Undo").click()
+    assert drawn.plan() == before
+    expect(drawn.page.get_by_role("button", name="Undo")).to_be_hidden()
+    drawn.drag_handle("se", to="s")
     drawn.save("Roads, west")
     drawn.expect_query("Roads, west", "running", "1")
     drawn.tab("Events")

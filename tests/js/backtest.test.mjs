@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
+import { namingOf } from "../../static/js/named.js";
 import { placeOfRow, progressText, questionOf, resultText, rowText } from "../../static/js/backtest/words.js";
 
 const AT_US = Date.UTC(2026, 10, 21, 14, 3) * 1000;
@@ -48,10 +49,17 @@ test("a limit that ended it is told, and so is that nothing was stored", () => {
 
 test("a row says who, from when, and for how long", () => {
   const row = { key: "anna", partner: null, start_us: AT_US, end_us: AT_US + 300e6 };
-  assert.equal(rowText(row)[0], "anna");
-  assert.match(rowText(row)[1], /for 5 min$/);
-  assert.match(rowText({ ...row, end_us: null })[1], /had not ended$/);
-  assert.equal(rowText({ ...row, partner: "berta" })[0], "anna with berta");
+  const known = { "ships anna": { name: "MS Anna" }, "tugs berta": { name: "Berta" } };
+  const objects = {
+    slot: (stream, key) => (`${stream} ${key}` in known ? `${stream} ${key}` : undefined),
+    properties: (slot) => known[slot],
+  };
+  const naming = namingOf({ objects }, { stream: "ships", join: { stream: "tugs" } });
+  assert.equal(rowText(row, naming)[0], "MS Anna (anna)");
+  assert.match(rowText(row, naming)[1], /for 5 min$/);
+  assert.match(rowText({ ...row, end_us: null }, naming)[1], /had not ended$/);
+  assert.equal(rowText({ ...row, partner: "berta" }, naming)[0], "MS Anna (anna) with Berta (berta)");
+  assert.equal(rowText({ ...row, key: "berta", partner: "anna" }, naming)[0], "berta with anna"); // not in view
 });
 
 test("the place of a row is the middle of its box, if it has one", () => {

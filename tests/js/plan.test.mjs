@@ -303,7 +303,8 @@ test("a name that was made of figures of the plan follows them, and any other na
     const made = nameAbout(about, "MS Anna");
     assert.equal(renamed(made, before, after), name);
     assert.equal(renamed(renamed(made, before, after), after, before), made);
-    for (const own of ["Pilots", made.replace("10", "11"), `Our ${made}`, ""]) assert.equal(renamed(own, before, after), own);
+    for (const own of ["Pilots", made.replace("10", "11"), `Our ${made}`, ""])
+      assert.equal(renamed(own, before, after), own);
   }
   const box = { stream: "ships", kind: "range", area: { lo: [0, 0], hi: [1, 1] } };
   assert.equal(renamed("10 km around here", range, box), "10 km around here");

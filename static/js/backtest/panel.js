@@ -2,17 +2,19 @@
 
 import { $, h, setText } from "../dom.js";
 import { filled, gettext } from "../i18n.js";
+import { namingOf } from "../named.js";
 import { SPANS, placeOfRow, progressText, questionOf, resultText, rowText } from "./words.js";
 
 const REFERENCE = "backtest";
 
 export class BacktestPanel {
+  store;
   layer;
   send;
   now;
   onPlace;
 
-  /** @param {Record<string, any>} parts `layer`; `send(message)`; `now()` in ms; `onPlace(place)`, which shows a place on the map */
+  /** @param {Record<string, any>} parts `store`; `layer`; `send(message)`; `now()` in ms; `onPlace(place)`, which shows a place on the map */
   constructor(parts) {
     Object.assign(this, parts);
     this.panel = $("backtest");
@@ -84,6 +86,7 @@ export class BacktestPanel {
     if (!plan) return this.#tell(control, gettext("Complete the form first."), true);
     if (this.running) this.#cancel();
     this.running = control;
+    control.asked = plan;
     control.ruled = plan.kind === "rule";
     control.spanText = control.span.selectedOptions[0].text;
     control.result = null;
@@ -138,9 +141,10 @@ export class BacktestPanel {
       truncated ? filled(gettext("The first %(shown)s of %(total)s are shown."), { shown: spans.length, total }) : "",
     );
     $("backtest-more").hidden = !truncated;
+    const naming = namingOf(this.store, control.asked);
     this.list.replaceChildren(
       ...spans.map((span, index) => {
-        const [who, when] = rowText(span);
+        const [who, when] = rowText(span, naming);
         return h(
           "li",
           {},

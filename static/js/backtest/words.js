@@ -69,14 +69,16 @@ function foundText({ entered, left, total }, ruled, span) {
   );
 }
 
-/** One row of the list: what was in the answer, and from when to when. */
-export function rowText({ key, partner, start_us: startUs, end_us: endUs }) {
+/** One row of the list: what was in the answer, named as `naming` says (`namingOf`), and from when to when. */
+export function rowText({ key, partner, start_us: startUs, end_us: endUs }, naming) {
   const begin = utcTime(startUs / 1000);
   const end =
     endUs === null
       ? gettext("had not ended")
       : filled(gettext("for %(duration)s"), { duration: minutes(endUs - startUs) });
-  return [partner ? filled(gettext("%(object)s with %(partner)s"), { object: key, partner }) : key, `${begin}, ${end}`];
+  const object = naming.object(key);
+  const both = () => filled(gettext("%(object)s with %(partner)s"), { object, partner: naming.partner(partner) });
+  return [partner ? both() : object, `${begin}, ${end}`];
 }
 
 /** The place of a row as [longitude, latitude]; null if it has none. */

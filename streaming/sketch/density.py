@@ -78,10 +78,13 @@ def outliers(
         )
     seen, basis = view(chosen.by_value(feature), feature), basis_of(chosen)
     centre, spread = mean(chosen, feature, confidence), std(chosen, feature, confidence)
-    if math.isnan(centre.value) or math.isnan(spread.value):
+    known = not math.isnan(centre.value + spread.value)
+    if not known and (math.isnan(centre.low + spread.low) or not len(seen.expected)):
         return nothing(confidence, basis)
     near, usual, far = deviations_ * spread.low, deviations_ * spread.value, deviations_ * spread.high
-    value = 1 - _part(seen, centre.value - usual, centre.value + usual, confidence, basis).value
+    value = math.nan  # as long as mean and standard deviation have none, since fewer values may match than these need
+    if known:
+        value = 1 - _part(seen, centre.value - usual, centre.value + usual, confidence, basis).value
     most_inside = _part(seen, centre.low - far, centre.high + far, confidence, basis).high
     ends = centre.high - near, centre.low + near
     least_inside = _part(seen, *ends, confidence, basis).low if ends[0] <= ends[1] else 0.0

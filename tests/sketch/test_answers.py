@@ -92,7 +92,9 @@ def test_certain_bounds_hold_for_every_question(seed):
         answer, expected = ask(chosen, confidence=1.0), truth(values)
         room = 1e-9 * max(abs(expected), 1)
         assert answer.low - room <= expected <= answer.high + room, (name, answer, expected)
-        assert answer.low <= answer.value <= answer.high and answer.confidence == 1
+        few = answer.basis.elements < (2 if name in ("std", "outliers") else 1)  # then it may be that there is no value
+        assert answer.low <= answer.value <= answer.high or (few and np.isnan(answer.value)), name
+        assert answer.confidence == 1
     found = density.quantiles(chosen, feature, PARTS, 1.0)
     for answer, expected in zip(found, np.quantile(values, PARTS, method="inverted_cdf"), strict=True):
         assert answer.low <= expected <= answer.high

@@ -149,7 +149,10 @@ def test_a_redirect_is_a_failure_and_is_not_followed(user, receiver):
         changed(query_of(user))
         deliver_due()
         assert not inside.requests
-    assert f"got 307 Temporary Redirect to {inside.url}, which is not followed" in DeliveryAttempt.objects.get().error
+    errors = [attempt.error for attempt in DeliveryAttempt.objects.all()]  # on a slow machine, a second one was due
+    assert errors and all(
+        f"got 307 Temporary Redirect to {inside.url}, which is not followed" in error for error in errors
+    )
 
 
 def test_a_channel_that_hangs_does_not_hold_up_another(user, receiver):

@@ -14,13 +14,16 @@ export function colour(name) {
 }
 
 /**
- * Connect the toggle button. `onChange` runs after every change, including one of the system.
+ * Connect the toggle button, and others that say that they are one. `onChange` runs after every change, including one of the system.
  *
  * @returns {Record<string, any>} `toggle()`; `chosen()`, "dark" or "light", null as long as the system's preference holds; `show(theme)`, which does not
  *   remember the theme
  */
 export function createTheme(button, onChange) {
-  const show = () => button.setAttribute("aria-pressed", String(isDark()));
+  const buttons = [button, ...document.querySelectorAll("[data-theme-button]")];
+  const show = () => {
+    for (const each of buttons) each.setAttribute("aria-pressed", String(isDark()));
+  };
   const changed = () => {
     show();
     onChange();
@@ -42,7 +45,7 @@ export function createTheme(button, onChange) {
     }
     changed();
   };
-  button.addEventListener("click", toggle);
+  for (const each of buttons) each.addEventListener("click", toggle);
   system.addEventListener("change", changed);
   show();
   return { toggle, chosen, show: showOnly };

@@ -74,21 +74,21 @@ const subscriptions = new Subscriptions({
 subscriptions.view = () => {}; // a guest sees the answers, not all objects in view
 
 const rows = new Map();
-const fitted = { done: Boolean(page.address) };
+const fitted = { done: Boolean(page.address), count: 0 };
 const show = coalesced(() => {
   const queries = store.listed();
   map.showQueries(queries);
   $("shared-none").hidden = queries.length > 0;
   showRows(queries);
-  const boxes = map.rectangles;
-  if (fitted.done || boxes.size === 0) return;
-  fitted.done = true;
-  map.fitBounds([...boxes.values()].map(({ shape }) => shape.getBounds()).reduce((all, one) => all.extend(one)));
+  fit(queries);
 }, SHOW_MS);
 store.on("queries objects figures places", show);
 store.on("objects", () => map.objects.invalidate());
 store.on("status", showState);
 setInterval(() => map.refresh(), RESTALE_MS); // objects fade with time alone
+for (const moved of ["pointerdown", "wheel", "keydown"])
+  $("map").addEventListener(moved, () => (fitted.done = true), { capture: true, passive: true });
+new ResizeObserver(() => map.leaflet.invalidateSize({ pan: false })).observe($("map"));
 createTheme($("theme"), () => {
   palette.forget();
   map.recolour();
@@ -99,6 +99,15 @@ setText(
   filled(gettext("Ends %(time)s UTC"), { time: new Date(page.expires).toISOString().slice(0, 16).replace("T", " ") }),
 );
 socket.connect();
+
+/** Show all queries whose shapes are on the map, until the guest moves it. */
+function fit(queries) {
+  const drawn = queries.map(({ query }) => map.rectangles.get(query)?.shape.getBounds() ?? map.moving.boundsOf(query));
+  const known = drawn.filter((bounds) => bounds?.isValid());
+  if (fitted.done || known.length <= fitted.count) return;
+  fitted.count = known.length;
+  map.fitBounds(known.reduce((all, one) => all.extend(one), L.latLngBounds([])));
+}
 
 function showRows(queries) {
   const known = new Set(queries.map(({ query }) => query));

@@ -1,9 +1,10 @@
 """Which points are within reach of lines with many vertices, looking at few of the edges.
 
 In degrees, an index over its edges tells soon which place of a line is nearest to a point. The point is within reach of
-the line if it is within reach of this place. The points that are left lie near the border of what is within reach, or
-beyond it. They are compared with the spheres about runs of edges, then with the boxes about the edges of the runs that
-decide, and last with the edges that are left.
+the line if it is within reach of this place, and beyond it if so many degrees are longer than the reach wherever they
+are. The points that are left lie near the border of what is within reach, or far in the north or south. They are
+compared with the spheres about runs of edges, then with the boxes about the edges of the runs that decide, and last
+with the edges that are left.
 
 References
 ----------
@@ -17,7 +18,16 @@ import shapely
 
 from streaming.operators.allowance import pieces
 from streaming.operators.edges import EXACT_M, FAR_M, Edges, least_m
-from streaming.operators.geodesics import arc_of_chord, error_m, margins_deg, rectangular, within_m
+from streaming.operators.geodesics import (
+    POLE_DEG,
+    arc_of_chord,
+    error_m,
+    local_metres,
+    margins_deg,
+    rectangular,
+    within_m,
+)
+from streaming.operators.metres import ROUNDING_DEG
 from streaming.operators.runs import expand
 from streaming.spaces import FULL_TURN_DEG
 
@@ -69,6 +79,7 @@ class IndexedLines:
         places, of = shapely.get_coordinates(lines, return_index=True)
         self._scaled = shapely.linestrings(places * self._scale[of], indices=of)
         shapely.prepare(self._scaled)
+        self._beyond_deg = self._degrees_beyond((high_x - low_x) / 2, np.maximum(np.abs(low_y), np.abs(high_y)))
 
     def within(self, places: np.ndarray, line: np.ndarray, look: Look) -> np.ndarray:
         """Tell which pairs of a place and a line are within reach of each other.
@@ -83,21 +94,46 @@ class IndexedLines:
         -------
         ndarray of bool, shape (P,)
         """
-        if not look(np.arange(len(line)), INDEXED + self._runs[line]):
+        if not look(np.arange(len(line)), np.full(len(line), INDEXED)):
             return np.zeros(len(line), dtype=bool)
-        met = self._surely(places, line)
-        left = np.flatnonzero(~met)
+        met, left = self._by_nearest(places, line)
+        if not look(left, self._runs[line[left]]):
+            return met
         for part in pieces(self._runs[line[left]]):
             self._compare(places, line, left[part], met, look)
         return met
 
-    def _surely(self, places: np.ndarray, line: np.ndarray) -> np.ndarray:
-        """Tell which places are within reach of about the nearest place of their line, bool of shape (P,)."""
+    def _degrees_beyond(self, half_lon_deg: np.ndarray, lat_deg: np.ndarray) -> np.ndarray:
+        """Return how many scaled degrees from each line on no place is within its reach; infinite if that is not known.
+
+        A way that is as long as the reach leads no farther to north or south than this takes of degrees of latitude, so
+        no degree on it is shorter than at these ends. A line that is almost as wide as the earth may be nearer the
+        other way round.
+        """
+        reach_m, per_lat_m = self._reach_m, local_metres(0.0)[1]
+        farthest = lat_deg + reach_m / per_lat_m
+        per_lon_m = local_metres(np.minimum(farthest, POLE_DEG))[0]
+        known = (farthest < POLE_DEG) & (half_lon_deg + reach_m / per_lon_m < FULL_TURN_DEG / 2)
+        beyond = reach_m / np.minimum(per_lon_m / self._scale[:, 0], per_lat_m) + ROUNDING_DEG
+        return np.where(known, beyond, np.inf)
+
+    def _by_nearest(self, places: np.ndarray, line: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Tell which places are within reach of about the nearest place of their line, and which others may be.
+
+        Returns
+        -------
+        met : ndarray of bool, shape (P,)
+        left : ndarray of int64
+            Positions of the others.
+        """
         moved = places.copy()
         moved[:, 0] += FULL_TURN_DEG * np.round((self._middle_x[line] - moved[:, 0]) / FULL_TURN_DEG)
         ways = shapely.shortest_line(self._scaled[line], shapely.points(moved * self._scale[line]))
-        nearest = shapely.get_coordinates(ways)[::2] / self._scale[line]
-        return within_m(*moved.T, *nearest.T, limit_m=self._reach_m[line])
+        apart_deg, nearest = shapely.length(ways), shapely.get_coordinates(ways)[::2] / self._scale[line]
+        met = np.zeros(len(line), dtype=bool)
+        near = np.flatnonzero(apart_deg <= self._beyond_deg[line])
+        met[near] = within_m(*moved[near].T, *nearest[near].T, limit_m=self._reach_m[line[near]])
+        return met, near[~met[near]]
 
     def _compare(self, places: np.ndarray, line: np.ndarray, pair: np.ndarray, met: np.ndarray, look: Look) -> None:
         """Compare some pairs with the runs of their lines; write into `met` which of them are within reach."""

@@ -54,7 +54,8 @@ def test_spheres_leave_out_no_edge_that_is_within_reach(rng):
     away_m, course = reach_m[0] * drawn.choice([0.99, 0.9999, 1.0001], 30), drawn.uniform(0, 360, 30)
     places = np.stack(GEOD.fwd(*start.T, course, away_m)[:2], axis=1)
     line, apart_m = np.zeros(30, dtype=np.int64), distance_m(shapely.points(places), lines[0])
-    with mock.patch.object(IndexedLines, "_surely", lambda *_: np.zeros(30, dtype=bool)):
+    unsure = np.zeros(30, dtype=bool), np.arange(30)
+    with mock.patch.object(IndexedLines, "_by_nearest", lambda *_: unsure):
         met = IndexedLines(lines, reach_m).within(places, line, without_limit)
     told = np.abs(apart_m - reach_m[0]) > EXACT_M
     assert (met == (apart_m <= reach_m[0]))[told].all()
@@ -74,7 +75,7 @@ def test_points_are_compared_with_few_edges_of_a_line_with_many():
         return True
 
     IndexedLines(np.array([zigzag(999)]), np.array([10_000.0])).within(places, np.zeros(1_000, dtype=np.int64), look)
-    assert sum(looked) < 1_000 * 150
+    assert sum(looked) < 1_000 * 15
 
 
 def test_pairs_for_which_there_is_no_room_are_not_looked_at():
@@ -89,4 +90,32 @@ def test_pairs_for_which_there_is_no_room_are_not_looked_at():
     )
     assert not met.any()
     (one,) = asked
-    assert one[0] == [0] and one[1][0] > INDEXED
+    assert one == ([0], [INDEXED])
+
+
+@given(rng=rngs())
+@settings(max_examples=40)
+def test_what_is_beyond_the_reach_of_the_nearest_place_in_degrees_is_beyond_it(rng):
+    """Of tall and wide lines, some nearly around the earth or to a pole, and places about as far away as the reach."""
+    drawn = np.random.default_rng(rng.randrange(1_000_000))
+    corners = drawn.uniform([-180, -80], [180, 80]) + drawn.uniform(-1, 1, (30, 2)) * rng.choice(
+        [0.01, 1, 5, 60, 179.9]
+    )
+    lines = np.array([shapely.LineString(np.stack([corners[:, 0], corners[:, 1].clip(-89.9, 89.9)], axis=1))])
+    reach_m = np.array([10.0 ** rng.uniform(3, 6.8)])
+    on_line = shapely.line_interpolate_point(lines[0], drawn.uniform(0, 1, 40), normalized=True)
+    away_m = reach_m[0] * drawn.choice([0.5, 0.99, 0.9999, 1.5], 40)
+    places = np.stack(GEOD.fwd(*shapely.get_coordinates(on_line).T, drawn.uniform(0, 360, 40), away_m)[:2], axis=1)
+    met, left = IndexedLines(lines, reach_m)._by_nearest(places, np.zeros(40, dtype=np.int64))
+    beyond = ~met
+    beyond[left] = False
+    assert (distance_m(shapely.points(places), lines[0])[beyond] > reach_m[0] - EXACT_M).all()
+
+
+def test_the_other_end_of_a_line_around_the_earth_may_be_nearer():
+    line, place = shapely.LineString([(-170, -10), (0, 0), (170, 60)]), np.array([[179.0, -10.0]])
+    apart_m = distance_m(shapely.points(place), np.array([line]))[0]
+    assert abs(apart_m - GEOD.inv(179, -10, -170, -10)[2]) < 1e4
+    for reach_m in (apart_m + 1, apart_m - 1):
+        met = IndexedLines(np.array([line]), np.array([reach_m])).within(place, np.zeros(1, dtype=int), without_limit)
+        assert met[0] == (reach_m > apart_m)

@@ -1,5 +1,7 @@
 """The page tells a silent server from a silent engine, and finds its way back."""
 
+import re
+
 import pytest
 from playwright.sync_api import expect
 
@@ -56,8 +58,7 @@ def test_packets_that_are_dropped_are_a_lost_connection_not_a_silent_engine(page
     page.clock.run_for(12_000)
     expect(badge).to_have_attribute("data-state", "reconnecting")
     expect(page.locator("#connection-text")).to_have_text("Connection lost")
-    expect(card.locator(".query-note")).to_contain_text("As of ")
-    expect(card.locator(".pill")).to_have_text("not up to date")
+    expect(card).to_contain_text(re.compile("not up to date.*As of ", re.DOTALL))
     # A connection that does not come about is given up as well.
     before = proxy.connections
     page.clock.run_for(40_000)
@@ -70,7 +71,6 @@ def test_packets_that_are_dropped_are_a_lost_connection_not_a_silent_engine(page
     screen.live()
     expect(card.locator(".query-main .query-count")).to_have_text("2")
     expect(card.locator(".query-note")).to_be_hidden()
-    expect(card.locator(".pill")).to_have_text("running")
     assert "down" not in said
 
     # The server answers, and has nothing to say of the engine.

@@ -47,7 +47,7 @@ def test_a_query_and_a_rule_are_tried_on_the_past_before_they_are_saved(screen, 
     expect(dialog).to_be_hidden()
     panel = page.get_by_role("region", name="Roads, alarm")
     row = panel.get_by_role("listitem").get_by_role("button")
-    expect(row).to_have_text(re.compile(r"^anna20\d\d-\d\d-\d\d \d\d:\d\d:\d\d UTC, for \d+ s$"))
+    expect(row).to_have_text(re.compile(r"^MS Anna \(anna\)20\d\d-\d\d-\d\d \d\d:\d\d:\d\d UTC, for \d+ s$"))
     row.press("Enter")
     expect(row).to_have_attribute("aria-current", "true")
     expect(page).to_have_url(re.compile(r"#\d+/59\.70\d*/24\.40\d*(\D|$)"))

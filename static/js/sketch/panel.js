@@ -153,12 +153,14 @@ export class SketchPanel {
     this.question?.end();
     this.#errors({});
     this.#busy(true);
+    const field = $("sketch-text");
+    let shown = field.value;
     this.question = this.asker.ask(asked, {
       plan: (plan, text, note) => {
         this.plan = plan;
         setText($("sketch-note"), note ?? "");
         $("sketch-note").hidden = !note;
-        $("sketch-text").value = text;
+        if (field.value === shown) field.value = shown = text; // not over what was typed meanwhile
         this.areas.show(plan);
       },
       answers: (documents, plan) => this.#show(documents, plan),

@@ -27,7 +27,8 @@ def rule_term(plan: RulePlan, subject: Subject | None, known: ExplanationFacts) 
         now_us = subject.table["time_us"][0].as_py()
     terms = []
     if plan.schedule and now_us is not None:
-        on, until_us = plan.schedule.at(now_us)
+        # The engine has decided what was before its clock: a schedule that begins just then has not begun there.
+        on, until_us = plan.schedule.at(now_us - 1 if told else now_us)
         found = gettext("it counts until %(time)s") if on else gettext("it does not count until %(time)s")
         found %= {"time": clock(until_us, now_us)}
         terms.append(Term(gettext("the rule counts now"), on, found))

@@ -19,7 +19,7 @@ class RuleClock:
     key : str
         The key of the object.
     now_us : int
-        The engine's clock; this and all other times are in microseconds since 1970 UTC.
+        Before when everything is decided; this and all other times are in microseconds since 1970 UTC.
     phase : {"idle", "holding", "alarm"}
     holds : bool
         Whether the condition holds, and the schedule counts.

@@ -99,15 +99,18 @@ class Oracle:
         """Return (rule, object, sign, time) that is told.
 
         `histories` has, by rule and object, what happened since the rules were looked at last: pairs of a time and the
-        queries that the object is in from then on.
+        queries that the object is in from then on, or one pair of None and these queries when nothing happened.
         """
         for (number, key), history in histories.items():
             plan, known = self.rules[number], self.followers.setdefault((number, key), Follower())
+            quiet = history[0][0] is None
             history = self.in_order(plan, known, history, now)
             horizons = [*(at for at, _ in history[1:]), now]
             for (at, members), until in zip(history, horizons, strict=True):
-                known.members, known.moved = members, at
-                told = self.follow(plan, known, members, at, until)
+                # Where nothing happened, a schedule that begins just now has not yet begun.
+                counted = at - 1 if quiet and at == now else at
+                known.members, known.moved = members, counted
+                told = self.follow(plan, known, members, at, until, counted)
                 self.queues.setdefault((number, key), []).extend(told)
         told = []
         for name, queue in self.queues.items():
@@ -121,9 +124,9 @@ class Oracle:
         """Return what happens: nothing is earlier than what was before, and the schedule begins at its time."""
         moved, found = known.moved, []
         for at, members in history:
-            moved = max(moved, at)
+            moved = max(moved, now if at is None else at)
             found.append((moved, members))
-        last = found[-1][0] if found else known.moved
+        last = known.moved if history[-1][0] is None else moved
         if plan.get("schedule") and known.moved < NINE_S and (now > NINE_S or last >= NINE_S):
             place = sum(at < NINE_S for at, _ in found)
             before = [known.members] if known.moved > float("-inf") else []
@@ -131,10 +134,10 @@ class Oracle:
             found[place:place] = [(NINE_S, members) for members in before[-1:]]
         return found
 
-    def follow(self, plan, known, members, at, now):
-        """Yield (sign, time) of one rule and object; it is known what happens before `now`."""
+    def follow(self, plan, known, members, at, now, counted):
+        """Yield (sign, time) of one rule and object; it is known what happens before `now`, and if it `counted`."""
         members, stopped = members if isinstance(members, tuple) else (members, frozenset())
-        on, rearm = self.counts(plan.get("schedule"), at), plan.get("rearm_s", 0)
+        on, rearm = self.counts(plan.get("schedule"), counted), plan.get("rearm_s", 0)
         begins = on and holds(plan["when"], members, stopped) is True
         lasts = on and (begins or ("until" in plan and holds(plan["until"], members, stopped) is True))
         if plan.get("rate"):
@@ -283,7 +286,7 @@ class History:
                 present = {query for query in queries if key in after[query]}, queries - running
                 if rule in begun:
                     history = [(max(self.fixes[key], since), present)]
-                found[rule, key] = history or [(self.clock - 1, present)]
+                found[rule, key] = history or [(None, present)]
         return found
 
     @staticmethod

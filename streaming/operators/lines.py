@@ -104,10 +104,10 @@ class IndexedLines:
         return met
 
     def _degrees_beyond(self, half_lon_deg: np.ndarray, lat_deg: np.ndarray) -> np.ndarray:
-        """Return how many scaled degrees from each line on no place is within its reach; infinite if that is not known.
+        """Return the distance in scaled degrees from which a place is out of reach of each line; infinite if not known.
 
-        A way that is as long as the reach leads no farther to north or south than this takes of degrees of latitude, so
-        no degree on it is shorter than at these ends. A line that is almost as wide as the earth may be nearer the
+        A path as long as the reach goes no farther north or south than the reach in degrees of latitude, so a degree is
+        nowhere on it shorter than at these latitudes. A line that is almost as wide as the earth may be nearer the
         other way round.
         """
         reach_m, per_lat_m = self._reach_m, local_metres(0.0)[1]

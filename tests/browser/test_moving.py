@@ -77,6 +77,7 @@ def test_dragging_the_handle_changes_the_radius_and_the_answer_and_can_be_taken_
     seen.menu(HERE).get_by_role("menuitem", name="Watch").click()
     name = "10 km around MS Anna"
     seen.expect_query(name, "running", "1")
+    number = next(number for number, query in live.queries().items() if query["name"] == name)
     handle = seen.page.locator(".handle-radius")
     x, y = seen.pixel(*east_of(HERE, 26_000))
     box = box_of(handle)
@@ -87,6 +88,7 @@ def test_dragging_the_handle_changes_the_radius_and_the_answer_and_can_be_taken_
     seen.page.mouse.up()
     changed = seen.page.locator(".query").filter(has_text=re.compile(r"(26|2[56]\.\d) km around MS Anna"))
     expect(changed.locator(".query-count")).to_have_text("2")  # the name has the new figure
+    assert live.queries()[number]["plan"]["around"]["radius"] == pytest.approx(26_000, rel=0.02)
     expect(seen.page.locator("#object-panel")).to_be_hidden()
     seen.expect_at(".around-range", HERE)
     seen.page.locator(".toast").get_by_role("button", name="Undo").click()

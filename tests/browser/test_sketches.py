@@ -127,6 +127,8 @@ def test_an_area_is_asked_compared_with_what_is_stored_and_saved(seen, sketched)
     expect(answer(seen, "count")).to_contain_text(COUNT)
     page.get_by_role("button", name="Save “How fast”").click()
     seen.expect_query("How fast", "running", COUNT)
+    seen.act("How fast", "Edit")
+    expect(page.locator("#sketch-text")).to_have_value(re.compile("^SELECT count"))
 
 
 def test_what_is_wrong_with_a_question_is_said_where_it_is_asked(seen, sketched):

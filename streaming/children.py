@@ -28,7 +28,7 @@ R = TypeVar("R")
 
 # Who asks looks this often whether the answer is wanted still.
 LOOK_S = 0.2
-# A child that nobody kills, because its parent has died, ends so long after its time.
+# A child that nobody kills, because its parent has died, ends so long after its time; and so soon after its output.
 GRACE_S = 5
 LENGTH_BYTES = 8
 
@@ -104,6 +104,12 @@ class Child:
     def read_frame(self, deadline_s: float, wanted: Callable[[], bool] = lambda: True) -> bytes:
         """Return a text of bytes that its length precedes, as `read` does."""
         return self.read(int.from_bytes(self.read(LENGTH_BYTES, deadline_s, wanted), "big"), deadline_s, wanted)
+
+    def code(self) -> int:
+        """Return the code with which the process ended whose output has ended; it is killed if it goes on."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(GRACE_S)
+        return self.kill()
 
     def kill(self) -> int:
         """End the process at once, and return its code. Whoever reads from it hears that it ended."""
@@ -226,7 +232,7 @@ def _asked(child: Child, work: tuple[float, Any, Any], wanted: Callable[[], bool
             "what is asked must be answered within %(seconds)g s: ask for less; this takes longer", seconds=seconds
         ) from None
     except (EOFError, BrokenPipeError):
-        code = child.kill()
+        code = child.code()
         if code == -signal.SIGABRT:  # so do programs in Rust and C++ end that get no memory
             raise MemoryError from None
         raise LimitReached(

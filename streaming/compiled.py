@@ -1,7 +1,7 @@
 """Compile loops over arrays with Numba, for the few that numpy and Arrow would need many passes for.
 
 It takes half a second to import Numba. So modules with compiled functions are imported by the functions that call them,
-and by the fork server of the engine before it forks (`streaming.engine.forkserver`).
+and by the fork server of the engine before it forks (`streaming.forkserver`).
 """
 
 from collections.abc import Callable

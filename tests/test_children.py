@@ -1,14 +1,18 @@
 """Work in child processes ends by its limits, and neither harms who asks nor the work after it."""
 
 import os
+import resource
+import sys
 import threading
 import time
+from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
 
 from bench.live import wait_for
+from streaming import confined
 from streaming.children import Children, LimitReached
 from streaming.errors import InvalidPlan
 from streaming.language import thousands
@@ -16,11 +20,23 @@ from streaming.language import thousands
 MEMORY_BYTES = 1 << 30
 
 
-@pytest.fixture(scope="module")
-def children():
-    some = Children()
-    yield some
-    some.end()
+@pytest.fixture(scope="module", params=["started", "forked"])
+def children(request):
+    """Children that an interpreter starts, and such that a fork server forks."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(confined, "_python", sys.executable)
+        if request.param == "forked":
+            confined.fork_from_here()
+        some = Children()
+        yield some
+        some.end()
+
+
+def test_a_forked_child_gives_way_and_has_a_session_and_the_limit_of_memory_as_a_started_one_has(children):
+    found = run(children, place)
+    assert found[:3] == (True, min(19, os.nice(0) + confined.WAITED_FOR), MEMORY_BYTES)
+    assert found[3] == str(confined.WAITED_FOR) or not confined.GROUP.exists()
+    assert found[4:] == (str(Path(confined.__file__).parents[1]), 1)
 
 
 def run(children, function, *arguments, seconds=60.0, **options):
@@ -29,6 +45,12 @@ def run(children, function, *arguments, seconds=60.0, **options):
 
 def pid():
     return os.getpid()
+
+
+def place():
+    group = confined.GROUP.read_text().split()[-1] if confined.GROUP.exists() else ""
+    most = resource.getrlimit(resource.RLIMIT_DATA)[0]
+    return os.getsid(0) == os.getpid(), os.nice(0), most, group, os.getcwd(), threading.active_count()
 
 
 def noisy():

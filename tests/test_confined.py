@@ -60,7 +60,7 @@ def test_a_module_gives_way_before_it_loads_anything(tmp_path, niceness):
 STARTED = re.compile(r'"-m",\s*"(streaming\.[\w.]+)"')
 GIVING_WAY = re.compile(r'(?:\bcommand\(\w+,|\bChild\()\s*"(streaming\.[\w.]+)"')
 # They serve everybody.
-SHARED = {"streaming.engine", "streaming.engine.forkserver", "streaming.gateway"}
+SHARED = {"streaming.engine", "streaming.forkserver", "streaming.gateway"}
 
 
 def test_every_program_that_is_started_for_a_user_is_confined():

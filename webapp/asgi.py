@@ -17,6 +17,7 @@ pages = get_asgi_application()
 # The imports below need the Django apps, which the line above has loaded.
 from channels.auth import AuthMiddlewareStack  # noqa: E402
 
+from streaming.confined import fork_from_here  # noqa: E402
 from webapp.consumers import Access, Direct, Monitor, SharedMonitor  # noqa: E402
 from webapp.languages import Language  # noqa: E402
 from webapp.sockets import SHARED_PATH, SOCKET_PATH  # noqa: E402
@@ -26,6 +27,7 @@ sockets = URLRouter([path(SOCKET_PATH, Monitor.as_asgi()), path(SHARED_PATH, Sha
 application = ProtocolTypeRouter(
     {"http": BoundedBody(pages), "websocket": Direct(AuthMiddlewareStack(Access(Language(sockets))))}
 )
+fork_from_here()
 # What is loaded now stays. To look for garbage among it takes a tenth of a second, in which nobody is answered.
 gc.collect()
 gc.freeze()

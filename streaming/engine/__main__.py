@@ -9,9 +9,9 @@ from itertools import count
 from pathlib import Path
 
 from streaming.engine.class_archive import ClassArchive
-from streaming.engine.forkserver import ForkServer
 from streaming.engine.java import java_home
 from streaming.engine.lease import Lease
+from streaming.engine.python_workers import fork_server
 from streaming.engine.session import start_session
 from streaming.log_format import set_up
 from streaming.settings import EngineSettings
@@ -33,7 +33,7 @@ def main() -> int:
             logger.info("another engine evaluates the space; this one will stand by")
             lease.take(settings.standby_after_s)
         folder = _own_folder(root, held)
-        forks = held.enter_context(ForkServer(folder, lease.fileno()))
+        forks = held.enter_context(fork_server(folder, lease.fileno()))
         # Java takes seconds to start. Meanwhile a thread imports the remaining modules.
         threading.Thread(target=importlib.import_module, args=["streaming.engine.run"]).start()
         java = java_home(settings.java_home, settings.home)

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from streaming.engine.forkserver import WORKER_ENVIRONMENT
 from streaming.engine.local_files import write_without_processes
+from streaming.engine.python_workers import WORKER_ENVIRONMENT
 from streaming.engine.shipping import ARCHIVE, packed
 from streaming.settings import EngineSettings
 

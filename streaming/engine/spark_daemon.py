@@ -9,7 +9,7 @@ import importlib
 
 from pyspark.daemon import manager
 
-from streaming.engine.forkserver import PRELOADED
+from streaming.engine.python_workers import PRELOADED
 
 if __name__ == "__main__":
     for module in PRELOADED:

@@ -137,6 +137,7 @@ def _how_it_ended(code: int) -> str:
 
 def _end(child: subprocess.Popen[bytes]) -> None:
     assert child.stdout is not None  # it is a pipe
-    child.stdout.close()
     child.kill()  # it has nothing to clean up: all that it writes is in the job's folder
     child.wait()
+    child.stdout.read()  # which ends with what was forked
+    child.stdout.close()

@@ -64,8 +64,6 @@ class Session:
     played : ReplayPlan
     memory_bytes : int
         The memory that the process may have; see `confined.confine`.
-    child : Child, optional
-        A process that waits for what it plays; a new one otherwise.
 
     Attributes
     ----------
@@ -75,10 +73,10 @@ class Session:
         When it was last asked, by `time.monotonic`.
     """
 
-    def __init__(self, played: ReplayPlan, memory_bytes: int, child: Child | None = None) -> None:
+    def __init__(self, played: ReplayPlan, memory_bytes: int) -> None:
         self.played, self.until_us, self.used_s = played, played.from_us, time.monotonic()
         self.lock = threading.RLock()
-        self._child = child or new_child(memory_bytes)
+        self._child = Child("streaming.replay", str(memory_bytes))
         self._write(asdict(played))
 
     def page(self, to_us: int, rows: int, seconds: float, patience_s: float) -> bytes:
@@ -150,16 +148,11 @@ class Session:
                 "a page of answers must come in time: show fewer queries; this one takes too long"
             ) from None
         except EOFError:
-            code = self._child.kill()
+            code = self._child.code()
             self.end()
             raise InvalidReplay(
                 "a replay must come to its end; this one ended with code %(child)s", child=code
             ) from None
-
-
-def new_child(memory_bytes: int) -> Child:
-    """Return a process that waits for what it plays."""
-    return Child("streaming.replay", str(memory_bytes))
 
 
 class Sessions:
@@ -178,7 +171,6 @@ class Sessions:
     def __init__(self, most: int, idle_s: float, memory_bytes: int) -> None:
         self.most, self.idle_s, self.memory_bytes = most, idle_s, memory_bytes
         self._open: dict[Any, Session] = {}
-        self._spare: tuple[float, Child] | None = None  # a process for the next session, and since when it waits
         self._lock, self._looking = threading.Lock(), False
 
     def of(
@@ -202,16 +194,9 @@ class Sessions:
                 self._end(name)
                 while len(self._open) >= self.most:
                     self._end(min(self._open, key=lambda other: self._open[other].used_s))
-                session = self._open[name] = Session(played(), self.memory_bytes, self._taken())
+                session = self._open[name] = Session(played(), self.memory_bytes)
                 self._look_later()
             return session
-
-    def prepare(self) -> None:
-        """Start a process for the next session, if none waits: it takes a second or more to load the libraries."""
-        with self._lock:
-            if self._spare is None or self._spare[1].ended:
-                self._spare = time.monotonic(), new_child(self.memory_bytes)
-                self._look_later()
 
     def leave(self, name: Any, from_us: int) -> None:
         """End the session of a name that makes a page which does not begin at a time: nobody waits for it any more."""
@@ -230,20 +215,11 @@ class Sessions:
         with self._lock:
             for name in list(self._open):
                 self._end(name)
-            if child := self._taken():
-                child.close()
-
-    def _taken(self) -> Child | None:
-        """Return the process that waits, if there is one."""
-        spare, self._spare = self._spare, None
-        return spare[1] if spare and not spare[1].ended else None
 
     def _sweep(self) -> None:
         now_s = time.monotonic()
         for name in [name for name, one in self._open.items() if now_s - one.used_s > self.idle_s]:
             self._end(name)
-        if self._spare and now_s - self._spare[0] > self.idle_s and (child := self._taken()):
-            child.close()
 
     def _look_later(self) -> None:
         """End idle sessions later, once for all."""
@@ -256,7 +232,7 @@ class Sessions:
         with self._lock:
             self._looking = False
             self._sweep()
-            if self._open or self._spare:
+            if self._open:
                 self._look_later()
 
     def _end(self, name: Any) -> None:

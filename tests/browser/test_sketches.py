@@ -120,8 +120,14 @@ def test_an_area_is_asked_compared_with_what_is_stored_and_saved(seen, sketched)
     found["card"] = wrong(page)
     assert not any(found.values()), found
 
+    change(seen, card, f"SELECT count() FROM {sketched.name}")
+
+
+def change(seen, card, text):
+    """Change the question of a card to one that counts, and save it."""
     # What is typed before the question is there as text stays.
-    card.get_by_role("button", name="Edit", exact=True).evaluate(EDIT, f"SELECT count() FROM {sketched.name}")
+    page = seen.page
+    card.get_by_role("button", name="Edit", exact=True).evaluate(EDIT, text)
     expect(answer(seen, "mean")).to_contain_text(MEAN)
     page.locator("#sketch-text").press("Enter")
     expect(answer(seen, "count")).to_contain_text(COUNT)

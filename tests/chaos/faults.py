@@ -24,7 +24,7 @@ from tests.live.stack import Stack
 
 STOPPED_S, FULL_S, AWAY_S = 20.0, 5.0, 2.0
 # In the command lines of what forks tasks, and of the tasks.
-FORKED = {"streaming.engine.forkserver", "streaming.engine.spark_daemon", "pyspark.daemon"}
+FORKED = {"streaming.engine.pipeline", "streaming.engine.spark_daemon", "pyspark.daemon"}
 # What is left of a disk that is called full.
 LEFT_BYTES = 4096
 
@@ -80,7 +80,7 @@ def _standby(live):
 def _fork_servers(live) -> Iterator[psutil.Process]:
     with contextlib.suppress(psutil.Error, KeyError):
         for child in psutil.Process(live.pids()["engine"]).children():
-            if "streaming.engine.forkserver" in child.cmdline():
+            if "streaming.forkserver" in child.cmdline():
                 yield child
 
 

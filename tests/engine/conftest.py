@@ -20,12 +20,12 @@ def spark_settings(redis_server, tmp_path_factory):
 def spark(spark_settings):
     """The session."""
     from streaming.engine.class_archive import ClassArchive
-    from streaming.engine.forkserver import ForkServer
     from streaming.engine.java import java_home
+    from streaming.engine.python_workers import fork_server
     from streaming.engine.session import start_session
 
     java, folder = java_home(spark_settings.java_home, spark_settings.home), spark_settings.home / "spark"
-    with ForkServer(folder) as forks:
+    with fork_server(folder) as forks:
         session = start_session(spark_settings, java, forks.python, ClassArchive(java, folder).options)
         yield session
         session.stop()

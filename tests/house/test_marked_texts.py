@@ -39,6 +39,7 @@ OTHERS = {
     "streaming/eventlog": "logs of operators",
     "streaming/state": "logs of operators",
     "streaming/settings.py": "settings of operators",
+    "streaming/forkserver.py": "a program of the shell",
     "streaming/logs.py": "scripts of Redis",
     "streaming/redis_memory.py": "logs of operators",
     "streaming/kinds/base.py": "how kinds are evaluated, for programmers",

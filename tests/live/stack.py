@@ -144,7 +144,7 @@ class Stack(Live):
     def kill_spark_worker(self) -> None:
         """Kill a Python process in which Spark runs the engine's tasks."""
         engine = psutil.Process(self.pids()["engine"])
-        (server,) = [child for child in engine.children() if "streaming.engine.forkserver" in child.cmdline()]
+        (server,) = [child for child in engine.children() if "streaming.forkserver" in child.cmdline()]
         workers = [worker for program in server.children() for worker in program.children()]
         max(workers, key=lambda worker: worker.cpu_times().user).kill()
 

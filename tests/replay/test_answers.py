@@ -247,23 +247,6 @@ def test_a_session_that_nobody_asks_ends_by_itself(played):
     wait_for(lambda: idle.ended, "its end")
 
 
-def test_a_prepared_process_plays_the_next_session_or_ends(played):
-    sessions = Sessions(1, 600, MEMORY_BYTES)
-    sessions.prepare()
-    _, child = sessions._spare
-    sessions.prepare()
-    assert sessions._spare[1] is child
-    assert sessions.of("ann", SPAN[0], bool, lambda: played)._child is child
-    sessions.prepare()
-    _, other = sessions._spare
-    sessions.end()
-    assert child.ended and other.ended
-    idle = Sessions(1, 0.2, MEMORY_BYTES)
-    idle.prepare()
-    _, unused = idle._spare
-    wait_for(lambda: unused.ended, "its end")
-
-
 def test_who_goes_to_another_time_does_not_wait_for_the_page_of_the_one_before(played):
     sessions = Sessions(1, 600, MEMORY_BYTES)
     session = sessions.of("ann", SPAN[0], bool, lambda: played)

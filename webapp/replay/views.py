@@ -22,7 +22,7 @@ from webapp.fair import REPLAYS
 from webapp.models import Stream
 from webapp.operations.access import user_of
 from webapp.refusals import Refused
-from webapp.replay.answers import SESSIONS, page_of_answers
+from webapp.replay.answers import page_of_answers
 from webapp.replay.asking import check_names, life_s, replayed_stream, replayed_streams, span, wanted, whole
 from webapp.replay.events import events_between, newest_events
 
@@ -60,7 +60,6 @@ def for_users(view: View) -> View:
 @for_users
 def stored(request: HttpRequest, user: Asker) -> HttpResponse:
     """Respond with the streams that can be replayed, and when their stored elements were heard."""
-    SESSIONS.prepare()
     with REPLAYS.turn(user):
         streams = [_stored(stream) for stream in replayed_streams()]
     return JsonResponse({"streams": streams, "now_us": time.time_ns() // 1000})

@@ -1,9 +1,10 @@
-"""Start Spark's Python processes by forking one that has imported everything already.
+"""Start Python programs by forking one that has imported everything already.
 
-Spark starts five Python programs, and four of them fork a process for each task. Each process would import PySpark and
-the servers itself. This takes a second of processor time each, most of an engine's start. Instead, Spark gets
-`spark_python` as its Python. That program passes its command line, its environment and its standard streams on to the
-server in this module. The server forks, and the child runs the module that Spark wants.
+Spark starts five Python programs for an engine, and four of them fork a process for each task. What users ask a web
+process for runs in child processes (`streaming.confined`). Each would import the same libraries: one to two seconds of
+processor time. Instead, they are started by `forkclient`, which passes its command line, its environment, its folder
+and its standard streams on to the server in this module. The server forks, and the child runs the module that is
+wanted.
 
 Only one thread of the server is active, and the server has no connections of its own. So a child inherits nothing that
 is in use. The children share the memory that they only read.
@@ -21,30 +22,15 @@ import signal
 import socket
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, cast
 
-# The modules that Spark's Python processes run or import.
-PRELOADED = (
-    "pyspark.worker",
-    "pyspark.sql.worker.create_data_source",
-    "pyspark.sql.worker.lookup_data_sources",
-    "pyspark.sql.worker.plan_data_source_read",
-    "streaming.engine.pipeline",
-    "streaming.compiled_json",
-    "streaming.sketch.compiled_groups",
-)
-# The tasks use every core already. The delays are in milliseconds: each batch uses the memory of the one before again.
-# The allocators of Arrow and of Polars would return it to the kernel, which would clear it each time.
-WORKER_ENVIRONMENT = {
-    "POLARS_MAX_THREADS": "1",
-    "OMP_NUM_THREADS": "1",
-    "MIMALLOC_PURGE_DELAY": "2000",
-    "_RJEM_MALLOC_CONF": "dirty_decay_ms:2000,muzzy_decay_ms:2000",
-}
 SOCKET = "socket"
 MOST_BYTES = 1 << 16
 STANDARD_STREAMS = 3
+# Of the exit code that a program hears: 0 to 255, or the number of the signal that ended its module, negative.
+CODE_BYTES = 2
 
 
 class ForkServer:
@@ -54,26 +40,27 @@ class ForkServer:
     ----------
     folder : Path
         The folder for the socket and the program; created if missing, readable by its owner alone.
+    preloaded : sequence of str
+        The modules that the server imports.
     *kept : int
         File descriptors that the server and all that it forks keep open.
+    **environment : str
+        Variables of the server: libraries read them as they are imported. What it forks has those of who asks.
 
     Attributes
     ----------
     python : Path
-        The program to give to Spark as its Python.
+        A program that takes command lines as Python does.
     """
 
-    def __init__(self, folder: Path, *kept: int) -> None:
+    def __init__(self, folder: Path, preloaded: Sequence[str], *kept: int, **environment: str) -> None:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         self.python = folder / "python"
-        client = Path(__file__).with_name("spark_python.py")
+        client = Path(__file__).with_name("forkclient.py")
         # Without site-packages (-S), an interpreter starts within a few hundredths of a second.
         command = shlex.join([sys.executable, "-IS", str(client), str(folder)])
         self.python.write_text(f'#!/bin/sh\nexec {command} "$@"\n')
         self.python.chmod(0o700)
-        # Java inherits these variables, and passes them on to the forked processes.
-        for name, value in WORKER_ENVIRONMENT.items():
-            os.environ.setdefault(name, value)
         (folder / SOCKET).unlink(missing_ok=True)
         with socket.socket(socket.AF_UNIX) as listener:
             # A relative path, since the path of a socket may have about 100 bytes at most.
@@ -83,8 +70,10 @@ class ForkServer:
             listener.listen()
             # The server's standard input ends when this process ends, even if it is killed.
             self._server = subprocess.Popen(
-                [sys.executable, "-m", "streaming.engine.forkserver", str(listener.fileno())],
+                [sys.executable, "-m", "streaming.forkserver", str(listener.fileno()), *preloaded],
                 stdin=subprocess.PIPE,
+                cwd=Path(__file__).parents[1],
+                env=os.environ | environment,
                 pass_fds=[listener.fileno(), *kept],
             )
 
@@ -97,11 +86,11 @@ class ForkServer:
         self._server.wait()
 
 
-def main(listener: socket.socket) -> None:
+def main(listener: socket.socket, preloaded: Sequence[str]) -> None:
     """Fork on request until standard input ends; in each child, run the requested module."""
-    # Ctrl-C goes to all processes of a terminal, but the engine ends this one itself.
+    # Ctrl-C goes to all processes of a terminal, but who started this one ends it.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    for module in PRELOADED:
+    for module in preloaded:
         importlib.import_module(module)
     gc.collect()
     gc.freeze()
@@ -133,14 +122,14 @@ def _serve(listener: socket.socket) -> list[str] | None:
                         for other in selector.get_map().values():
                             if other.data not in ("end", "request"):
                                 _close(cast(int | socket.socket, other.fileobj))
-                        _take(streams, wanted["environment"])
+                        _take(streams, wanted["environment"], wanted["folder"])
                         return wanted["arguments"]
                     for stream in streams:
                         os.close(stream)
                     children[connection] = child
                     selector.register(connection, selectors.EVENT_READ, connection)
                     selector.register(os.pidfd_open(child), selectors.EVENT_READ, connection)
-                elif not isinstance(key.fileobj, int):  # Spark has killed the program that sent the request
+                elif not isinstance(key.fileobj, int):  # the program that sent the request was killed
                     selector.unregister(key.data)
                     os.kill(children[key.data], signal.SIGTERM)
                 else:  # a child has ended
@@ -150,7 +139,7 @@ def _serve(listener: socket.socket) -> list[str] | None:
                     with contextlib.suppress(KeyError):
                         selector.unregister(key.data)
                     with contextlib.suppress(OSError):
-                        key.data.send(bytes([os.waitstatus_to_exitcode(status) & 0xFF]))
+                        key.data.send(os.waitstatus_to_exitcode(status).to_bytes(CODE_BYTES, "big", signed=True))
                     key.data.close()
 
 
@@ -174,13 +163,14 @@ def _request(connection: socket.socket) -> tuple[dict[str, Any] | None, list[int
     return json.loads(text), streams
 
 
-def _take(streams: list[int], environment: dict[str, str]) -> None:
-    """Take over the standard streams and the environment of the program that sent the request."""
+def _take(streams: list[int], environment: dict[str, str], folder: str) -> None:
+    """Take over the standard streams, the environment and the folder of the program that sent the request."""
     for number, stream in enumerate(streams):
         os.dup2(stream, number)
         os.close(stream)
     os.environ.clear()
     os.environ.update(environment)
+    os.chdir(folder)
 
 
 def _run_module(_: str, module: str, *arguments: str) -> None:
@@ -192,4 +182,4 @@ def _run_module(_: str, module: str, *arguments: str) -> None:
 
 
 if __name__ == "__main__":
-    main(socket.socket(fileno=int(sys.argv[1])))
+    main(socket.socket(fileno=int(sys.argv[1])), sys.argv[2:])

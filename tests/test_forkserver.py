@@ -1,4 +1,4 @@
-"""What Spark starts as its Python behaves as an interpreter does, whatever becomes of the fork server."""
+"""What is started as Python behaves as an interpreter does, whatever becomes of the fork server."""
 
 import contextlib
 import os
@@ -12,13 +12,13 @@ import pytest
 
 from bench.live import PATIENCE_S, wait_for
 from bench.processes import alive
-from streaming.engine.forkserver import ForkServer
+from streaming.engine.python_workers import fork_server
 
 
 @pytest.fixture(scope="module")
 def forks(tmp_path_factory):
     # Longer than the path of a socket may be.
-    with ForkServer(tmp_path_factory.mktemp("state") / ("x" * 60) / "spark") as server:
+    with fork_server(tmp_path_factory.mktemp("state") / ("x" * 60) / "spark") as server:
         yield server
 
 
@@ -35,12 +35,12 @@ def module(tmp_path):
 
 @pytest.fixture
 def start():
-    """Start what Spark starts as its Python; it is gone after the test."""
+    """Start what is started as Python; it is gone after the test."""
     with contextlib.ExitStack() as programs:
 
-        def start(forks, environment, *arguments):
-            pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
-            program = subprocess.Popen([forks.python, *arguments], env=environment, text=True, **pipes)
+        def start(forks, environment, *arguments, **options):
+            options |= dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+            program = subprocess.Popen([forks.python, *arguments], env=environment, text=True, **options)
             programs.enter_context(program)
             programs.callback(program.kill)
             return program
@@ -52,12 +52,17 @@ def test_a_module_has_the_arguments_the_environment_the_streams_and_the_exit_cod
     environment = module("""
         import os, sys
         print(__name__, sys.argv[1:], os.environ["COLOUR"], sys.stdin.read(), "pyspark.worker" in sys.modules)
-        print("to nobody", file=sys.stderr)
+        print(os.getcwd(), file=sys.stderr)
         sys.exit(7)
     """)
-    program = start(forks, environment, "-m", "asked_for", "one", "two words")
-    assert program.communicate("typed") == ("__main__ ['one', 'two words'] blue typed True\n", "to nobody\n")
+    program = start(forks, environment, "-m", "asked_for", "one", "two words", cwd="/usr")
+    assert program.communicate("typed") == ("__main__ ['one', 'two words'] blue typed True\n", "/usr\n")
     assert program.returncode == 7
+
+
+def test_who_asked_ends_by_the_signal_that_ended_what_was_asked_for(forks, module, start):
+    environment = module("import os; os.abort()")
+    assert start(forks, environment, "-m", "asked_for").wait(PATIENCE_S) == -signal.SIGABRT
 
 
 def test_large_environments_come_whole(forks, module, start):
@@ -74,7 +79,7 @@ def test_what_was_asked_for_ends_with_who_asked(forks, module, start):
     wait_for(lambda: not alive(pids[1]), "its end")
     assert [alive(pid) for pid in pids] == [True, False, True]
     os.kill(pids[0], signal.SIGTERM)
-    assert programs[0].wait(PATIENCE_S) == -signal.SIGTERM & 0xFF
+    assert programs[0].wait(PATIENCE_S) == -signal.SIGTERM
 
 
 def test_another_command_line_is_the_interpreters_own(forks, start):
@@ -84,7 +89,7 @@ def test_another_command_line_is_the_interpreters_own(forks, start):
 
 def test_without_a_server_the_interpreter_runs_the_module_itself(tmp_path, module, start):
     environment = module("import sys; print('pyspark' in sys.modules)")
-    with ForkServer(tmp_path / "spark") as ended:
+    with fork_server(tmp_path / "spark") as ended:
         pass
     assert start(ended, environment, "-m", "asked_for").communicate()[0] == "False\n"
 
@@ -94,8 +99,8 @@ def test_the_server_ends_with_its_engine_and_ends_what_it_forked(tmp_path, modul
     engine = f"""
         import subprocess, sys
         from pathlib import Path
-        from streaming.engine.forkserver import ForkServer
-        with ForkServer(Path({str(tmp_path / "spark")!r})) as forks:
+        from streaming.engine.python_workers import fork_server
+        with fork_server(Path({str(tmp_path / "spark")!r})) as forks:
             subprocess.run([forks.python, "-m", "asked_for"])
     """
     command = [sys.executable, "-c", textwrap.dedent(engine)]

@@ -20,7 +20,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
-from streaming.confined import WAITED_FOR, command, confine
+from streaming.confined import WAITED_FOR, command, confine, memory_errors
 from streaming.errors import LookoutError
 from streaming.language import thousands
 
@@ -248,7 +248,8 @@ def _framed(words: Any) -> bytes:
 def _answer(function: Callable[..., Any], arguments: tuple[Any, ...]) -> tuple[type, Any]:
     """Return what a function returns, or its error, as the class and what tells of it."""
     try:
-        return object, function(*arguments)
+        with memory_errors():
+            return object, function(*arguments)
     except LookoutError as error:
         return type(error), error.document()
     except MemoryError:

@@ -7,13 +7,15 @@ its libraries takes a second or more of processor time. Where a program has a fo
 import atexit
 import contextlib
 import os
+import re
 import resource
 import runpy
 import sys
-import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
+from streaming.errors import LookoutError
 from streaming.forkserver import ForkServer
 
 # What somebody waits for has a third of the usual weight; what tells how far it is, a tenth.
@@ -30,6 +32,12 @@ PRELOADED = (
 )
 # Libraries that start threads, or reserve a gibibyte of memory, do so as they are imported.
 _LIBRARIES = {"OMP_NUM_THREADS": "1", "MIMALLOC_ARENA_RESERVE": "64MiB"}
+# What libraries say when they get no memory: for an array, a decompressed column, a library, or the stack of a thread.
+_NO_MEMORY = re.compile(
+    "out of memory|enough memory|allocat|bad_alloc|malloc|zero-fill|map segment|new thread|thread pool"
+    "|temporarily unavailable",
+    re.IGNORECASE,
+)
 _python = sys.executable
 
 
@@ -37,8 +45,7 @@ def fork_from_here() -> None:
     """Start the modules of `command` by a fork server of this process, from now on until it ends."""
     global _python
     held = contextlib.ExitStack()
-    folder = held.enter_context(tempfile.TemporaryDirectory(prefix="lookout-forks-"))
-    _python = str(held.enter_context(ForkServer(Path(folder), PRELOADED, **_LIBRARIES)).python)
+    _python = str(held.enter_context(ForkServer(None, PRELOADED, **_LIBRARIES)).python)
     atexit.register(held.close)
 
 
@@ -54,6 +61,19 @@ def confine(memory_bytes: int) -> None:
     use.
     """
     resource.setrlimit(resource.RLIMIT_DATA, (memory_bytes, memory_bytes))
+
+
+@contextlib.contextmanager
+def memory_errors() -> Iterator[None]:
+    """Raise MemoryError for what is raised for want of memory: libraries raise errors of many classes then."""
+    try:
+        yield
+    except (MemoryError, LookoutError):
+        raise
+    except BaseException as error:  # those of polars are no Exception
+        if _NO_MEMORY.search(str(error)):
+            raise MemoryError from error
+        raise
 
 
 def give_way(niceness: int) -> None:

@@ -13,7 +13,7 @@ import sys
 
 
 def main(folder: str, arguments: list[str]) -> int:
-    """Let the fork server of a folder run a command line; return the exit code."""
+    """Let the fork server of a folder run a command line; return the exit code, or a signal's number, negative."""
     here = os.getcwd()
     connection = socket.socket(socket.AF_UNIX)
     try:

@@ -14,19 +14,28 @@ import contextlib
 import gc
 import importlib
 import json
+import logging
 import os
 import runpy
 import selectors
 import shlex
+import shutil
 import signal
 import socket
 import subprocess
 import sys
+import tempfile
+import threading
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, cast
 
+logger = logging.getLogger(__name__)
+
 SOCKET = "socket"
+# Before a server that has ended starts again: twice as long each time.
+FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.5, 60.0
 MOST_BYTES = 1 << 16
 STANDARD_STREAMS = 3
 # Of the exit code that a program hears: 0 to 255, or the number of the signal that ended its module, negative.
@@ -36,10 +45,13 @@ CODE_BYTES = 2
 class ForkServer:
     """A running fork server; leaving the context ends the server and all processes that it forked.
 
+    If the server ends by itself or is killed, it is started again. Meanwhile, interpreters run what is asked for.
+
     Parameters
     ----------
-    folder : Path
-        The folder for the socket and the program; created if missing, readable by its owner alone.
+    folder : Path, optional
+        The folder for the socket and the program; created if missing, readable by its owner alone. Without one, the
+        server has a temporary folder and removes it when it ends, even if this process is killed.
     preloaded : sequence of str
         The modules that the server imports.
     *kept : int
@@ -53,41 +65,77 @@ class ForkServer:
         A program that takes command lines as Python does.
     """
 
-    def __init__(self, folder: Path, preloaded: Sequence[str], *kept: int, **environment: str) -> None:
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        self.python = folder / "python"
+    def __init__(self, folder: Path | None, preloaded: Sequence[str], *kept: int, **environment: str) -> None:
+        self._folder = folder or Path(tempfile.mkdtemp(prefix="lookout-forks-"))
+        self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self._own = "" if folder else str(self._folder)
+        self._preloaded, self._kept, self._environment = preloaded, kept, environment
+        self.python = self._folder / "python"
         client = Path(__file__).with_name("forkclient.py")
         # Without site-packages (-S), an interpreter starts within a few hundredths of a second.
-        command = shlex.join([sys.executable, "-IS", str(client), str(folder)])
+        command = shlex.join([sys.executable, "-IS", str(client), str(self._folder)])
         self.python.write_text(f'#!/bin/sh\nexec {command} "$@"\n')
         self.python.chmod(0o700)
-        (folder / SOCKET).unlink(missing_ok=True)
+        self._lock, self._left = threading.Lock(), threading.Event()
+        self._server = self._started()
+        threading.Thread(target=self._keep, name="fork server", daemon=True).start()
+
+    def _started(self) -> subprocess.Popen[bytes]:
+        (self._folder / SOCKET).unlink(missing_ok=True)
         with socket.socket(socket.AF_UNIX) as listener:
-            # A relative path, since the path of a socket may have about 100 bytes at most.
-            with contextlib.chdir(folder):
-                listener.bind(SOCKET)
+            # By way of the folder's descriptor, since the path of a socket may have about 100 bytes at most.
+            folder = os.open(self._folder, os.O_PATH)
+            try:
+                listener.bind(f"/proc/self/fd/{folder}/{SOCKET}")
+            finally:
+                os.close(folder)
             # It listens before the server has imported anything, so programs that connect early wait.
             listener.listen()
             # The server's standard input ends when this process ends, even if it is killed.
-            self._server = subprocess.Popen(
-                [sys.executable, "-m", "streaming.forkserver", str(listener.fileno()), *preloaded],
+            return subprocess.Popen(
+                [sys.executable, "-m", "streaming.forkserver", str(listener.fileno()), self._own, *self._preloaded],
                 stdin=subprocess.PIPE,
                 cwd=Path(__file__).parents[1],
-                env=os.environ | environment,
-                pass_fds=[listener.fileno(), *kept],
+                env=os.environ | self._environment,
+                pass_fds=[listener.fileno(), *self._kept],
             )
+
+    def _keep(self) -> None:
+        """Start the server again whenever it has ended, until the context is left."""
+        pause_s = FIRST_PAUSE_S
+        while True:
+            code = self._server.wait()
+            if self._left.wait(pause_s):
+                return
+            logger.error(
+                "the fork server ended with code %d; it starts again, and until then programs start slowly", code
+            )
+            with self._lock:
+                if self._left.is_set():
+                    return
+                _close_input(self._server)
+                self._server = self._started()
+            pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
 
     def __enter__(self) -> "ForkServer":
         return self
 
     def __exit__(self, *_: object) -> None:
-        assert self._server.stdin is not None
-        self._server.stdin.close()
+        with self._lock:
+            self._left.set()
+        _close_input(self._server)
         self._server.wait()
+        if self._own:  # unless the server has removed it
+            shutil.rmtree(self._own, ignore_errors=True)
 
 
-def main(listener: socket.socket, preloaded: Sequence[str]) -> None:
-    """Fork on request until standard input ends; in each child, run the requested module."""
+def _close_input(process: subprocess.Popen[bytes]) -> None:
+    assert process.stdin is not None
+    process.stdin.close()
+
+
+def main(listener: socket.socket, own: str, preloaded: Sequence[str]) -> None:
+    """Fork on request until standard input ends, then remove a folder of one's own; in each child, run the module."""
     # Ctrl-C goes to all processes of a terminal, but who started this one ends it.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     for module in preloaded:
@@ -96,6 +144,8 @@ def main(listener: socket.socket, preloaded: Sequence[str]) -> None:
     gc.freeze()
     if arguments := _serve(listener):
         _run_module(*arguments)
+    elif own:
+        shutil.rmtree(own, ignore_errors=True)
 
 
 def _serve(listener: socket.socket) -> list[str] | None:
@@ -178,8 +228,10 @@ def _run_module(_: str, module: str, *arguments: str) -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)
     sys.path[1:1] = [path for path in os.environ.get("PYTHONPATH", "").split(":") if path and path not in sys.path]
     sys.argv = [module, *arguments]
+    # What is preloaded may have imported the module that now runs as the main one; neither needs the other's variables.
+    warnings.filterwarnings("ignore", "'.*' found in sys.modules", RuntimeWarning)
     runpy.run_module(module, run_name="__main__", alter_sys=True)
 
 
 if __name__ == "__main__":
-    main(socket.socket(fileno=int(sys.argv[1])), sys.argv[2:])
+    main(socket.socket(fileno=int(sys.argv[1])), sys.argv[2], sys.argv[3:])

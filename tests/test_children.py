@@ -75,6 +75,20 @@ def frames():
     return pl.DataFrame({"a": [1]}).select(pl.int_range(0, 1 << 29).repeat_by(1)).height
 
 
+def threads():
+    """Start more threads than there is memory for their stacks."""
+    done = threading.Event()
+    try:
+        for _ in range(1000):
+            threading.Thread(target=done.wait).start()
+    finally:
+        done.set()
+
+
+def columns():
+    raise OSError("LZ4 decompress failed: ERROR_allocation_failed")
+
+
 def leave():
     os._exit(3)
 
@@ -97,7 +111,7 @@ def test_an_error_is_that_of_the_function_and_the_child_goes_on(children):
     assert run(children, pid) == first
 
 
-@pytest.mark.parametrize("function", [arrays, frames])
+@pytest.mark.parametrize("function", [arrays, frames, threads, columns])
 def test_work_that_needs_too_much_memory_is_refused_and_the_next_one_is_done(children, function):
     with pytest.raises(LimitReached, match="with 1,073,741,824 bytes of memory"):
         run(children, function)

@@ -72,3 +72,4 @@ def test_every_program_that_is_started_for_a_user_is_confined():
         place = ROOT / module.replace(".", "/")
         source = place / "__main__.py" if place.is_dir() else place.with_suffix(".py")
         assert "    confine(" in source.read_text(), module
+        assert "with memory_errors():" in source.read_text(), module

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+from pathlib import Path
 
 import psutil
 import pytest
@@ -13,6 +14,7 @@ import pytest
 from bench.live import PATIENCE_S, wait_for
 from bench.processes import alive
 from streaming.engine.python_workers import fork_server
+from streaming.forkserver import ForkServer
 
 
 @pytest.fixture(scope="module")
@@ -92,6 +94,34 @@ def test_without_a_server_the_interpreter_runs_the_module_itself(tmp_path, modul
     with fork_server(tmp_path / "spark") as ended:
         pass
     assert start(ended, environment, "-m", "asked_for").communicate()[0] == "False\n"
+
+
+def test_a_server_that_is_killed_starts_again_and_says_so(tmp_path, module, start, caplog):
+    environment = module("import os, sys; print('sched' in sys.modules, os.getppid())")
+
+    def told():
+        return start(forks, environment, "-m", "asked_for").communicate()[0].split()
+
+    with ForkServer(tmp_path, ["sched"]) as forks:
+        loaded, first = told()
+        os.kill(int(first), signal.SIGKILL)
+        wait_for(lambda: caplog.messages, "its start")
+        loaded_again, second = told()
+        assert told() == [loaded, second] and (loaded, loaded_again) == ("True", "True") and first != second
+    assert "the fork server ended with code -9; it starts again" in caplog.text
+    assert not alive(int(second)) and len(caplog.messages) == 1
+
+
+def test_the_temporary_folder_of_a_server_goes_with_it_also_when_who_started_it_is_killed(tmp_path):
+    begin = "from streaming.forkserver import ForkServer; forks = ForkServer(None, []); print(forks.python, flush=True)"
+    for end in ("forks.__exit__()", "import os; os.kill(os.getpid(), 9)"):
+        command = [sys.executable, "-c", f"{begin}; input(); {end}"]
+        environment = os.environ | {"TMPDIR": str(tmp_path)}
+        with subprocess.Popen(command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as program:
+            folder = Path(os.fsdecode(program.stdout.readline())).parent
+            assert folder.parent == tmp_path and folder.stat().st_mode & 0o777 == 0o700
+            program.communicate(b"\n")
+        wait_for(lambda: not any(tmp_path.iterdir()), "its end")
 
 
 def test_the_server_ends_with_its_engine_and_ends_what_it_forked(tmp_path, module):

@@ -40,22 +40,34 @@ def program_of(arguments: Sequence[str]) -> str:
     return arguments[1] if ours and len(arguments) > 1 else "python"
 
 
+class Failed(logging.Filter):
+    """Leaves out requests that were refused: whoever asked was told why, and could fill a log with them."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Return whether a request ended by an exception."""
+        return bool(record.exc_info)
+
+
 def logging_of(log_format: str, program: str) -> dict[str, Any]:
     """Return the configuration of the logs of a web program, for `logging.config`."""
-    formatter: dict[str, Any] = {"format": "{asctime} {levelname} {name}: {message}", "style": "{"}
-    configuration = {
+    # Without this, Django tells of a request that failed in a mail to administrators alone.
+    levels = {"webapp": "INFO", "django": "ERROR"}
+    configuration: dict[str, Any] = {
         "version": 1,
         "disable_existing_loggers": False,
-        "formatters": {"line": formatter},
+        "formatters": {"line": {"format": "{asctime} {levelname} {name}: {message}", "style": "{"}},
+        "filters": {"failed": {"()": Failed}},
         "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
-        "loggers": {"webapp": {"handlers": ["console"], "level": "INFO"}},
+        "root": {"handlers": ["console"], "level": "WARNING"},
     }
     if log_format == "json":
         # Also what the libraries write, which have formats of their own.
-        plain = {"handlers": [], "level": "INFO", "propagate": True}
+        levels = dict.fromkeys(("webapp", "uvicorn", "uvicorn.error", "django"), "INFO")
         configuration["formatters"] = {"line": {"()": JsonFormatter, "program": program}}
-        configuration["root"] = {"handlers": ["console"], "level": "INFO"}
-        configuration["loggers"] = dict.fromkeys(("webapp", "uvicorn", "uvicorn.error", "django"), plain)
+        configuration["root"]["level"] = "INFO"
+    plain = {"handlers": [], "propagate": True}
+    configuration["loggers"] = {name: plain | {"level": level} for name, level in levels.items()}
+    configuration["loggers"]["django.request"] = {"filters": ["failed"]}
     return configuration
 
 

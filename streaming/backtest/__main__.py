@@ -18,7 +18,7 @@ from streaming.backtest.play import Playing
 from streaming.backtest.reading import StoredElements
 from streaming.backtest.summary import QuerySummary
 from streaming.children import too_large
-from streaming.confined import confine
+from streaming.confined import confine, memory_errors
 from streaming.errors import LookoutError
 from streaming.history import History
 from streaming.spaces import parse_space
@@ -72,8 +72,9 @@ def main() -> None:
     memory_bytes = int(sys.argv[1])
     confine(memory_bytes)
     try:
-        for line in lines(orjson.loads(sys.stdin.buffer.read())):
-            _write(line)
+        with memory_errors():
+            for line in lines(orjson.loads(sys.stdin.buffer.read())):
+                _write(line)
     except LookoutError as error:
         _write({"error": error.document()})
     except MemoryError:

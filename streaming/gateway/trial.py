@@ -17,7 +17,7 @@ from typing import Any
 import orjson
 import pyarrow as pa
 
-from streaming.confined import confine
+from streaming.confined import confine, memory_errors
 from streaming.decoders.csv_proposal import MOST_BYTES, proposed
 from streaming.elements import bounds_of
 from streaming.errors import InvalidOptions, LookoutError
@@ -138,7 +138,8 @@ def answer(job: Mapping[str, Any]) -> dict[str, Any]:
         definition = StreamDefinition("test", space.name, job["transport"], job["decoder"])
         if definition.transport.get("kind") == "stdin":
             raise InvalidOptions("standard input is the gateway's; it cannot be tested here")
-        return asyncio.run(tried(definition, space, access, job["seconds"]))
+        with memory_errors():
+            return asyncio.run(tried(definition, space, access, job["seconds"]))
     except LookoutError as error:
         return {"error": str(error), "shown": []}
     except MemoryError:

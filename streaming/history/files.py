@@ -5,8 +5,8 @@ stream, with event times of a day, that a region accepted in the micro-batches `
 ``.pending/{epoch}/{region}/{batch}.{rows}.{second}.arrow`` those of one micro-batch, of all streams and days.
 
 A file is complete for the batches in its name. So a part supersedes the parts and the pending files whose batches lie
-within its own. A reader that lists the pending files first and the parts afterwards gets every element once, even while
-files are merged, and after a merge that was killed.
+within its own. A reader that reads the pending files first and lists the parts afterwards gets every element once, even
+while files are merged, and after a merge that was killed.
 """
 
 import contextlib

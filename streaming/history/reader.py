@@ -12,19 +12,22 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
+from streaming.errors import LookoutError
 from streaming.history.files import HistoryPart, Pending, covers, days_of, in_force, parts_of, pending_of, stream_names
 from streaming.history.rows import days, part_schema, rows_of, stored, waiting_of
+from streaming.language import gettext_noop
 from streaming.spaces import Space
 
 Answer = TypeVar("Answer")
 Span = tuple[int | None, int | None]
 EVER: Span = (None, None)
-# How often files are listed for one question. If a listed file is merged before it is read, they are listed again.
+# How often parts are listed for one question. If a listed part is merged before it is read, they are listed again.
 ATTEMPTS = 5
+_MOVED = gettext_noop("what is stored must stay in its files while it is read; it moved several times: ask again")
 
 
-class Moved(Exception):
-    """A listed file has gone: its elements are in another file, or are not kept any more."""
+class Moved(LookoutError):
+    """A listed part has gone: its elements are in another part, or are not kept any more."""
 
 
 class History:
@@ -74,10 +77,9 @@ class History:
         Raises
         ------
         Moved
-            When a file has gone since it was listed; see `asked`.
+            When a part has gone since it was listed; see `asked`.
         """
-        pending, parts = self._listed(stream, span)
-        waiting = self._in_no_part(stream, pending, parts)
+        waiting, parts = self._in_no_part(stream, span)
         if waiting.num_rows:
             take(rows_of(waiting.filter(condition), self.space))
         for batch in _batches(parts, condition, self.space, few):
@@ -95,16 +97,11 @@ class History:
         Returns
         -------
         polars.LazyFrame
-            The columns of `rows.part_schema`, in no order. A file may go before it is read, so collect it within
+            The columns of `rows.part_schema`, in no order. A part may go before it is read, so collect it within
             `reading`.
-
-        Raises
-        ------
-        Moved
-            When a pending file has gone since it was listed; see `asked`.
         """
-        pending, parts = self._listed(stream, span)
-        frames = [pl.DataFrame(self._in_no_part(stream, pending, parts)).lazy()]
+        waiting, parts = self._in_no_part(stream, span)
+        frames = [pl.DataFrame(waiting).lazy()]
         if parts:
             paths = [str(part.path) for part in parts]
             schema = frames[0].collect_schema()
@@ -113,31 +110,49 @@ class History:
             )
         return pl.concat(frames)
 
-    def _listed(self, stream: str, span: Span) -> tuple[list[Pending], list[HistoryPart]]:
-        """List the pending files, then a stream's parts: in this order, elements merged in between are not missed."""
-        pending = pending_of(self.folder)
+    def _in_no_part(self, stream: str, span: Span) -> tuple[pa.Table, list[HistoryPart]]:
+        """Return a stream's elements in pending files that no part has, with `rows.part_schema`, and its parts.
+
+        The parts are listed when the pending files have been read, so elements that are merged meanwhile are not
+        missed.
+        """
+        pending = self._pending(stream)
         folder = self.folder / stream
-        wanted = [day for day in days_of(folder) if _in_span(day, span)]
-        return pending, in_force(parts_of(folder, wanted))[0]
+        parts = in_force(parts_of(folder, [day for day in days_of(folder) if _in_span(day, span)]))[0]
+        waiting = [table for one, rows in pending if (table := _uncovered(one, rows, parts)).num_rows]
+        return stored(pa.concat_tables(waiting), self.space) if waiting else part_schema(
+            self.space
+        ).empty_table(), parts
 
-    def _in_no_part(self, stream: str, pending: Sequence[Pending], parts: Sequence[HistoryPart]) -> pa.Table:
-        """Return the elements of a stream in pending files that no part has, with `rows.part_schema`."""
-        waiting = [table for one in pending if (table := self._waiting(stream, one, parts)) is not None]
-        return stored(pa.concat_tables(waiting), self.space) if waiting else part_schema(self.space).empty_table()
+    def _pending(self, stream: str) -> list[tuple[Pending, pa.Table]]:
+        """Read the elements of a stream in the pending files.
 
-    def _waiting(self, stream: str, pending: Pending, parts: Sequence[HistoryPart]) -> pa.Table | None:
-        """Return the elements of a stream in a pending file that no part has, or None if the stream has none there."""
-        table = _pending_table(pending.path, _stamp(pending.path), self.space)
-        mine = table.filter(pc.equal(table["stream"].cast(pa.string()), stream))
-        if not mine.num_rows:
-            return None
-        day = days(mine)
-        covered = [date for date in np.unique(day) if covers(parts, str(date), pending)]
-        return mine.filter(pa.array(~np.isin(day, covered))) if covered else mine
+        A file that has gone since it was listed was merged, or written anew when its batch ran again. So the files are
+        listed again until all that are new have been read.
+        """
+        read: dict[Path, pa.Table | None] = {}
+        while True:
+            listed = pending_of(self.folder)
+            fresh = [one.path for one in listed if one.path not in read]
+            read |= {path: _pending_table(path, self.space) for path in fresh}
+            if all(read[path] is not None for path in fresh):
+                there = ((one, table) for one in listed if (table := read[one.path]) is not None)
+                return [
+                    (one, table.filter(pc.equal(table["stream"].cast(pa.string()), stream))) for one, table in there
+                ]
+
+
+def _uncovered(pending: Pending, rows: pa.Table, parts: Sequence[HistoryPart]) -> pa.Table:
+    """Return those rows of a pending file whose days no part has of its batch."""
+    if not rows.num_rows:
+        return rows
+    day = days(rows)
+    covered = [date for date in np.unique(day) if covers(parts, str(date), pending)]
+    return rows.filter(pa.array(~np.isin(day, covered))) if covered else rows
 
 
 def asked(ask: Callable[[], Answer]) -> Answer:
-    """Return the answer to a question; ask again, `ATTEMPTS` times in all, if files moved meanwhile."""
+    """Return the answer to a question; ask again, `ATTEMPTS` times in all, if parts moved meanwhile."""
     for _ in range(ATTEMPTS - 1):
         with contextlib.suppress(Moved):
             return ask()
@@ -150,25 +165,22 @@ def reading() -> Iterator[None]:
     try:
         yield
     except FileNotFoundError:
-        raise Moved from None
+        raise Moved(_MOVED) from None
 
 
-def _stamp(path: Path) -> tuple[int, int]:
-    """Return a value that changes when a file is written anew."""
+def _pending_table(path: Path, space: Space) -> pa.Table | None:
+    """Return the elements of a pending file, of all streams, or None if it has gone."""
     try:
         status = path.stat()
+        return _kept_table(path, (status.st_ino, status.st_mtime_ns), space)
     except FileNotFoundError:
-        raise Moved from None
-    return status.st_ino, status.st_mtime_ns
+        return None
 
 
 @functools.lru_cache(maxsize=2048)
-def _pending_table(path: Path, _: tuple[int, int], space: Space) -> pa.Table:
-    """Return the elements of a pending file; none if the space was defined anew since it was written."""
-    try:
-        return waiting_of(path.read_bytes(), space)
-    except FileNotFoundError:
-        raise Moved from None
+def _kept_table(path: Path, _: tuple[int, int], space: Space) -> pa.Table:
+    """Return the elements of a pending file as it was written; none if the space was defined anew since then."""
+    return waiting_of(path.read_bytes(), space)
 
 
 def _batches(parts: list[HistoryPart], condition: pc.Expression, space: Space, few: bool) -> Iterator[pa.Table]:
@@ -185,7 +197,7 @@ def _batches(parts: list[HistoryPart], condition: pc.Expression, space: Space, f
             if batch.num_rows:
                 yield pa.Table.from_batches([batch])
     except FileNotFoundError:
-        raise Moved from None
+        raise Moved(_MOVED) from None
 
 
 def _in_span(day: str, span: Span) -> bool:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from streaming.confined import confine
+from streaming.confined import confine, memory_errors
 from streaming.layers.offline import OPTIONS, go_offline
 
 if TYPE_CHECKING:
@@ -56,10 +56,11 @@ def main() -> None:
     from streaming.layers.looking import look
 
     try:
-        if words["look"]:
-            _say(seen=look(_job(words)))
-            return
-        imported = import_file(_job(words), lambda share: _say(share=share))
+        with memory_errors():
+            if words["look"]:
+                _say(seen=look(_job(words)))
+                return
+            imported = import_file(_job(words), lambda share: _say(share=share))
     except InvalidLayer as refused:
         _say(error=refused.document())
     except MemoryError:

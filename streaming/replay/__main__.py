@@ -15,7 +15,7 @@ import orjson
 
 from streaming.backtest import BacktestLimits, BacktestRequest, Playing, StoredElements
 from streaming.children import too_large
-from streaming.confined import confine
+from streaming.confined import confine, memory_errors
 from streaming.errors import LookoutError
 from streaming.history import History
 from streaming.plans import parse_plan
@@ -37,11 +37,12 @@ def main() -> None:
     for line in lines:
         try:
             asked = orjson.loads(line)
-            if "scene_us" in asked:
-                _tell(_scene(question, asked["scene_us"]), _at_once(question), question)
-            else:
-                pages = pages or AnswerPages(*_played(question), question["queries"])
-                _tell(pages.page(**asked), question["queries"], question)
+            with memory_errors():
+                if "scene_us" in asked:
+                    _tell(_scene(question, asked["scene_us"]), _at_once(question), question)
+                else:
+                    pages = pages or AnswerPages(*_played(question), question["queries"])
+                    _tell(pages.page(**asked), question["queries"], question)
         except LookoutError as error:
             _say(orjson.dumps({"error": error.document()}))
         except MemoryError:

@@ -1,6 +1,7 @@
 """Questions to stored elements and layers are answered as GeoPandas answers them."""
 
 import itertools
+from pathlib import Path
 
 import geopandas
 import numpy as np
@@ -182,7 +183,7 @@ def test_row_groups_that_lie_elsewhere_are_not_read(tmp_path, monkeypatch):
     keep(tmp_path, elements, batches=9)
     condition = rows.meets(EARTH.box([10, 10], [12, 12]), EARTH)
     history = reader.History(tmp_path, EARTH)
-    _, parts = history._listed(STREAM, reader.EVER)
+    _, parts = history._in_no_part(STREAM, reader.EVER)
     groups = read = 0
     for fragment in reader.ds.dataset([str(part.path) for part in parts]).get_fragments():
         groups += len(fragment.row_groups)
@@ -190,17 +191,79 @@ def test_row_groups_that_lie_elsewhere_are_not_read(tmp_path, monkeypatch):
     assert groups > 20 and read < groups / 3
 
 
-def test_a_reader_asks_again_where_parts_were_merged_meanwhile(scene, monkeypatch):
+@pytest.mark.parametrize("step", range(4))
+def test_a_reader_misses_and_doubles_nothing_that_is_merged_meanwhile(scene, monkeypatch, step):
+    """The merge begins when files are listed, or after some are read, and removes each next file before it is read."""
     tables, elements, _ = scene
-    listed, times = reader.History._listed, []
+    listed, read, merged, reads, left = reader.pending_of, reader._pending_table, [], [], []
 
-    def outrun(history, stream, span):
-        found = listed(history, stream, span)
-        times.append(len(found[0]))
-        if len(times) == 1:
-            HistoryWriter(history.folder.parent, EARTH).store(Turn("e", 0, 1, 99, 10**12), [], {})
+    def merge():
+        if len(reads) == step and not merged:
+            merged.extend(listed(tables.history.folder))
+            with monkeypatch.context() as slowly:
+                slowly.setattr(Path, "unlink", lambda path, missing_ok=False: left.append(path))
+                merge_all(tables)
+
+    def listing(folder):
+        found = listed(folder)
+        merge()
         return found
 
-    monkeypatch.setattr(reader.History, "_listed", outrun)
+    def reading(path, space):
+        if path in left:
+            path.unlink()
+        reads.append(path)
+        table = read(path, space)
+        merge()
+        return table
+
+    monkeypatch.setattr(reader, "pending_of", listing)
+    monkeypatch.setattr(reader, "_pending_table", reading)
     assert numbers(tables.query_by_box(stored(STREAM))) == in_order(elements)
-    assert len(times) == 2 and times[0] > times[1] == 0
+    assert len(merged) >= 3 and len(reads) == len(merged)
+    assert [path.exists() for path in reads] == [number < step for number in range(len(reads))]
+
+
+def test_a_reader_reads_what_was_written_anew_since_it_listed_the_files(scene, monkeypatch):
+    """A batch that runs again may get another file: it has other rows then."""
+    tables, elements, _ = scene
+    listed, anew = reader.pending_of, []
+
+    def listing(folder):
+        found = listed(folder)
+        if not anew:
+            one = found[0]
+            anew.append(one.path.with_name(f"{one.batch}.{one.rows + 1}.{one.second}.arrow"))
+            one.path.rename(anew[0])
+        return found
+
+    monkeypatch.setattr(reader, "pending_of", listing)
+    assert numbers(tables.query_by_box(stored(STREAM))) == in_order(elements)
+    assert anew[0].exists()
+
+
+@pytest.mark.parametrize("often", [1, 4, 5])
+def test_a_reader_asks_again_where_parts_were_merged_meanwhile_and_says_when_that_goes_on(scene, monkeypatch, often):
+    tables, elements, _ = scene
+    merge_all(tables)
+    listed, times, folder = reader.parts_of, [], tables.history.folder / STREAM
+
+    def outrun(*arguments):
+        found = listed(*arguments)
+        times.append(len(found))
+        if len(times) <= often:
+            for part in listed(folder):
+                part.path.rename(part.path.with_name(f"{part.epoch}.{part.first}.{part.last + 1}.parquet"))
+        return found
+
+    monkeypatch.setattr(reader, "parts_of", outrun)
+    if often < reader.ATTEMPTS:
+        assert numbers(tables.query_by_box(stored(STREAM))) == in_order(elements)
+        assert len(times) == often + 1 and all(times)
+    else:
+        with pytest.raises(reader.Moved, match="it moved several times: ask again"):
+            tables.query_by_box(stored(STREAM))
+
+
+def merge_all(tables):
+    HistoryWriter(tables.history.folder.parent, EARTH).store(Turn("e", 0, 1, 99, 10**12), [], {})

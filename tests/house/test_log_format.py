@@ -21,7 +21,8 @@ WEB = f"""
 import sys; sys.argv = ['uvicorn', 'webapp.asgi:application']
 import django; django.setup(); {SAYS}
 logging.getLogger('webapp.hub').info('of the site')
-logging.getLogger('django.request').error('of Django')
+logging.getLogger('django.request').error('Service Unavailable')
+logging.getLogger('django.request').error('of Django', exc_info=OSError())
 """
 
 
@@ -30,7 +31,7 @@ def lines(code, tmp_path, **environ):
     given = {"LOOKOUT_HOME": str(tmp_path), "DJANGO_SETTINGS_MODULE": "webapp.settings", "LOOKOUT_LOG_FORMAT": "json"}
     ran = subprocess.run([sys.executable, "-c", code], env={**os.environ, **given, **environ}, capture_output=True)
     assert ran.returncode == 0, ran.stderr
-    return [json.loads(line) for line in ran.stderr.splitlines()]
+    return [json.loads(line) if line.startswith(b"{") else line.decode() for line in ran.stderr.splitlines()]
 
 
 def test_each_line_of_an_engine_is_an_object_that_names_its_space(tmp_path):
@@ -44,6 +45,23 @@ def test_a_web_process_writes_each_line_once_whichever_library_it_is_of(tmp_path
     told = lines(WEB, tmp_path)
     assert [line["logger"] for line in told] == ["some.library", "webapp.hub", "django.request"]
     assert {line["program"] for line in told} == {"web"}
+
+
+def test_a_text_log_has_the_trace_of_a_request_that_failed_and_no_line_of_one_that_was_refused(tmp_path):
+    failed = """
+logging.getLogger('django.security.csrf').warning('Forbidden')
+logging.getLogger('django.request').warning('Not Found')
+logging.getLogger('django.request').error('it failed', exc_info=ZeroDivisionError('one'))
+"""
+    told = lines(WEB + failed, tmp_path, LOOKOUT_LOG_FORMAT="text")
+    heads = [line.split(" ", 2)[2] for line in told if line.startswith("20")]
+    assert heads == [
+        "WARNING some.library: one",
+        "INFO webapp.hub: of the site",
+        "ERROR django.request: of Django",
+        "ERROR django.request: it failed",
+    ]
+    assert told[-1] == "ZeroDivisionError: one"
 
 
 def test_an_exception_is_in_its_object_and_its_secrets_are_hidden():

@@ -51,7 +51,7 @@ class ForkServer:
     ----------
     folder : Path, optional
         The folder for the socket and the program; created if missing, readable by its owner alone. Without one, the
-        server has a temporary folder and removes it when it ends, even if this process is killed.
+        server has a temporary folder, and removes it at the end, also of a process that was killed.
     preloaded : sequence of str
         The modules that the server imports.
     *kept : int

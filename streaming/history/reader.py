@@ -120,9 +120,9 @@ class History:
         folder = self.folder / stream
         parts = in_force(parts_of(folder, [day for day in days_of(folder) if _in_span(day, span)]))[0]
         waiting = [table for one, rows in pending if (table := _uncovered(one, rows, parts)).num_rows]
-        return stored(pa.concat_tables(waiting), self.space) if waiting else part_schema(
-            self.space
-        ).empty_table(), parts
+        if not waiting:
+            return part_schema(self.space).empty_table(), parts
+        return stored(pa.concat_tables(waiting), self.space), parts
 
     def _pending(self, stream: str) -> list[tuple[Pending, pa.Table]]:
         """Read the elements of a stream in the pending files.

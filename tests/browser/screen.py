@@ -132,7 +132,14 @@ class Screen:
         self.page.mouse.move(*self.pixel(*end), steps=6)
         self.page.mouse.up()
 
-    def painted(self, place: tuple[float, float], colour: str, present: bool = True, radius: int = 14) -> bool:
+    def painted(
+        self,
+        place: tuple[float, float],
+        colour: str,
+        present: bool = True,
+        radius: int = 14,
+        patience_s: float = PATIENCE_S,
+    ) -> bool:
         """Wait until a colour of the style sheet is to be seen at a place, or no longer; return whether it came so."""
         x, y = self.pixel(*place)
         wanted = {
@@ -141,7 +148,7 @@ class Screen:
             "radius": radius,
             "wanted": f"--{colour}",
             "present": present,
-            "patience": 1000 * PATIENCE_S,
+            "patience": 1000 * patience_s,
         }
         return self.page.evaluate(PAINTED, wanted)
 

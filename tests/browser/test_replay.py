@@ -62,6 +62,17 @@ def point_at_a_tick(page):
     return tip
 
 
+def press_a_tick(screen):
+    """Go to the time of a tick, and wait for the ship: it was inside then, or about to enter."""
+    tip = point_at_a_tick(screen.page)
+    expect(tip).to_contain_text("anna")
+    expect(tip).to_contain_text("Gate")
+    screen.page.mouse.down()
+    screen.page.mouse.up()
+    places = (OUTSIDE, "ship"), (INSIDE, "q0")
+    wait_for(lambda: any(screen.painted(*place, patience_s=0.1) for place in places), "where it was then")
+
+
 @pytest.mark.long
 def test_a_replay_shows_the_past_with_answers_and_live_is_there_at_once(past, stored_feed, screen):
     page, badge = screen.page, screen.page.locator("#replay-badge")
@@ -88,12 +99,7 @@ def test_a_replay_shows_the_past_with_answers_and_live_is_there_at_once(past, st
     expect(badge).to_contain_text("Paused")
     assert screen.painted(INSIDE, "q0", present=False)
     screen.expect_query("Gate", "running", "0")
-    tip = point_at_a_tick(page)
-    expect(tip).to_contain_text("anna")
-    expect(tip).to_contain_text("Gate")
-    page.mouse.down()
-    page.mouse.up()
-    assert screen.painted(OUTSIDE, "ship") or screen.painted(INSIDE, "q0")
+    press_a_tick(screen)
 
     # Play and pause; then play on, ten times as fast, from before the ship came to after it left.
     play = page.locator("#replay-play")

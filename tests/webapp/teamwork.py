@@ -5,6 +5,7 @@ from datetime import timedelta
 from typing import Any
 
 from django.contrib.auth import get_user_model
+from django.db import transaction
 from django.utils import timezone
 
 from tests.webapp.conftest import PLAN
@@ -30,6 +31,7 @@ class Scene:
     other: Team | None = None
 
 
+@transaction.atomic
 def scene() -> Scene:
     """Make the users and objects; streams must be there."""
     made = Scene(team=Team.objects.create(name="wharf"), other=Team.objects.create(name="airport"))

@@ -312,14 +312,13 @@ TOUCHED = """() => {
 COUNTED = "() => [touched.cards.size, touched.shapes.size, [...touched.how].slice(0, 20), closed_by_server]"
 
 
-# Records with which codes the server ends connections of the page. On a busy machine others end, too: the page gives up
-# one that is silent, as it then says itself, and one whose page is too busy to read is lost without a word (1006).
+# Records with which codes connections of the page end, but those that it gives up, since a busy machine is silent.
 CLOSED = """(() => {
   const codes = (window.closed_by_server = []);
   window.WebSocket = class extends WebSocket {
     constructor(url) {
       super(url);
-      this.addEventListener("close", ({ code }) => this.givenUp || code === 1006 || codes.push(code));
+      this.addEventListener("close", ({ code }) => this.givenUp || codes.push(code));
     }
     close(...why) {
       this.givenUp = true;

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from streaming.errors import LookoutError
 from streaming.forkserver import ForkServer
+from streaming.own_folder import own_folder
 
 # What somebody waits for has a third of the usual weight; what tells how far it is, a tenth.
 WAITED_FOR, IN_BACKGROUND = 5, 10
@@ -41,11 +42,18 @@ _NO_MEMORY = re.compile(
 _python = sys.executable
 
 
-def fork_from_here() -> None:
-    """Start the modules of `command` by a fork server of this process, from now on until it ends."""
+def fork_from_here(root: Path) -> None:
+    """Start the modules of `command` by a fork server of this process, from now on until it ends.
+
+    Parameters
+    ----------
+    root : Path
+        Its socket and its program are in a folder in this one.
+    """
     global _python
     held = contextlib.ExitStack()
-    _python = str(held.enter_context(ForkServer(None, PRELOADED, **_LIBRARIES)).python)
+    folder = held.enter_context(own_folder(root))
+    _python = str(held.enter_context(ForkServer(folder, PRELOADED, **_LIBRARIES)).python)
     atexit.register(held.close)
 
 

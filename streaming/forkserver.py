@@ -19,12 +19,10 @@ import os
 import runpy
 import selectors
 import shlex
-import shutil
 import signal
 import socket
 import subprocess
 import sys
-import tempfile
 import threading
 import warnings
 from collections.abc import Sequence
@@ -49,9 +47,9 @@ class ForkServer:
 
     Parameters
     ----------
-    folder : Path, optional
-        The folder for the socket and the program; created if missing, readable by its owner alone. Without one, the
-        server has a temporary folder, and removes it at the end, also of a process that was killed.
+    folder : Path
+        The folder for the socket and the program; created if missing, readable by its owner alone. No other server
+        has it.
     preloaded : sequence of str
         The modules that the server imports.
     *kept : int
@@ -65,10 +63,9 @@ class ForkServer:
         A program that takes command lines as Python does.
     """
 
-    def __init__(self, folder: Path | None, preloaded: Sequence[str], *kept: int, **environment: str) -> None:
-        self._folder = folder or Path(tempfile.mkdtemp(prefix="lookout-forks-"))
+    def __init__(self, folder: Path, preloaded: Sequence[str], *kept: int, **environment: str) -> None:
+        self._folder = folder
         self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        self._own = "" if folder else str(self._folder)
         self._preloaded, self._kept, self._environment = preloaded, kept, environment
         self.python = self._folder / "python"
         client = Path(__file__).with_name("forkclient.py")
@@ -93,7 +90,7 @@ class ForkServer:
             listener.listen()
             # The server's standard input ends when this process ends, even if it is killed.
             return subprocess.Popen(
-                [sys.executable, "-m", "streaming.forkserver", str(listener.fileno()), self._own, *self._preloaded],
+                [sys.executable, "-m", "streaming.forkserver", str(listener.fileno()), *self._preloaded],
                 stdin=subprocess.PIPE,
                 cwd=Path(__file__).parents[1],
                 env=os.environ | self._environment,
@@ -125,8 +122,6 @@ class ForkServer:
             self._left.set()
         _close_input(self._server)
         self._server.wait()
-        if self._own:  # unless the server has removed it
-            shutil.rmtree(self._own, ignore_errors=True)
 
 
 def _close_input(process: subprocess.Popen[bytes]) -> None:
@@ -134,8 +129,8 @@ def _close_input(process: subprocess.Popen[bytes]) -> None:
     process.stdin.close()
 
 
-def main(listener: socket.socket, own: str, preloaded: Sequence[str]) -> None:
-    """Fork on request until standard input ends, then remove a folder of one's own; in each child, run the module."""
+def main(listener: socket.socket, preloaded: Sequence[str]) -> None:
+    """Fork on request until standard input ends; in each child, run the requested module."""
     # Ctrl-C goes to all processes of a terminal, but who started this one ends it.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     for module in preloaded:
@@ -144,8 +139,6 @@ def main(listener: socket.socket, own: str, preloaded: Sequence[str]) -> None:
     gc.freeze()
     if arguments := _serve(listener):
         _run_module(*arguments)
-    elif own:
-        shutil.rmtree(own, ignore_errors=True)
 
 
 def _serve(listener: socket.socket) -> list[str] | None:
@@ -234,4 +227,4 @@ def _run_module(_: str, module: str, *arguments: str) -> None:
 
 
 if __name__ == "__main__":
-    main(socket.socket(fileno=int(sys.argv[1])), sys.argv[2], sys.argv[3:])
+    main(socket.socket(fileno=int(sys.argv[1])), sys.argv[2:])

@@ -21,12 +21,12 @@ MEMORY_BYTES = 1 << 30
 
 
 @pytest.fixture(scope="module", params=["started", "forked"])
-def children(request):
+def children(request, tmp_path_factory):
     """Children that an interpreter starts, and such that a fork server forks."""
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(confined, "_python", sys.executable)
         if request.param == "forked":
-            confined.fork_from_here()
+            confined.fork_from_here(tmp_path_factory.mktemp("forks"))
         some = Children()
         yield some
         some.end()

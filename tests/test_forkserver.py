@@ -112,16 +112,29 @@ def test_a_server_that_is_killed_starts_again_and_says_so(tmp_path, module, star
     assert not alive(int(second)) and len(caplog.messages) == 1
 
 
-def test_the_temporary_folder_of_a_server_goes_with_it_also_when_who_started_it_is_killed(tmp_path):
-    begin = "from streaming.forkserver import ForkServer; forks = ForkServer(None, []); print(forks.python, flush=True)"
-    for end in ("forks.__exit__()", "import os; os.kill(os.getpid(), 9)"):
-        command = [sys.executable, "-c", f"{begin}; input(); {end}"]
-        environment = os.environ | {"TMPDIR": str(tmp_path)}
-        with subprocess.Popen(command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as program:
-            folder = Path(os.fsdecode(program.stdout.readline())).parent
-            assert folder.parent == tmp_path and folder.stat().st_mode & 0o777 == 0o700
-            program.communicate(b"\n")
-        wait_for(lambda: not any(tmp_path.iterdir()), "its end")
+def test_each_process_has_a_folder_and_takes_over_that_of_a_killed_one(tmp_path):
+    begin = f"""
+        from pathlib import Path
+        from streaming import confined
+        confined.fork_from_here(Path({str(tmp_path)!r}))
+        print(confined.command(0, "sched")[0], flush=True)
+        input()
+    """
+    command = [sys.executable, "-c", textwrap.dedent(begin)]
+    with contextlib.ExitStack() as programs:
+
+        def begun():
+            program = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+            programs.enter_context(program)
+            programs.callback(program.kill)
+            return program, Path(os.fsdecode(program.stdout.readline())).parent
+
+        (first, _), (_, other) = begun(), begun()
+        first.kill()
+        first.wait()
+        folders = [other, begun()[1]]
+        assert [folder.stat().st_mode & 0o777 for folder in folders] == [0o700, 0o700]
+    assert folders == [tmp_path / "2", tmp_path / "1"] and sorted(tmp_path.iterdir()) == folders[::-1]
 
 
 def test_the_server_ends_with_its_engine_and_ends_what_it_forked(tmp_path, module):

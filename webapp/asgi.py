@@ -5,6 +5,7 @@ import os
 import warnings
 
 from channels.routing import ProtocolTypeRouter, URLRouter
+from django.conf import settings
 from django.core.asgi import get_asgi_application
 from django.urls import path
 
@@ -27,7 +28,7 @@ sockets = URLRouter([path(SOCKET_PATH, Monitor.as_asgi()), path(SHARED_PATH, Sha
 application = ProtocolTypeRouter(
     {"http": BoundedBody(pages), "websocket": Direct(AuthMiddlewareStack(Access(Language(sockets))))}
 )
-fork_from_here()
+fork_from_here(settings.HOME / "forks")
 # What is loaded now stays. To look for garbage among it takes a tenth of a second, in which nobody is answered.
 gc.collect()
 gc.freeze()

@@ -5,8 +5,6 @@ import importlib
 import logging
 import sys
 import threading
-from itertools import count
-from pathlib import Path
 
 from streaming.engine.class_archive import ClassArchive
 from streaming.engine.java import java_home
@@ -14,6 +12,7 @@ from streaming.engine.lease import Lease
 from streaming.engine.python_workers import fork_server
 from streaming.engine.session import start_session
 from streaming.log_format import set_up
+from streaming.own_folder import own_folder
 from streaming.settings import EngineSettings
 
 logger = logging.getLogger("lookout.engine")
@@ -32,7 +31,7 @@ def main() -> int:
         if not lease.take():
             logger.info("another engine evaluates the space; this one will stand by")
             lease.take(settings.standby_after_s)
-        folder = _own_folder(root, held)
+        folder = held.enter_context(own_folder(root))
         forks = held.enter_context(fork_server(folder, lease.fileno()))
         # Java takes seconds to start. Meanwhile a thread imports the remaining modules.
         threading.Thread(target=importlib.import_module, args=["streaming.engine.run"]).start()
@@ -40,12 +39,6 @@ def main() -> int:
         archive = ClassArchive(java, folder)
         spark = start_session(settings, java, forks.python, archive.options)
         return importlib.import_module("streaming.engine.run").run(spark, settings, archive, lease)
-
-
-def _own_folder(root: Path, held: contextlib.ExitStack) -> Path:
-    """Return a folder that no other engine uses while this one runs; `held` keeps its lock."""
-    folders = (root / str(number) for number in count(1))
-    return next(folder for folder in folders if held.enter_context(Lease(folder / "lock")).take())
 
 
 if __name__ == "__main__":

@@ -53,7 +53,7 @@ class HashedFiles(CompressedManifestStaticFilesStorage):
 
 def collect() -> bool:
     """Collect static files into `STATIC_ROOT` if their sources changed; return whether they did."""
-    kept, found = Path(cast("str", settings.STATIC_ROOT)) / FINGERPRINT, _fingerprint()
+    kept, found = Path(cast("str", settings.STATIC_ROOT)) / FINGERPRINT, fingerprint()
     if kept.is_file() and kept.read_text() == found:
         return False
     call_command("collectstatic", interactive=False, clear=True, verbosity=0)
@@ -61,8 +61,8 @@ def collect() -> bool:
     return True
 
 
-def _fingerprint() -> str:
-    """Return a hash of the paths, modification times and sizes of the sources."""
+def fingerprint() -> str:
+    """Return a hash of the paths, modification times and sizes of the sources of static files."""
     digest = hashlib.sha256(Path(__file__).read_bytes())
     for finder in finders.get_finders():
         for name, storage in sorted(finder.list([]), key=lambda found: found[0]):

@@ -33,7 +33,6 @@ def served(redis_server, tmp_path_factory):
     site = Site(home, redis_server)
     environment = {name: str(value) for name, value in (os.environ | site.environment).items()}
     made = run(environment, "bench.prepare", "make", "--queries", str(QUERIES), "--each", str(EACH))
-    site.manage("collect_pages")
     generator = load.Generator(Log(client, "earth", 2), load.make_blocks("bench", OBJECTS, ROWS, 2), "walk")
 
     def write():

@@ -81,7 +81,7 @@ def test_everything_starts_comes_back_when_killed_and_leaves_nothing_behind(star
     live = run()
     wait_for(lambda: "log in, once, at" in output.read_text(), output.read_text)
     assert (home / "redis" / "url").read_text() == port_kept
-    assert "0 streams made" in (home / "log" / "seed_demo.log").read_text().splitlines()[-1]
+    assert "0 streams made" in (home / "log" / "prepare.log").read_text().splitlines()[-1]
 
 
 def came_back(before, now):

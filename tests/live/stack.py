@@ -15,7 +15,7 @@ import psutil
 from bench.live import PATIENCE_S, ROOT, Live
 from streaming.engine.lease import signed
 from tests.live.monitor import Monitor
-from tests.static_files import shared_static
+from tests.prepared import copy_database, prepared
 
 # Words of the command lines of what the supervisor starts; the engine starts `java` itself.
 PROGRAMS = {
@@ -44,7 +44,8 @@ class Stack(Live):
         """Start, and wait until pages answer and the engine has evaluated a batch."""
         self.home.mkdir(exist_ok=True)
         if not (self.home / "static").exists():
-            (self.home / "static").symlink_to(shared_static())
+            (self.home / "static").symlink_to(prepared() / "static")
+        copy_database(self.home)
         super().start()
         assert b"batch" in self.report()
         with urllib.request.urlopen(f"{self.base_url}/healthz", timeout=PATIENCE_S) as answer:

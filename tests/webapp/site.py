@@ -10,16 +10,13 @@ from pathlib import Path
 
 from bench.live import PATIENCE_S
 from bench.ports import free_port
-from tests.static_files import shared_static
+from tests.prepared import copy_database, prepared
 from webapp.live.programs import Installation, web_programs
 
 ROOT = Path(__file__).parents[2]
 SET_UP = """
 from django.contrib.auth import get_user_model
-from django.core.management import call_command
 from webapp.models import ApiToken
-call_command("migrate", interactive=False, verbosity=0)
-call_command("collect_pages")
 user = get_user_model().objects.create_superuser("ann", password="a long pass phrase")
 token = ApiToken(user=user, name="test")
 print(token.draw())
@@ -50,10 +47,11 @@ class Site:
         proxies = tuple(filter(None, variables.get("LOOKOUT_TRUSTED_PROXIES", "").split(",")))
         self.place = Installation(home, redis_url, "127.0.0.1", free_port(), proxies=proxies)
         self.log = home / f"web-{self.place.port}.log"
-        self.environment |= {"LOOKOUT_PORT": str(self.place.port), "LOOKOUT_STATIC_DIR": str(shared_static())}
+        self.environment |= {"LOOKOUT_PORT": str(self.place.port), "LOOKOUT_STATIC_DIR": str(prepared() / "static")}
 
     def __enter__(self) -> "Site":
         if not (self.place.home / "db.sqlite3").exists():
+            copy_database(self.place.home)
             self.token = self.manage("shell", "--no-imports", "-c", SET_UP).split()[-1]
         web, *_ = web_programs(self.place)
         with self.log.open("wb") as log:

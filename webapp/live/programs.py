@@ -163,10 +163,10 @@ def _engine(name: str, space: Space, **options: Any) -> Program:
     )
 
 
-def steps(demo: bool) -> list[Program]:
-    """Return the commands to run once, in order, before the web programs; `demo` adds the demonstration's streams."""
-    commands = {"migrate": ("--noinput",), "collect_pages": ()} | ({"seed_demo": ()} if demo else {})
-    return [Program(name, (*MANAGE, name, *options)) for name, options in commands.items()]
+def prepare(place: Installation, link: Path) -> Program:
+    """Return the command to run once before the web programs; it writes to `link` what to say of the first log-in."""
+    demo = ("--demo",) if place.demo else ()
+    return Program("prepare", (*MANAGE, "prepare", *demo, "--link", link))
 
 
 def web_programs(place: Installation) -> list[Program]:

@@ -6,17 +6,16 @@ from collections.abc import Callable
 
 from streaming.spaces import EARTH
 from webapp.live.programs import (
-    MANAGE,
     Installation,
     engine_programs,
+    prepare,
     redis_program,
     standby_program,
-    steps,
     wait_for_redis,
     web_programs,
 )
 from webapp.live.spaces import Engines
-from webapp.live.supervisor import Program, StepFailed, Supervisor
+from webapp.live.supervisor import Program, Supervisor
 
 
 async def run(supervisor: Supervisor, start: Callable, say: Callable[[str], None]) -> None:
@@ -82,13 +81,11 @@ async def start_all(supervisor: Supervisor, place: Installation, embedded: bool,
 
 
 async def _start_web(supervisor: Supervisor, place: Installation, say: Callable[[str], None]) -> None:
-    """Bring the database up to date, then start the programs that use it."""
-    for step in steps(place.demo):
-        say(f"{step.name} ...")
-        await supervisor.run(step)
+    """Bring the database and the page's files up to date, then start the programs that use them."""
+    say("database and pages ...")
+    link = await _prepared(supervisor, place)
     async with asyncio.TaskGroup() as group:
         web, *_ = (group.create_task(_up(supervisor, program, say)) for program in web_programs(place))
-        link = await _login_link(supervisor)
         await web
         say(link)
 
@@ -102,14 +99,11 @@ async def _up(supervisor: Supervisor, program: Program, say: Callable[[str], Non
     say(f"{program.name} is ready after {clock() - started_s:.1f} s" if program.ready else f"{program.name} is started")
 
 
-async def _login_link(supervisor: Supervisor) -> str:
-    """Return a line with the link that logs the first user in."""
-    command = Program("login_link", (*MANAGE, "create_login_link"))
-    log = supervisor.logs / f"{command.name}.log"
+async def _prepared(supervisor: Supervisor, place: Installation) -> str:
+    """Prepare what the web programs need; return a line with the link that logs the first user in."""
+    link = supervisor.logs / "login_link"
     try:
-        await supervisor.run(command)
-        return f"log in, once, at {log.read_text().strip()}"
-    except StepFailed as error:
-        return f"no login link: {error}"
+        await supervisor.run(prepare(place, link))
+        return link.read_text()
     finally:
-        log.unlink(missing_ok=True)  # The link is a secret, so it must not stay in a log.
+        link.unlink(missing_ok=True)  # The link is a secret, so it must not stay.

@@ -46,6 +46,7 @@ def _make(made: Path) -> None:
 
 def copy_database(home: Path) -> None:
     """Give a state folder the database, unless it has one."""
+    home.mkdir(parents=True, exist_ok=True, mode=0o700)
     if not (home / "db.sqlite3").exists():
         shutil.copyfile(prepared() / "db.sqlite3", home / "db.sqlite3")
         (home / "db.sqlite3").chmod(0o600)

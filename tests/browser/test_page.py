@@ -109,6 +109,11 @@ def test_a_phone_reaches_the_list_and_never_scrolls_sideways(screen_of, user, fe
     expect(screen.query("Here")).to_be_in_viewport()
     screen.expect_query("Here", "running", "1")
     expect_width(page, 390)
+    page.locator("#search").fill("ms anna")
+    page.get_by_role("option").tap()
+    figures, button = page.locator("#object-properties"), page.locator("#object-follow")
+    wait_for(lambda: figures.bounding_box()["y"] < button.bounding_box()["y"], "the figures above the buttons")
+    expect(button).to_be_in_viewport(ratio=1)
 
 
 def test_a_stream_that_comes_changes_and_goes_does_so_on_the_open_page(screen, feed, live):

@@ -135,7 +135,12 @@ def test_a_file_that_is_too_large_is_refused_before_it_is_sent(screen, name):
 def test_a_file_that_is_dropped_onto_the_map_is_proposed_as_a_layer(screen):
     screen.look(ZOOM, *MIDDLE)
     transfer = screen.page.evaluate_handle(
-        "() => { const t = new DataTransfer(); t.items.add(new File(['{}'], 'City Roads.geojson')); return t; }"
+        """content => {
+          const transfer = new DataTransfer();
+          transfer.items.add(new File([content], "City Roads.geojson"));
+          return transfer;
+        }""",
+        PARKS.decode(),
     )
     screen.page.dispatch_event("#map", "dragenter", {"dataTransfer": transfer})
     expect(screen.page.locator(".drop-hint")).to_be_visible()
@@ -143,6 +148,7 @@ def test_a_file_that_is_dropped_onto_the_map_is_proposed_as_a_layer(screen):
     expect(screen.page.locator(".drop-hint")).to_be_hidden()
     expect(screen.page.locator("#layer-name")).to_have_value("city_roads")
     expect(screen.page.locator("#layer-title")).to_have_value("City Roads")
+    expect(screen.page.locator("#layer-preview")).to_contain_text("The Square")
     screen.page.locator("#layer-cancel").click()
     expect(screen.page.locator("#layer-form")).to_be_hidden()
 

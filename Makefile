@@ -22,7 +22,7 @@ MESSAGES := --no-location --no-obsolete --no-wrap --ignore .venv --ignore node_m
 # Modules are compiled once, not in each of the many processes that Lookout and its tests start.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: live test test-python test-js check lint lint-js explore bench bench-place chaos soak fuzz bundle messages release install lock clean
+.PHONY: live test test-python test-js check lint lint-rules lint-types lint-made lint-js explore bench bench-place chaos soak fuzz bundle messages release install lock clean
 
 live: $(INSTALLED)
 	$(BIN)/python manage.py live
@@ -34,12 +34,14 @@ TIER := $(if $(ALL),all,test)
 # one for each core (tests/house/sharing.py).
 CORES := $(shell getconf _NPROCESSORS_ONLN)
 
-# With ALL=1, what share of the code the tests reach is measured, and held against the floor in pyproject.toml. The continuous
-# integration measures `make test`, too, and does not repeat what has passed there: WITHOUT=test.
+# With ALL=1, and in the continuous integration, what share of the code the tests reach is measured, and held against the
+# floors in pyproject.toml and .c8rc.json. A run that leaves out what has passed in another one (WITHOUT=test) measures nothing.
+MEASURE := $(if $(WITHOUT),,$(ALL)$(CI))
 MEASURED := -W ignore::RuntimeWarning -m slipcover --dont-wrap-pytest --source streaming,webapp --omit "*/migrations/*,*/compiled_*" \
 	--branch --json --out build/coverage/$(TIER).json
 QUIET := -W "ignore:Module already imported so cannot be rewritten; slipcover" -W "ignore:Unable to activate pytest branch"
-COVERING := $(if $(ALL)$(CI),$(MEASURED)) -m pytest $(if $(ALL)$(CI),$(QUIET))
+COVERING := $(if $(MEASURE),$(MEASURED)) -m pytest $(if $(MEASURE),$(QUIET))
+COVERED := $(if $(MEASURE),$(BIN)/python tools/coverage.py build/coverage/$(TIER).json)
 
 # Where a run keeps how long its tests took, and which passed; tests that passed in the run `WITHOUT` are left out.
 kept = --junitxml=build/durations/$(1).xml $(if $(WITHOUT),--without=build/durations/$(WITHOUT).passed)
@@ -52,32 +54,39 @@ test-python: $(INSTALLED)
 ifdef ALL
 	$(BIN)/python $(COVERING) -m "not spark and not browser" -n $(CORES) --dist worksteal -p no:tests.house.browser_required \
 		$(call kept,all-steps)
-	$(BIN)/python tools/coverage.py $(patsubst %,build/coverage/%.json,$(TIER) $(WITHOUT))
+	$(COVERED)
 	$(BIN)/python -m pytest -m "spark or browser" -n $(CORES) --lookouts $(CORES) --dist loadfile $(call kept,all-served)
 else
 	$(BIN)/python $(COVERING) -m "not long" -n $(shell expr $(CORES) + 1) --dist loadfile $(call kept,test)
+	$(COVERED)
 endif
 
-# With ALL=1, and where npm is, what share of static/js these tests reach is held against the floor in .c8rc.json.
-test-js: $(INSTALLED) $(if $(and $(ALL),$(NPM)),$(NPM_INSTALLED))
+test-js: $(INSTALLED) $(if $(and $(MEASURE),$(NPM)),$(NPM_INSTALLED))
 	mkdir -p build/durations
-	$(if $(and $(ALL),$(NPM)),node_modules/.bin/c8) $(NODE) --test \
+	$(if $(WITHOUT),@echo "The tests of JavaScript have passed.",$(if $(and $(MEASURE),$(NPM)),node_modules/.bin/c8) $(NODE) --test \
 		--test-reporter=spec --test-reporter-destination=stdout \
 		--test-reporter=junit --test-reporter-destination=build/durations/javascript.xml \
-		$(wildcard tests/js/*.test.js tests/js/*.test.mjs)
+		$(wildcard tests/js/*.test.js tests/js/*.test.mjs))
 
-.NOTPARALLEL:
+check: $(INSTALLED)
+	$(MAKE) lint
+	$(MAKE) test
 
-check: $(INSTALLED) lint test
-
-# What takes less than a minute, so before each commit; also whether files that are made from others are as new as these.
+# What takes about a minute, so before each commit; also whether files that are made from others are as new as these.
 lint: $(INSTALLED)
+	$(MAKE) --jobs=$(CORES) --output-sync=target lint-types lint-made $(if $(NPM),lint-js) lint-rules
+	$(if $(NPM),,@echo "JavaScript is not checked: this needs npm and Node 20 or newer.")
+
+lint-rules: $(INSTALLED)
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/lint-imports
+
+lint-types: $(INSTALLED)
 	$(BIN)/mypy
+
+lint-made: $(INSTALLED)
 	$(BIN)/python -m pytest -q -p no:tests.house.browser_required $(MADE)
-	$(if $(NPM),$(MAKE) lint-js,@echo "JavaScript is not checked: this needs npm and Node 20 or newer.")
 
 # Format, rules, types, and exports that nothing uses.
 SCRIPTS := "static/js/**/*.js" "tests/js/**/*.mjs" "tools/*.mjs" "*.js"

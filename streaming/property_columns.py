@@ -14,7 +14,8 @@ from streaming.elements import whole_column
 from streaming.errors import InvalidPlan
 from streaming.number_text import number_of_text, read_numbers
 
-_NAME = re.compile(r"[^'\"\[\]\\]{1,200}")
+# Of the names of properties: JSON writes such a name as it is.
+NAME = r'[^"\\]{1,200}'
 _TEXT, _NUMBER = "text ", "number "
 # The texts of numbers that may be rounded wrongly: fractions and powers of ten with many digits.
 _ROUNDED, _FEWEST_OF_ROUNDED = r"^-?[0-9]+(\.[0-9]+([eE][+-]?[0-9]+)?|[eE][+-]?[0-9]+)$", 12
@@ -46,7 +47,7 @@ def property_texts(properties: pl.Series, name: str) -> pl.Series:
     >>> property_texts(pl.Series(['{"a":"x"}', '{"a":0.49394867}', '{"a":1.2498629747657727e+107}']), "a").to_list()
     ['x', '0.49394867', '1.2498629747657727e+107']
     """
-    text = properties.str.json_path_match(f"$['{checked_name(name)}']")
+    text = properties.str.json_path_match(f'$["{checked_name(name)}"]')
     # Polars may be wrong in the last bit of a number here, but not when it decodes objects.
     rows = (text.str.len_bytes().ge(_FEWEST_OF_ROUNDED) & text.str.contains(_ROUNDED)).fill_null(False).arg_true()
     if not len(rows):
@@ -156,18 +157,25 @@ class PropertyColumns:
         return text.alias(_TEXT + name), text.cast(pl.Float64, strict=False).alias(_NUMBER + name)
 
 
-def checked_name(name: str) -> str:
-    """Return the name of a property that can be looked up.
+def checked_name(name: str, where: str = "where") -> str:
+    """Return the name of a property that can be looked up: see `NAME`.
+
+    Parameters
+    ----------
+    name : str
+    where : str
+        Of what the name is a part, for the message.
 
     Raises
     ------
     InvalidPlan
         If it cannot. The functions `text_column` and `number_column` raise it, too.
     """
-    if not _NAME.fullmatch(name):
+    if not re.fullmatch(NAME, name):
         raise InvalidPlan(
-            "%(where)s: a property's name must have no quotes, brackets or backslashes; got %(name)s",
-            where="where",
+            "%(where)s: a property's name must have at most 200 characters, and no double quotes or backslashes; "
+            "got %(name)s",
+            where=where,
             name=f"{name!r:.220}",
         )
     return name

@@ -1,18 +1,38 @@
-"""Random histories whose every decision is a choice of hypothesis, so that a history that fails shrinks.
+"""Random examples: how many a run takes, and histories whose every decision is a choice of hypothesis.
 
-A history is made with a `random.Random`. With one of `rngs()`, hypothesis finds the decisions that matter; with
-`random.Random(seed)`, a seed makes the same history each time.
+A history is made with a `random.Random`. With one of `rngs()`, hypothesis finds the decisions that matter, so that a
+history that fails shrinks; with `random.Random(seed)`, a seed makes the same history each time.
 """
 
+import math
 import random
 
-from hypothesis import currently_in_test_context, note
+from hypothesis import currently_in_test_context, note, settings
 from hypothesis import strategies as st
 
 # Hypothesis draws ranges of so many values evenly. It keeps each in two bytes, and an example has 8 KiB:
 # a history has at most 4,096 decisions.
 STEPS = 128
 _STEP = st.integers(0, STEPS - 1)
+USUAL_EXAMPLES = 100
+
+
+def examples(count, **others):
+    """Return a decorator that gives a test so many examples for each 100 that other tests have.
+
+    Those have 100 only by default: see the profiles in tests/conftest.py.
+    """
+    return settings(max_examples=math.ceil(count * settings().max_examples / USUAL_EXAMPLES), **others)
+
+
+def seen_in(plays, wanted):
+    """Return what plays show together, each a set, up to the one after which all that is wanted has been seen."""
+    seen = set()
+    for shown in plays:
+        seen |= shown
+        if wanted <= seen:
+            break
+    return seen
 
 
 class DrawnRandom(random.Random):

@@ -4,13 +4,14 @@ import time
 
 import cql2
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from streaming.cql2 import parse_text
 from streaming.errors import InvalidPlan
 from streaming.filters import parse_filter
 from streaming.plans import parse_plan
+from tests.draws import examples
 
 NAMES = st.sampled_from(["a", "speed_mps", "é", '"my name"', "order", "android", "b.c"])
 LITERALS = st.sampled_from(["5", "-5", "1.5e3", "'it''s'", "''", "TRUE", "false"])
@@ -56,7 +57,7 @@ def is_chain(node, operator):
     return isinstance(node, dict) and node.get("op") == operator
 
 
-@settings(max_examples=300)
+@examples(300)
 @given(CONDITIONS)
 def test_a_text_means_what_it_means_to_another_parser(text):
     assert flat(parse_text(text)) == flat(cql2.parse_text(text).to_json())

@@ -132,6 +132,11 @@ def test_a_plan_with_a_focus_that_breaks_a_rule_is_refused_with_the_rule(documen
         ({"function": "count", "property": "a"}, "count has neither property nor dimension; got property"),
         ({"function": "max", "dimension": "depth"}, "one of longitude, latitude, altitude; got 'depth'"),
         ({"function": "count", "group_by": ""}, "group_by must be a text"),
+        (
+            {"function": "count", "group_by": 'a"b'},
+            "group_by: .* no double quotes",
+        ),
+        ({"function": "max", "property": "a" * 201}, "property: a property's name must have at most 200 characters"),
         ({"function": "count", "over": "a"}, "unknown over"),
         ({"function": "count", "thresholds": {}}, "list of at most 8"),
         ({"function": "count", "thresholds": [{"above": n} for n in range(9)]}, "list of at most 8"),

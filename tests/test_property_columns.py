@@ -185,7 +185,7 @@ def test_texts_of_numbers_tell_them_exactly(values):
         if isinstance(value, str):
             assert text == value
         elif type(value) in (int, float):
-            assert float(text) == value
+            assert type(value)(text) == value
 
 
 def test_conditions_see_numbers_of_many_digits_exactly():

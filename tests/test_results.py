@@ -4,7 +4,7 @@ import numpy as np
 import orjson
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from streaming.elements import bounds_array
@@ -27,6 +27,7 @@ from streaming.results import (
 )
 from streaming.servers.answers.tuples import Results
 from streaming.spaces import EARTH
+from tests.draws import examples
 
 PLAIN = {
     "query": 1,
@@ -117,7 +118,7 @@ def test_a_frame_has_the_bytes_of_an_arrow_stream(count):
     assert read_frame(frame(head, rows)) == (head, rows.replace_schema_metadata(schema.metadata))
 
 
-@settings(max_examples=50, deadline=None)
+@examples(50)
 @given(st.lists(st.integers(1, 4), max_size=5), st.integers(0, 3))
 def test_frames_that_share_a_head_have_the_bytes_of_frames_alone(counts, before):
     rows, head = table(*[{"key": f"{row}"} for row in range(before + sum(counts))]).slice(before), {"batch": 1}

@@ -199,7 +199,7 @@ def parse_amount(value: Any, name: str) -> float:
 def parse_number(
     value: Any, name: str, *, lo: float = -math.inf, hi: float = math.inf, above: float = -math.inf
 ) -> float:
-    """Return a finite JSON number as float: within [lo, hi], and greater than `above`."""
+    """Return a finite JSON number as float: within [lo, hi], and greater than `above`; -0 as 0, as it is written."""
     number = not isinstance(value, bool) and isinstance(value, int | float)
     if not number or not (abs(value) <= sys.float_info.max and lo <= value <= hi and value > above):
         bounds = [
@@ -212,7 +212,7 @@ def parse_number(
         if told:
             raise InvalidPlan("%(name)s must be a finite number, %(bounds)s; got %(value)s", **values)
         raise InvalidPlan("%(name)s must be a finite number; got %(value)s", **values)
-    return float(value)
+    return value + 0.0
 
 
 def transform_document(transform: tuple[Enlargement, ...]) -> list[dict[str, float]]:

@@ -32,11 +32,13 @@ from streaming.kinds.parts import (
     KeysFilter,
     UserFilter,
 )
+from streaming.property_columns import NAME
 from streaming.spaces import MAX_DIMENSIONS
 
 Schema = dict[str, Any]
 
 AMOUNT: Schema = {"type": "number", "minimum": 0}
+PROPERTY_NAME: Schema = {"pattern": f"^{NAME}$"}
 ABOVE_0: Schema = {"exclusiveMinimum": 0}
 _KEPT = EMITS[:2]
 _MAX_CHARACTERS = {"where": MAX_WHERE_CHARACTERS, "argument": MAX_ARGUMENT_CHARACTERS}

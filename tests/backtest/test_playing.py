@@ -7,7 +7,7 @@ import tempfile
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from streaming.backtest import BacktestLimits, BacktestRequest, InvalidBacktest, Playing, QuerySummary
@@ -15,6 +15,7 @@ from streaming.backtest.cuts import Nearby, micro_batches
 from streaming.elements import box_elements, stream_number
 from streaming.servers.elements import tracked_schema
 from streaming.spaces import EARTH
+from tests.draws import examples
 
 US = 1_000_000
 BEGIN_US = 1_700_000_000 * US
@@ -58,7 +59,7 @@ def test_a_back_test_that_nobody_goes_on_with_takes_its_folder_with_it(tmp_path,
     assert not list(tmp_path.iterdir())
 
 
-@settings(deadline=None, max_examples=60)
+@examples(60)
 @given(REPORTS)
 def test_a_micro_batch_has_one_second_and_of_an_object_one_moment_in_their_order(reports):
     table = tracked(reports)
@@ -78,7 +79,7 @@ def test_a_micro_batch_has_one_second_and_of_an_object_one_moment_in_their_order
     assert [last for *_, last in cut] == [a != b for a, b in itertools.pairwise([*seconds, None])]
 
 
-@settings(deadline=None, max_examples=40)
+@examples(40)
 @given(REPORTS, st.integers(0, 25))
 def test_what_is_left_out_changes_no_answer(reports, cut):
     table = tracked(reports)

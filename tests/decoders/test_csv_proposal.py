@@ -4,7 +4,7 @@ import gzip
 import itertools
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from streaming.decoders import make_decoder
@@ -12,6 +12,7 @@ from streaming.decoders.csv_proposal import proposed
 from streaming.decoders.csv_words import NAMES
 from streaming.spaces import EARTH, Dimension, Space
 from tests.decoders.feeds import decode
+from tests.draws import examples
 
 DMA = (
     "# Timestamp,Type of mobile,MMSI,Latitude,Longitude,Navigational status,SOG,COG,Name\n"
@@ -123,7 +124,7 @@ def test_nothing_is_proposed_for_what_is_no_table_with_places(data):
 
 
 @given(st.data())
-@settings(max_examples=30)
+@examples(30)
 def test_names_of_columns_are_known_however_they_are_ordered_and_written(data):
     names = {role: data.draw(st.sampled_from(NAMES[role])) for role in ("key", "time", "lon", "lat")}
     roles = data.draw(st.permutations(list(names)))
@@ -146,7 +147,7 @@ def test_names_of_columns_are_known_however_they_are_ordered_and_written(data):
 
 
 @given(st.binary(max_size=300), st.integers(0, 400))
-@settings(max_examples=15)
+@examples(15)
 def test_whatever_comes_raises_nothing(noise, length):
     for data in itertools.accumulate((DMA.encode()[:length], noise)):
         told = proposed(data, {}, EARTH)

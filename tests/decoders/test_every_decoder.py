@@ -5,13 +5,14 @@ import tracemalloc
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from streaming.decoders import decoder_class, decoder_kinds, make_decoder
 from streaming.elements import bounds_of, element_schema
 from streaming.spaces import EARTH
 from tests.decoders.feeds import CSV, FEEDS, NOW_US, cut, decode, decode_whole
+from tests.draws import examples
 
 DOCUMENTS = ("aircraft_json", "gtfs_realtime")
 MEGABYTE = 1 << 20
@@ -62,7 +63,7 @@ def test_a_feed_given_byte_by_byte_gives_the_same(name):
 
 
 @feeds
-@settings(max_examples=25)
+@examples(25)
 @given(places=st.lists(st.integers(0, 10_000), max_size=12))
 def test_any_cut_of_the_bytes_gives_the_same_elements(name, places):
     definition, feed, _, _ = FEEDS[name]
@@ -73,7 +74,7 @@ def test_any_cut_of_the_bytes_gives_the_same_elements(name, places):
 
 
 @feeds
-@settings(max_examples=15)
+@examples(15)
 @given(places=st.lists(st.integers(0, 4000), max_size=8), seed=st.integers(0, 2**32))
 def test_any_cut_of_garbage_gives_the_same_faults(name, places, seed):
     feed = noise_for(name, 4000, seed)
@@ -84,7 +85,7 @@ def test_any_cut_of_garbage_gives_the_same_faults(name, places, seed):
 
 
 @feeds
-@settings(max_examples=25)
+@examples(25)
 @given(length=st.integers(0, 10_000))
 def test_a_truncated_feed_never_raises_and_the_decoder_can_be_used_again(name, length):
     definition, feed, count, _ = FEEDS[name]

@@ -5,7 +5,7 @@ import math
 import orjson
 import pytest
 import shapely
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from streaming.decoders import make_decoder
@@ -13,6 +13,7 @@ from streaming.decoders.units import FACTORS, KNOT_MPS
 from streaming.elements import UNKNOWN, bounds_of, point_elements
 from streaming.spaces import EARTH
 from tests.decoders.feeds import CSV, CSV_OPTIONS, GEOJSON_LINES, NOW_US, decode, decode_whole, properties_of
+from tests.draws import examples
 
 GEOJSON = {"kind": "geojson", "time": "t"}
 
@@ -185,7 +186,7 @@ def test_an_open_quote_does_not_swallow_the_rows_after_it():
 values = st.one_of(st.none(), st.text(st.characters(codec="utf-8", exclude_characters="\r\n\0"), max_size=8))
 
 
-@settings(max_examples=20)
+@examples(20)
 @given(rows=st.lists(st.tuples(values, values), min_size=1, max_size=6))
 def test_any_text_survives_csv_and_json(rows):
     def cell(text):

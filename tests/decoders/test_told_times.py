@@ -3,7 +3,7 @@
 import asyncio
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from bench.live import PATIENCE_S
@@ -18,6 +18,7 @@ from streaming.gateway.stream import Outlet, RunningStream
 from streaming.gateway.transports.base import Chunk
 from tests.decoders.feeds import NOW_US, cut, decode, decode_whole, read_recording
 from tests.decoders.test_ais import POSITION, lines
+from tests.draws import examples
 
 AIS = {"kind": "ais"}
 TOLD = b"$PGHP,1,2013,11,12,12,0,0,11,219,,2190067,1,62*26\n"
@@ -60,7 +61,7 @@ def test_thousands_of_elements_wait_for_the_first_time_that_is_told(shared_data)
     assert stale(elements) <= 1  # the first told time is not the earliest: this recording is out of order
 
 
-@settings(max_examples=30)
+@examples(30)
 @given(places=st.lists(st.integers(0, 2000), max_size=8), told_at=st.integers(0, 12))
 def test_any_cut_of_a_feed_that_tells_its_times_late_gives_the_same(places, told_at):
     feed = [message(f"6360920{number:02}") for number in range(12)]
@@ -128,7 +129,7 @@ def sbs(ident, moment):
     return f"MSG,3,1,1,{ident},1,{moment},{moment},,40025,,,48.4,9.7,,,,,,0\n".encode()
 
 
-@settings(max_examples=30)
+@examples(30)
 @given(places=st.lists(st.integers(0, 500), max_size=8))
 def test_lines_of_sbs_without_a_time_wait_for_one_or_inherit_it(places):
     feed = sbs("A955D1", ",") + sbs("A955D2", ",") + sbs("A955D1", "2022/09/23,11:27:16.635") + sbs("A955D2", ",")

@@ -7,7 +7,7 @@ import uuid
 
 import pytest
 import redis.asyncio
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 from bench.live import PATIENCE_S
@@ -22,6 +22,7 @@ from streaming.eventlog import (
     next_ends,
 )
 from streaming.eventlog.kafka import AsyncKafkaEventLog, KafkaEventLog
+from tests.draws import examples
 
 ALWAYS = Bound(most_bytes=10**9, most_ms=10**9)
 LOGS = "one", "other"
@@ -304,7 +305,7 @@ OPERATIONS = st.one_of(
 )
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@examples(60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(steps=st.lists(OPERATIONS, max_size=30), most=st.integers(100, 3_000), least=st.integers(1, 4))
 def test_a_bounded_log_is_a_list_whose_beginning_is_removed(redis_client, steps, most, least):
     redis_client.flushall()

@@ -2,13 +2,14 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from streaming.explaining.explain import explain
 from streaming.operators.approaches import Approaches
 from streaming.operators.spatial_join import Pairs
 from streaming.plans import parse_plan
+from tests.draws import examples
 from tests.explaining.test_explain import subject_of
 from tests.servers.test_approaches import BOX, TARGETS, approach
 
@@ -16,7 +17,7 @@ NUMBERS = st.none() | st.sampled_from([0.0, 20.0, 340.0, 351.0])
 COURSES = st.none() | st.floats(0, 360)
 
 
-@settings(deadline=None, max_examples=60)
+@examples(60)
 @given(st.sampled_from(TARGETS), st.sampled_from([60, 3600]), st.floats(-1, 1), st.floats(59.5, 60.5), NUMBERS, COURSES)
 def test_it_holds_where_the_engine_finds_the_object(target, within_s, lon, lat, speed, course):
     plan = parse_plan(approach(target, within_s))

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from streaming.explaining.explain import explain
@@ -11,6 +11,7 @@ from streaming.explaining.subject import Subject
 from streaming.operators.stream_join import StreamJoins
 from streaming.plans import parse_plan
 from streaming.spaces import EARTH
+from tests.draws import examples
 from tests.servers.test_closest_approaches import DEGREE_M, SECOND_US, box_at, closest_approach, elements_of
 
 NEAR = st.floats(-0.05, 0.05)
@@ -23,7 +24,7 @@ def subject(key, motion, time_s=0):
     return Subject.of("s", key, time_s * SECOND_US, np.array(box_at((lon, lat))), told, EARTH)
 
 
-@settings(deadline=None, max_examples=60)
+@examples(60)
 @given(MOTIONS, MOTIONS, st.sampled_from([0, 60, 400]), st.sampled_from([500.0, 5_000.0]))
 def test_it_holds_where_the_engine_finds_the_pair(one, other, later_s, within_m):
     plan = parse_plan(closest_approach(within_m))

@@ -7,7 +7,7 @@ import orjson
 import pyarrow as pa
 import pytest
 import shapely
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from streaming.cql2 import parse_text
@@ -28,7 +28,7 @@ from streaming.plans import parse_plan
 from streaming.spaces import EARTH
 from tests import strategies
 from tests.areas import random_area
-from tests.draws import rngs
+from tests.draws import examples, rngs
 from tests.geodesy import apart_m
 from tests.plans import strategies as documents
 
@@ -54,7 +54,7 @@ subjects = st.builds(subject_of, strategies.boxes(), strategies.properties, st.s
 
 
 @pytest.mark.long
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(strategies.plans(), subjects)
 def test_a_range_is_explained_as_the_engine_decides_it(plan, subject):
     expected = bool(len(RangeQueries([plan], EARTH).match(subject.elements)[0]))
@@ -63,7 +63,7 @@ def test_a_range_is_explained_as_the_engine_decides_it(plan, subject):
     assert expected or list(told.deciding())
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(rngs(), strategies.properties, st.booleans())
 def test_an_area_of_any_shape_is_explained_as_the_engine_decides_it(rng, properties, shaped):
     lon, lat = rng.choice([-180.0, 179.8, 20.0]), rng.choice([-89.0, 0.0, 60.0, 88.0])
@@ -115,7 +115,7 @@ named = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(wheres, named)
 def test_a_filter_is_explained_as_the_engine_decides_it(where, properties):
     told = explain_filter(where, subject_of(point(0, 0), properties))
@@ -123,7 +123,7 @@ def test_a_filter_is_explained_as_the_engine_decides_it(where, properties):
     assert all(leaf.found for leaf in leaves(told))
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(wheres, named)
 def test_the_text_of_a_filter_means_the_same(where, properties):
     again, column = text_of(parse_text(where)), pa.array([orjson.dumps(properties).decode()])
@@ -144,7 +144,7 @@ def layer_of(rng, count=12):
     return LayerVersion.of(Features(table, EARTH))
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(rngs(), st.sampled_from(["intersects", "within", "dwithin", "disjoint", "boxes", "covered_by"]))
 def test_a_join_with_a_layer_is_explained_as_the_engine_decides_it(rng, predicate):
     layer = layer_of(rng)
@@ -170,7 +170,7 @@ shapes_about = st.one_of(
 )
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(
     shapes_about,
     st.sampled_from(["b", "a", "at"]),
@@ -197,7 +197,7 @@ def test_a_range_whose_focus_is_lost_has_nobody_and_one_whose_focus_is_not_known
     assert [term.holds for term in told] == [False, None]
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(rngs(), st.sampled_from(["dwithin", "intersects", "boxes"]))
 def test_a_join_with_a_stream_is_explained_as_the_engine_decides_it(rng, predicate):
     join = {"stream": "buses", "predicate": predicate} | ({"distance": 100_000.0} if predicate == "dwithin" else {})
@@ -240,7 +240,7 @@ def test_an_aggregate_tells_whether_the_object_is_counted_and_its_value_against_
     assert explain(plan, ship).holds is None
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(documents.documents, strategies.boxes(), strategies.properties)
 def test_every_plan_can_be_explained(document, box, properties):
     plan = parse_plan(document)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from streaming.explaining.explain import explain
@@ -12,6 +12,7 @@ from streaming.operators.failures import Failures
 from streaming.operators.tracks import TrackQueries
 from streaming.plans import parse_plan
 from streaming.spaces import EARTH
+from tests.draws import examples
 from tests.servers.test_tracks import AREAS, BOX, track
 
 ONE = np.zeros(1, dtype=np.int64)
@@ -21,7 +22,7 @@ def at(lon, lat=60.0, properties=None, time_us=0):
     return Subject.of("s", "a", time_us, np.array([lon, lat, 0.0, lon, lat, 0.0]), properties or {}, EARTH)
 
 
-@settings(deadline=None, max_examples=60)
+@examples(60)
 @given(
     st.sampled_from(sorted(AREAS)),
     st.sampled_from([0, 200, {"property": "acc", "else_m": 10}]),

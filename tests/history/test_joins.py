@@ -5,7 +5,7 @@ import tracemalloc
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from streaming.elements import bounds_array
@@ -93,7 +93,6 @@ def test_no_piece_makes_more_pairs_than_it_may_and_all_together_are_those_of_bru
 boxes = st.lists(st.tuples(longitudes, latitudes, sizes, sizes), min_size=1, max_size=12)
 
 
-@settings(deadline=None)
 @given(boxes, boxes)
 def test_counts_are_never_less_than_the_pairs_that_meet(mine, others):
     arrays = [

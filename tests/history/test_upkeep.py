@@ -5,7 +5,7 @@ import contextlib
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from streaming.elements import point_elements
@@ -13,6 +13,7 @@ from streaming.history import StoredTables, snapshots, stored, upkeep
 from streaming.history.files import parts_of
 from streaming.operators.features import Features
 from streaming.spaces import EARTH
+from tests.draws import examples
 from tests.history.test_tables import STREAM, keep
 from tests.history.test_writer import DAY_US, Killed
 
@@ -37,7 +38,7 @@ def everything(root):
     small=st.sampled_from([1, 3_000, 1 << 20]),
     more=st.integers(0, 9),
 )
-@settings(max_examples=25)
+@examples(25)
 def test_what_is_read_is_the_same_before_and_after_a_compaction(tmp_path_factory, count, batches, at_once, small, more):
     root, steps = tmp_path_factory.mktemp("history"), iter([True] * more)
     keep(root, moves(count), batches=batches)

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import orjson
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from bench.live import PATIENCE_S
@@ -19,6 +19,7 @@ from streaming.history import StoredTables, stored, writer
 from streaming.history.files import PENDING, parts_of, pending_of
 from streaming.spaces import EARTH, Dimension, Space
 from streaming.state.manifest import MANIFESTS, PARTS, RECEIPTS
+from tests.draws import examples
 from tests.servers.harness import Engine
 
 DAY_US = 24 * 3600 * 1_000_000
@@ -102,7 +103,7 @@ batches_of_rows = st.lists(st.lists(rows, max_size=6), max_size=8)
     most=st.sampled_from([1, 5, 1000]),
     apart=st.booleans(),
 )
-@settings(max_examples=20)
+@examples(20)
 def test_every_element_is_stored_once_however_the_input_is_cut(tmp_path_factory, space, batches, again, most, apart):
     merger = ThreadPoolExecutor(1) if apart else None
     engine = Engine(tmp_path_factory.mktemp("engine"), space=space, saved_every=1, merger=merger)

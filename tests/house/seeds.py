@@ -5,6 +5,8 @@ Which one, the number of commits says: a commit is always tested alike, and comm
 every run takes. ``--seeds=2`` or ``LOOKOUT_SEEDS=2`` chooses a quarter, ``--seeds=all`` takes all and as many new ones,
 and ``--seed=17`` takes one.
 
+The number of the part is also what the examples of hypothesis are made from.
+
 The seeds of a test are one item, since an item would cost more than most of the tests do for a seed. Where each seed
 needs fixtures of its own, ``@pytest.mark.separate_seeds(2, 5, 9, 21)`` makes an item of each seed that a run takes: a
 quarter of those that it names, and at least one.
@@ -16,6 +18,7 @@ import random
 import subprocess
 
 import pytest
+from hypothesis import core
 
 PARTS = 4
 ALL = "all"
@@ -38,6 +41,8 @@ def pytest_configure(config):
         config.option.seeds = str(commits(config.rootpath) % PARTS)
     elif config.option.seeds not in known:
         raise pytest.UsageError(f"--seeds must be one of {', '.join(known)}; got {config.option.seeds!r}")
+    if config.option.seeds != ALL and core.global_force_seed is None:
+        core.global_force_seed = int(config.option.seeds)
 
 
 def pytest_report_header(config):

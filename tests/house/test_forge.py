@@ -60,8 +60,8 @@ def test_every_target_that_is_no_file_is_declared_so_and_told_in_the_readme():
     (declared,) = re.findall(r"^\.PHONY: (.*)$", MAKEFILE, re.MULTILINE)
     assert set(declared.split()) == TARGETS
     told = set().union(*(commands((ROOT / page).read_text(), prose=True) for page in ("README.md", "CONTRIBUTING.md")))
-    # Parts of `make test`, and what needs no word.
-    assert {target for target in TARGETS - told if not target.startswith("test-")} <= {"clean"}
+    # Parts of `make test` and `make lint`, and what needs no word.
+    assert {target for target in TARGETS - told if not target.startswith(("test-", "lint-"))} <= {"clean"}
 
 
 def test_the_workflow_checks_every_change_and_explores_each_week():

@@ -7,13 +7,14 @@ import orjson
 import pyarrow.parquet as pq
 import pytest
 import shapely
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from streaming.elements import bounds_of, key_hashes
 from streaming.layers import Conflict, InvalidLayer, LayerStore, feature_schema, feature_table, store
 from streaming.layers.features import hilbert_order
 from streaming.spaces import EARTH, Dimension, Space
+from tests.draws import examples
 
 LINE = Space("line", (Dimension("price", "EUR", 0.0, 1000.0),))
 KEYS = st.sampled_from([f"k{number}" for number in range(12)])
@@ -38,7 +39,7 @@ edits = st.lists(
 
 
 @given(st.dictionaries(KEYS, st.integers(-90, 90), max_size=6), edits, st.sampled_from([1, 3, 100]))
-@settings(max_examples=40)
+@examples(40)
 def test_edits_do_what_they_do_to_a_dict_and_every_version_stays_readable(tmp_path_factory, first, edits, most_parts):
     kept = LayerStore(tmp_path_factory.mktemp("layers"))
     before, store.MAX_PARTS = store.MAX_PARTS, most_parts

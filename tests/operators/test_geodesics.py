@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from streaming.operators.geodesics import (
@@ -14,6 +14,7 @@ from streaming.operators.geodesics import (
     margins_deg,
     within_m,
 )
+from tests.draws import examples
 from tests.geodesy import WGS84, points_m
 
 seeds = st.integers(0, 2**32 - 1)
@@ -38,7 +39,7 @@ def pairs(seed, length_m, count=500):
     return lon, lat, np.asarray(to_lon), np.asarray(to_lat)
 
 
-@settings(max_examples=80)
+@examples(80)
 @given(seeds, lengths)
 def test_a_distance_is_a_geodesic_in_both_directions(seed, length_m):
     here = pairs(seed, length_m)
@@ -48,7 +49,7 @@ def test_a_distance_is_a_geodesic_in_both_directions(seed, length_m):
     assert found.tolist() == geodesic_m(*there).tolist()
 
 
-@settings(max_examples=80)
+@examples(80)
 @given(seeds, lengths, st.sampled_from([0.0, 1e-7, -1e-7, 1e-3, -1e-3, 100.0, -100.0]))
 def test_a_limit_decides_as_it_does_of_geodesics(seed, length_m, change):
     here = pairs(seed, length_m)
@@ -60,7 +61,7 @@ def test_a_limit_decides_as_it_does_of_geodesics(seed, length_m, change):
         assert np.abs(found - expected)[expected <= limit].max(initial=0) < EXACT_M
 
 
-@settings(max_examples=80)
+@examples(80)
 @given(seeds, st.floats(0.001, ARC_UNKNOWN_M))
 def test_an_arc_errs_by_no_more_than_it_says(seed, length_m):
     here = pairs(seed, length_m)
@@ -68,7 +69,7 @@ def test_an_arc_errs_by_no_more_than_it_says(seed, length_m):
     assert (np.abs(arc - points_m(*here)) <= error_m(arc)).all()
 
 
-@settings(max_examples=50)
+@examples(50)
 @given(seeds, st.floats(0.001, 2e7))
 def test_what_is_within_reach_is_within_the_margins(seed, reach_m):
     lon, lat, to_lon, to_lat = pairs(seed, reach_m)

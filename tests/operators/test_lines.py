@@ -5,11 +5,11 @@ from unittest import mock
 import numpy as np
 import pyproj
 import shapely
-from hypothesis import given, settings
+from hypothesis import given
 
 from streaming.operators.lines import INDEXED, IndexedLines, without_limit
 from streaming.operators.metres import distance_m
-from tests.draws import rngs
+from tests.draws import examples, rngs
 
 # Distances beyond `edges.FAR_M` are found by a search that ends within a decimetre.
 EXACT_M = 0.2
@@ -28,7 +28,7 @@ def random_line(rng):
 
 
 @given(rng=rngs())
-@settings(max_examples=12)
+@examples(12)
 def test_points_within_reach_of_lines_equal_brute_force(rng):
     lines = np.array([random_line(rng) for _ in range(4)])
     reach_m = np.array([rng.choice([100.0, 20_000.0, 400_000.0, 3_000_000.0, 15_000_000.0]) for _ in lines])
@@ -45,7 +45,7 @@ def test_points_within_reach_of_lines_equal_brute_force(rng):
 
 
 @given(rng=rngs())
-@settings(max_examples=12)
+@examples(12)
 def test_spheres_leave_out_no_edge_that_is_within_reach(rng):
     lines, reach_m = np.array([random_line(rng)]), np.array([rng.choice([1_000.0, 50_000.0, 2_000_000.0])])
     drawn = np.random.default_rng(rng.randrange(1_000))
@@ -94,7 +94,7 @@ def test_pairs_for_which_there_is_no_room_are_not_looked_at():
 
 
 @given(rng=rngs())
-@settings(max_examples=40)
+@examples(40)
 def test_what_is_beyond_the_reach_of_the_nearest_place_in_degrees_is_beyond_it(rng):
     """Of tall and wide lines, some nearly around the earth or to a pole, and places about as far away as the reach."""
     drawn = np.random.default_rng(rng.randrange(1_000_000))

@@ -4,13 +4,14 @@ import numpy as np
 import pyproj
 import pytest
 import shapely
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from streaming.operators import edges, metres
 from streaming.operators.geodesics import local_metres
 from streaming.operators.metres import closer_than, distance_m, perhaps_closer, within_reach
 from streaming.spaces import EARTH
+from tests.draws import examples
 from tests.geodesy import apart_m, points_m
 
 GEOD = pyproj.Geod(ellps="WGS84")
@@ -93,7 +94,7 @@ def _bounds(geometry):
     return np.array([[x_lo, y_lo, -np.inf, x_hi, y_hi, np.inf]])
 
 
-@settings(max_examples=30)
+@examples(30)
 @given(longitudes, st.floats(-80, 80), bearings, st.floats(1, 5_000), st.sampled_from([30, 500, 4_000]))
 def test_many_at_once_have_the_distances_that_each_has_alone(lon, lat, bearing, metres_away, vertices):
     rng = np.random.default_rng(vertices)

@@ -3,11 +3,12 @@
 import numpy as np
 import pytest
 import shapely
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from streaming.operators.places import distances, surely_within, within, within_boxes
 from streaming.spaces import EARTH
+from tests.draws import examples
 from tests.geodesy import apart_m, points_m
 from tests.operators.test_geodesics import random_points
 from tests.servers.test_distributed import PLANE
@@ -21,7 +22,7 @@ def boxes_of(south_west, north_east):
     return np.hstack([south_west, low, north_east, high])
 
 
-@settings(max_examples=100)
+@examples(100)
 @given(seeds, st.floats(1, 2e7))
 def test_whatever_is_within_reach_meets_the_box_of_that_reach(seed, reach):
     rng = np.random.default_rng(seed)
@@ -58,7 +59,7 @@ def _flat(box):
     return shapely.Point(corners[0]) if corners[0] == corners[1] else shapely.LineString(corners)
 
 
-@settings(max_examples=50)
+@examples(50)
 @given(seeds, st.floats(1, 2e7))
 def test_what_is_surely_within_a_limit_is_within_it(seed, limit):
     rng = np.random.default_rng(seed)

@@ -4,7 +4,7 @@ import numpy as np
 import orjson
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from streaming.elements import stream_number
@@ -12,13 +12,14 @@ from streaming.operators.elements import Elements
 from streaming.operators.range_query import RangeQueries
 from streaming.spaces import EARTH
 from tests import strategies
+from tests.draws import examples
 from tests.oracle import satisfies
 
 elements = st.tuples(st.sampled_from(strategies.STREAMS), strategies.boxes(), strategies.properties)
 
 
 @pytest.mark.long
-@settings(max_examples=300)
+@examples(300)
 @given(st.lists(strategies.plans(), max_size=6), st.lists(elements, max_size=8))
 def test_pairs_are_those_that_satisfy_the_definition(plans, elements):
     texts = [orjson.dumps(properties).decode() for _, _, properties in elements]

@@ -26,6 +26,7 @@ def open_corners(draw):
 
 boxes = st.one_of(corners(), open_corners())
 texts = st.text(min_size=1, max_size=8)
+names = st.text(st.characters(exclude_categories=["Cs"], exclude_characters='"\\'), min_size=1, max_size=8)
 wheres = st.sampled_from(["", " ", "kind = 'cargo'", "speed_mps > 3"])
 udfs = st.one_of(
     st.fixed_dictionaries({"udf": texts}, optional={"argument": st.text(max_size=8)}),
@@ -129,7 +130,7 @@ def arounds(draw):
 def aggregates(draw):
     """Return what an aggregate says."""
     function = draw(st.sampled_from(FUNCTIONS))
-    over = {"dimension": "latitude"} if draw(st.booleans()) else {"property": draw(texts)}
+    over = {"dimension": "latitude"} if draw(st.booleans()) else {"property": draw(names)}
     thresholds = st.lists(
         st.one_of(
             st.fixed_dictionaries({"above": limits}, optional={"for_s": amounts.filter(lambda x: x < 3e7)}),
@@ -139,7 +140,7 @@ def aggregates(draw):
         unique_by=lambda threshold: (threshold.get("above"), threshold.get("below")),
     )
     document = {"function": function} | ({} if function == "count" else over)
-    return document | draw(st.fixed_dictionaries({}, optional={"group_by": texts, "thresholds": thresholds}))
+    return document | draw(st.fixed_dictionaries({}, optional={"group_by": names, "thresholds": thresholds}))
 
 
 @st.composite

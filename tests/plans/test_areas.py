@@ -2,7 +2,7 @@
 
 import pyproj
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
@@ -12,7 +12,7 @@ from streaming.plans.schema import plan_schema
 from streaming.plans.together import parse_together
 from streaming.spaces import EARTH, Dimension, Space
 from tests.areas import random_area
-from tests.draws import rngs
+from tests.draws import examples, rngs
 from tests.oracle import boxes_meet
 from webapp.words import plan_in_words
 
@@ -38,7 +38,7 @@ KINDS = {
 }
 
 
-@settings(max_examples=30)
+@examples(30)
 @given(st.sampled_from(list(KINDS)), rngs())
 def test_a_plan_of_every_kind_keeps_its_shape_and_says_it_in_words(kind, rng):
     area = random_area(rng, rng.uniform(-180, 180), rng.uniform(-89, 89), rng.choice([0.1, 2, 20]))
@@ -54,7 +54,7 @@ def test_a_plan_of_every_kind_keeps_its_shape_and_says_it_in_words(kind, rng):
     assert any(word in plan_in_words(written) for word in ("circle of", "corridor of", "polygon of", "polygons of"))
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(rngs())
 def test_the_box_about_a_shape_holds_all_of_it(rng):
     lon, lat = rng.choice([-180.0, 179.99, rng.uniform(-180, 180)]), rng.choice([-90.0, 89.9, rng.uniform(-90, 90)])

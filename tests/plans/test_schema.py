@@ -7,13 +7,14 @@ import sys
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from jsonschema import Draft202012Validator
 
 from streaming.errors import InvalidPlan
 from streaming.kinds.parts import MAX_FILTERS, MAX_TRANSFORMS
 from streaming.plans import parse_plan
 from streaming.plans.schema import plan_schema
+from tests.draws import examples
 from tests.plans.strategies import documents
 
 ROOT = Path(__file__).parents[2]
@@ -52,7 +53,7 @@ def test_every_plan_is_valid(document):
     assert not list(VALIDATOR.iter_errors(document))
 
 
-@settings(max_examples=50)
+@examples(50)
 @given(documents)
 def test_an_unknown_key_anywhere_is_refused_by_both(document):
     for changed in at_every_object(document, lambda found: found | {"colour": "red"}):
@@ -61,7 +62,7 @@ def test_an_unknown_key_anywhere_is_refused_by_both(document):
 
 
 @pytest.mark.long
-@settings(max_examples=50)
+@examples(50)
 @given(documents)
 def test_a_value_of_another_type_anywhere_is_refused_by_both(document):
     for changed in at_every_value(document, other_types):
@@ -69,7 +70,7 @@ def test_a_value_of_another_type_anywhere_is_refused_by_both(document):
         assert not VALIDATOR.is_valid(changed), changed
 
 
-@settings(max_examples=50)
+@examples(50)
 @given(documents)
 def test_a_missing_key_anywhere_is_missed_by_both_or_neither(document):
     for changed in at_every_object(document, lambda found: [without(found, name) for name in found]):

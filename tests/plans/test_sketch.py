@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from jsonschema import Draft202012Validator
 
 from streaming.errors import InvalidPlan
@@ -13,6 +13,7 @@ from streaming.kinds.sketch.kind import SketchKind
 from streaming.kinds.sketch.reading import document_of
 from streaming.kinds.sketch.writing import text_of
 from streaming.spaces import EARTH, Dimension, Space
+from tests.draws import examples
 from tests.plans.sketches import sketch_documents
 from tests.plans.test_schema import at_every_object, at_every_value, other_types, without
 
@@ -51,7 +52,6 @@ def test_every_key_has_a_description():
             assert schema.get("description") or "$ref" in schema or name == "kind", name
 
 
-@settings(deadline=None)
 @given(sketch_documents())
 def test_a_plan_survives_its_document_and_its_text(document):
     plan = KIND.parse(document, EARTH)
@@ -63,7 +63,6 @@ def test_a_plan_survives_its_document_and_its_text(document):
     assert text_of(KIND.document(KIND.parse(document_of(text), EARTH), EARTH)) == text
 
 
-@settings(deadline=None)
 @given(sketch_documents())
 def test_every_plan_is_valid_and_has_words(document):
     written = KIND.document(KIND.parse(document, EARTH), EARTH)
@@ -72,7 +71,7 @@ def test_every_plan_is_valid_and_has_words(document):
     assert KIND.words(written, " m")
 
 
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(sketch_documents())
 def test_an_unknown_key_anywhere_is_refused_by_both(document):
     for changed in at_every_object(document, lambda found: found | {"colour": "red"}):
@@ -81,7 +80,7 @@ def test_an_unknown_key_anywhere_is_refused_by_both(document):
 
 
 @pytest.mark.long
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(sketch_documents())
 def test_a_value_of_another_type_anywhere_is_refused_by_both(document):
     for changed in at_every_value(document, other_types):
@@ -89,7 +88,7 @@ def test_a_value_of_another_type_anywhere_is_refused_by_both(document):
         assert not VALIDATOR.is_valid(changed), changed
 
 
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(sketch_documents())
 def test_a_missing_key_anywhere_is_missed_by_both_or_neither(document):
     for changed in at_every_object(document, lambda found: [without(found, name) for name in found]):

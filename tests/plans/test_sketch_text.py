@@ -1,7 +1,7 @@
 """Queries of sketches as text: what it means, and what is said of a text that breaks the grammar."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from streaming.errors import InvalidPlan
@@ -109,7 +109,6 @@ def test_what_breaks_the_grammar_is_told_with_its_line_and_column(text, message)
         document_of(text)
 
 
-@settings(deadline=None)
 @given(
     st.integers(0, len(SHOWN)), st.integers(0, 12), st.sampled_from(["", "(", "'", "x", "\N{SNOWMAN}", "AND", '"', "0"])
 )

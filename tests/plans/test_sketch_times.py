@@ -5,10 +5,11 @@ from datetime import UTC, datetime, timedelta
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from streaming.kinds.sketch.times import Daily, SelectedTimes, TimeRange, parse_times, us_of
+from tests.draws import examples
 from tests.plans.sketches import zones
 
 HOUR_US = 3_600_000_000
@@ -44,7 +45,7 @@ def drawn_times(draw):
     )
 
 
-@settings(deadline=None, max_examples=50)
+@examples(50)
 @given(drawn_times(), st.integers(*YEAR), st.lists(st.integers(*YEAR), min_size=50, max_size=50))
 def test_a_time_lies_in_the_intervals_if_the_clock_says_so(times, now_us, sampled):
     found = times.intervals_us(now_us, *YEAR)

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 from streaming.elements import box_elements, point_elements
@@ -13,6 +13,7 @@ from streaming.history import History, HistoryWriter, InvalidQuestion, Turn, wri
 from streaming.replay.elements import PageRequest, ReplayLimits, heard_times, read_page
 from streaming.results import LEFT
 from streaming.spaces import EARTH
+from tests.draws import examples
 from tests.history.test_tables import NUMBER, STREAM, tracked
 
 S = 1_000_000
@@ -105,7 +106,7 @@ def pages(history, from_us, to_us, limits, step_us=0):
 
 @pytest.mark.long
 @given(reports, st.integers(-1, 31), st.integers(1, 40), st.integers(1, 6), st.integers(20, 60))
-@settings(deadline=None, max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@examples(150, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_the_scene_at_any_time_is_that_of_brute_force(tmp_path_factory, told, second, length, rows, read):
     history, told = stored(tmp_path_factory.mktemp("history"), told)
     from_us, to_us = BEGINNING + second * S, BEGINNING + (second + length) * S
@@ -116,7 +117,7 @@ def test_the_scene_at_any_time_is_that_of_brute_force(tmp_path_factory, told, se
 
 @pytest.mark.long
 @given(reports, st.integers(1, 6), st.integers(20, 60))
-@settings(deadline=None, max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@examples(100, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_pages_together_tell_the_same_wherever_they_are_cut(tmp_path_factory, told, rows, read):
     history, _ = stored(tmp_path_factory.mktemp("history"), told)
     span = BEGINNING + 3 * S, BEGINNING + 31 * S
@@ -125,7 +126,7 @@ def test_pages_together_tell_the_same_wherever_they_are_cut(tmp_path_factory, to
 
 @pytest.mark.long
 @given(reports, st.integers(1, 6), st.integers(20, 60))
-@settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@examples(60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_what_is_thinned_out_shows_the_same_at_the_end_of_each_step(tmp_path_factory, told, rows, read):
     history, told = stored(tmp_path_factory.mktemp("history"), told)
     span, step_us = (BEGINNING + S, BEGINNING + 31 * S), 2 * S

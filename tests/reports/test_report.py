@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 import pytest
 import shapely
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from streaming.elements import box_elements, point_elements, stream_number
@@ -26,6 +26,7 @@ from streaming.reports import (
 )
 from streaming.reports.days import days_of
 from streaming.spaces import EARTH
+from tests.draws import examples
 from tests.history.test_tables import NUMBER, STREAM, tracked
 from tests.reports import oracle
 
@@ -88,7 +89,7 @@ def report_of(rows, area=None, span=None, zone=UTC_ZONE, **more):
     return Report(in_order(frame_of(rows)), ReportTerms(span, area, zone, **given))
 
 
-@settings(deadline=None, max_examples=150)
+@examples(150)
 @given(rows=elements, given_terms=terms, name=st.sampled_from(list(AREAS)))
 def test_visits_ways_and_stops_are_those_of_brute_force(rows, given_terms, name):
     area, polygon = AREAS[name]
@@ -136,7 +137,7 @@ def keep(root, rows, cuts, regions):
             kept.store(Turn("e", region, regions, batch, second * 1_000_000), [made], {NUMBER: STREAM})
 
 
-@settings(deadline=None, max_examples=25)
+@examples(25)
 @given(
     rows=elements,
     cuts=st.lists(st.integers(0, 60), max_size=6),
@@ -250,7 +251,7 @@ ZONES = {
 }
 
 
-@settings(deadline=None, max_examples=60)
+@examples(60)
 @given(
     name=st.sampled_from(list(ZONES)),
     minutes=st.lists(st.integers(0, 3 * 1440), min_size=2, max_size=12, unique=True).map(sorted),

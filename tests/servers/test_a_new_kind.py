@@ -9,7 +9,7 @@ import orjson
 import pyarrow as pa
 import pytest
 import shapely
-from hypothesis import given, settings
+from hypothesis import given
 from jsonschema import Draft202012Validator
 
 from streaming.elements import stream_number
@@ -26,7 +26,7 @@ from streaming.operators.spatial_join import Pairs
 from streaming.plans import parse_plan, plan_document
 from streaming.plans.schema import plan_schema
 from streaming.spaces import Dimension, Space
-from tests.draws import rngs, times
+from tests.draws import examples, rngs, times
 from tests.plans.disc import DiscKind, DiscPlan
 from tests.servers.harness import Client, Engine, one
 from webapp.hub.servers import Servers
@@ -116,7 +116,7 @@ class World:
 
 @pytest.mark.long
 @given(rngs())
-@settings(deadline=None, max_examples=18)
+@examples(18)
 def test_its_answers_equal_brute_force_after_every_batch_beside_other_kinds(rng):
     with tempfile.TemporaryDirectory() as root:
         world = World(root, rng)
@@ -173,7 +173,7 @@ def of(told, queries):
 
 @pytest.mark.long
 @given(rngs())
-@settings(deadline=None, max_examples=60)
+@examples(60)
 def test_sets_of_several_kinds_that_are_made_of_others_equal_those_made_of_plans(rng):
     elements, parts = random_elements(rng), [random_queries(rng) for _ in range(rng.randint(1, 3))]
     plans = [plan for part in parts for plan in part]

@@ -7,12 +7,12 @@ import numpy as np
 import pyproj
 import pytest
 import shapely
-from hypothesis import given, settings
+from hypothesis import given
 
 from streaming.errors import InvalidPlan
 from streaming.plans import parse_plan, plan_document
 from streaming.spaces import EARTH, Dimension, Space
-from tests.draws import rngs, times
+from tests.draws import examples, rngs, times
 from tests.servers.harness import Client, Engine, one
 
 KEYS = ("a", "b", "c", "d", "e", "f")
@@ -115,7 +115,7 @@ class World:
 
 @pytest.mark.long
 @given(rngs())
-@settings(deadline=None, max_examples=10)
+@examples(10)
 def test_answers_equal_brute_force_after_every_batch(rng):
     with tempfile.TemporaryDirectory() as root:
         world = World(root, rng)

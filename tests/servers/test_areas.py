@@ -4,7 +4,7 @@ import random
 from unittest import mock
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from streaming.kinds.areas import AreaFilter
@@ -13,6 +13,7 @@ from streaming.results import EDITED, ENTERED, FILTERED, LEFT, MOVED, REGISTERED
 from streaming.results.netting import net
 from streaming.spaces import EARTH
 from tests.areas import random_area
+from tests.draws import examples
 from tests.servers import (
     test_continuous_queries,
     test_distributed,
@@ -74,7 +75,7 @@ def play_seed(kind, seed):
 
 @pytest.mark.long
 @pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=6)
+@examples(6)
 @given(seed=st.integers(0, 2**32 - 1))
 def test_answers_in_areas_of_any_shape_equal_the_oracle_after_every_batch_and_restart(kind, seed):
     play_seed(kind, seed)

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyproj
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from streaming.elements import stream_number
@@ -21,7 +21,7 @@ from streaming.plans import parse_plan, plan_document
 from streaming.results import ENTERED, LEFT, PASSED, REASONS, STAYED
 from streaming.spaces import EARTH, Dimension, Space
 from tests import draws
-from tests.draws import rngs
+from tests.draws import examples, rngs
 from tests.servers.harness import Client, Engine, one
 
 GEOD = pyproj.Geod(ellps="WGS84")
@@ -223,7 +223,7 @@ def play(rng, batches=8):
 
 @pytest.mark.long
 @given(rngs())
-@settings(deadline=None, max_examples=9)
+@examples(9)
 def test_answers_equal_brute_force_after_every_batch_and_restart(rng):
     play(rng)
 
@@ -242,7 +242,7 @@ def test_the_histories_make_every_kind_of_tuple():
 
 @pytest.mark.long
 @given(rngs())
-@settings(deadline=None, max_examples=5)
+@examples(5)
 def test_the_answers_do_not_depend_on_cuts_restarts_and_regions(rng):
     with tempfile.TemporaryDirectory() as root:
         worlds = [
@@ -400,7 +400,7 @@ def plans_of_many_limits():
 
 
 @given(st.lists(st.tuples(ANYWHERE, st.integers(0, 300)), min_size=2, max_size=12))
-@settings(deadline=None, max_examples=40)
+@examples(40)
 def test_queries_of_many_limits_find_together_what_each_finds_alone(ships):
     motions, times_s = zip(*ships, strict=True)
     plans = [parse_plan(plan, EARTH) for plan in plans_of_many_limits()]
@@ -420,7 +420,7 @@ def test_queries_of_many_limits_find_together_what_each_finds_alone(ships):
 @given(
     ANYWHERE, ANYWHERE, st.sampled_from([0.0, 60.0, 89.9, -75.0]), st.sampled_from([0.0, 179.9]), st.integers(0, 300)
 )
-@settings(deadline=None, max_examples=60)
+@examples(60)
 def test_the_closed_form_equals_ever_finer_times(one_, other, lat, lon, late_s):
     both = np.add([one_, other], (lon, lat, 0.0, 0.0))
     both[:, 0] = (both[:, 0] + 180) % 360 - 180
@@ -441,7 +441,7 @@ def test_the_closed_form_equals_ever_finer_times(one_, other, lat, lon, late_s):
 
 
 @given(ANYWHERE, st.sampled_from([0.0, 60.0, 80.0, 89.9, -75.0]), st.sampled_from([0.0, 179.9]))
-@settings(deadline=None, max_examples=60)
+@examples(60)
 def test_the_box_about_a_way_contains_it(motion, lat, lon):
     lon, lat, course, speed = np.add(motion, (lon, lat, 0.0, 0.0))
     lat = min(lat, 90.0)

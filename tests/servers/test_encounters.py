@@ -8,7 +8,7 @@ import numpy as np
 import orjson
 import pytest
 import shapely
-from hypothesis import given, settings
+from hypothesis import given
 
 from streaming.elements import box_elements, key_hashes, partition_of, wrapped
 from streaming.layers.features import feature_table
@@ -17,7 +17,7 @@ from streaming.results import LEFT, REASONS
 from streaming.results.netting import net
 from streaming.spaces import EARTH
 from tests import draws
-from tests.draws import rngs
+from tests.draws import examples, rngs
 from tests.geodesy import apart_m
 from tests.servers.harness import Client, Engine
 from tests.servers.test_stream_joins import Element, close, compared, joined, random_geometry
@@ -363,7 +363,7 @@ def play(rng, batches=5):
 
 
 @pytest.mark.long
-@settings(max_examples=16)
+@examples(16)
 @given(rngs())
 def test_encounters_equal_the_oracle_after_every_batch_and_restart(rng):
     play(rng)

@@ -12,7 +12,7 @@ import orjson
 import pyarrow as pa
 import pytest
 import shapely
-from hypothesis import given, settings
+from hypothesis import given
 from shapely import affinity
 
 from streaming.elements import box_elements, wrapped
@@ -27,7 +27,7 @@ from streaming.results import CANCELLED, EDITED, ENTERED, LEFT, MOVED, REGISTERE
 from streaming.results.netting import net
 from streaming.spaces import EARTH
 from tests import draws
-from tests.draws import rngs
+from tests.draws import examples, rngs
 from tests.geodesy import within
 from tests.oracle import box_shape, boxes_meet, enlarge, filters_of, in_area, where_holds
 from tests.servers.harness import Client, Engine, one
@@ -207,14 +207,14 @@ def play(rng, edited=False, **world):
 
 
 @pytest.mark.long
-@settings(max_examples=12)
+@examples(12)
 @given(rngs())
 def test_answers_equal_the_oracle_after_every_batch_edit_and_restart(rng):
     play(rng)
 
 
 @pytest.mark.long
-@settings(max_examples=8)
+@examples(8)
 @given(rngs())
 def test_answers_equal_the_oracle_when_every_batch_edits_a_layer(rng):
     play(rng, edited=True)

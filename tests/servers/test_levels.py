@@ -8,7 +8,7 @@ import orjson
 import pyarrow as pa
 import pytest
 import shapely
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from streaming.elements import stream_number
@@ -27,7 +27,7 @@ from streaming.servers.control.levels import Level, Levels
 from streaming.servers.control.registrations import level_of, level_table
 from streaming.servers.control.registry import Registry
 from streaming.spaces import EARTH
-from tests.draws import rngs, times
+from tests.draws import examples, rngs, times
 from tests.oracle import satisfies
 
 ZONES = {
@@ -190,7 +190,7 @@ def recipients_by_definition(registry, apart):
 
 
 @pytest.mark.long
-@settings(max_examples=16)
+@examples(16)
 @given(
     rngs(),
     st.sampled_from([1, 2, 32]),

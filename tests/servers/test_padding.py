@@ -9,7 +9,7 @@ from unittest.mock import patch
 import numpy as np
 import pytest
 import shapely
-from hypothesis import given, settings
+from hypothesis import given
 
 from streaming.elements import bounds_of
 from streaming.layers import parts, store
@@ -20,7 +20,7 @@ from streaming.operators.layer import LayerVersion
 from streaming.operators.padding import DYNAMIC, FETCH, STATIC, LayerReach, Padding
 from streaming.plans import parse_plan
 from streaming.spaces import EARTH
-from tests.draws import rngs
+from tests.draws import examples, rngs
 from tests.servers.test_joins import play, random_plan
 
 PADDINGS = (Padding(FETCH), Padding(STATIC, 20_000.0), Padding(DYNAMIC))
@@ -53,7 +53,7 @@ def play_in_pages(rng, padding):
 
 @pytest.mark.long
 @pytest.mark.parametrize("padding", PADDINGS, ids=lambda padding: padding.strategy)
-@settings(max_examples=7)
+@examples(7)
 @given(rngs())
 def test_answers_equal_the_oracle_with_each_padding_through_splits_merges_and_edits(padding, rng):
     play_in_pages(rng, padding)

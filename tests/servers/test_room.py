@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 
 import pytest
 import shapely
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from streaming.elements import point_elements
@@ -21,6 +21,7 @@ from streaming.operators.lines import FAR
 from streaming.results.netting import net
 from streaming.servers.region import time_join
 from streaming.spaces import EARTH
+from tests.draws import examples
 from tests.servers.harness import Client, Engine
 
 SECOND_US = 1_000_000
@@ -253,17 +254,16 @@ MODEST = [
     spread=st.sampled_from([0.001, 1.0]),
     room=st.sampled_from([50_000, 1_000_000]),
 )
-@settings(max_examples=4)
+@examples(4)
 def test_whatever_plans_ask_for_a_step_looks_at_what_it_has_room_for_and_who_asks_for_little_is_answered(
     plans, modest, spread, room
 ):
     with pytest.MonkeyPatch.context() as patch, TemporaryDirectory() as folder:
         patch.setattr(allowance, "MOST", room)
-        over, client, alone = observe(patch), Client(), Client()
+        over, client, alone, told = observe(patch), Client(), Client(), {}
         engine, other = (Engine(Path(folder) / name, 1, 1, rescaled=0.0) for name in ("all", "alone"))
         engine.may_fail = True
         tracemalloc.start()
-        told = {}
         try:
             for step in range(3):
                 control = [registered(number, plan, owner=owner) for number, (plan, owner) in enumerate(plans)]

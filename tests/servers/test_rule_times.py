@@ -4,12 +4,12 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from streaming.elements import box_elements
 from streaming.results import ENTERED, LEFT
 from streaming.results.netting import net
-from tests.draws import rngs
+from tests.draws import examples, rngs
 from tests.servers.harness import Client, Engine
 from tests.servers.test_rules import CONDITIONS, EAST, NARROW, OFFICE, QUERIES, START_S, WIDE, holds
 
@@ -151,7 +151,7 @@ def happened_to(key, reports):
 
 
 @pytest.mark.long
-@settings(max_examples=12)
+@examples(12)
 @given(rngs())
 def test_alarms_are_those_of_brute_force_however_reports_are_cut_into_micro_batches(rng):
     with tempfile.TemporaryDirectory() as folder:

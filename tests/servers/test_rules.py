@@ -5,13 +5,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from streaming.elements import box_elements
 from streaming.plans import parse_plan
 from streaming.results import ENTERED, LEFT
 from streaming.results.netting import net
-from tests.draws import rngs, times
+from tests.draws import examples, rngs, times
 from tests.servers.harness import Client, Engine
 
 SECOND_US = 1_000_000
@@ -336,7 +336,7 @@ class History:
 
 
 @pytest.mark.long
-@settings(max_examples=6)
+@examples(6)
 @given(rngs())
 def test_rules_agree_with_following_each_object_by_itself(rng):
     with tempfile.TemporaryDirectory() as folder:

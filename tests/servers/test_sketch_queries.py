@@ -7,12 +7,12 @@ from pathlib import Path
 import numpy as np
 import orjson
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from streaming.engine import fragments
 from streaming.results import ENTERED, LEFT, STAYED
 from streaming.results.netting import net
-from tests.draws import rngs
+from tests.draws import examples, rngs
 from tests.servers.harness import Client, Engine
 from tests.servers.test_sketching import HOUR_US, ON, accepted, random_elements, table_of
 
@@ -64,7 +64,7 @@ def check(client, elements):
             assert told["low"] - 1e-6 <= truth <= told["high"] + 1e-6
 
 
-@settings(max_examples=10, deadline=None)
+@examples(10)
 @given(rngs())
 def test_answers_equal_brute_force_after_every_tick(rng):
     with tempfile.TemporaryDirectory() as folder:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from streaming.elements import point_elements, stream_number
 from streaming.sketch.leaves import grouped, together
@@ -15,7 +15,7 @@ from streaming.sketch.sets.hashing import hash_of
 from streaming.sketch.sets.questions import chosen, frequency
 from streaming.sketch.sets.sets import merge
 from streaming.sketch.settings import parse_settings
-from tests.draws import rngs, times
+from tests.draws import examples, rngs, times
 from tests.servers.harness import Engine
 
 HOUR_US = 3_600_000_000
@@ -90,7 +90,7 @@ def expected(elements):
     return {name: [*known[:2], round(known[2], 6), *known[3:]] for name, known in rows.items()}
 
 
-@settings(max_examples=12, deadline=None)
+@examples(12)
 @given(rngs())
 def test_all_sketchlets_together_know_each_accepted_element_once(rng):
     with tempfile.TemporaryDirectory() as folder:

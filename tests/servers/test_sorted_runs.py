@@ -3,11 +3,12 @@
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from streaming.servers import sorted_runs
 from streaming.servers.sorted_runs import Run, SortedRuns
+from tests.draws import examples
 
 LIKE = {"value": np.empty(0, dtype=np.int64), "boxes": np.empty((0, 4)), "text": pa.array([], pa.string())}
 NONE = np.empty(0, dtype=np.int64)
@@ -90,7 +91,7 @@ def reread(table, files):
 
 
 @pytest.mark.long
-@settings(deadline=None, max_examples=150)
+@examples(150)
 @given(st.lists(st.tuples(UPDATES, st.booleans()), max_size=40))
 def test_a_table_says_what_a_dictionary_says_whatever_is_merged_and_read_back(history):
     table, truth, files = SortedRuns(LIKE), {}, {}
@@ -109,7 +110,7 @@ def test_a_table_says_what_a_dictionary_says_whatever_is_merged_and_read_back(hi
     check(table, truth)
 
 
-@settings(deadline=None, max_examples=100)
+@examples(100)
 @given(st.lists(UPDATES, max_size=30), st.sets(st.integers(0, 30)))
 def test_where_a_history_is_cut_into_batches_makes_no_difference(history, cuts):
     tables = [SortedRuns(LIKE), SortedRuns(LIKE)]
@@ -123,7 +124,7 @@ def test_where_a_history_is_cut_into_batches_makes_no_difference(history, cuts):
         check(table, truths[0])
 
 
-@settings(deadline=None, max_examples=100)
+@examples(100)
 @given(st.lists(UPDATES, max_size=20), st.integers(0, 3))
 def test_a_column_gets_one_value_in_all_rows(history, value):
     table, truth = SortedRuns({"value": LIKE["value"]}), {}
@@ -135,7 +136,7 @@ def test_a_column_gets_one_value_in_all_rows(history, value):
     assert (table.take(part, row)["value"] == value).all() and not numbers & {run.number for run in table.parts}
 
 
-@settings(deadline=None, max_examples=100)
+@examples(100)
 @given(st.lists(UPDATES, max_size=20), st.sets(KEYS), st.booleans())
 def test_the_newest_run_may_remove_more(history, leaving, newest):
     table, truth = SortedRuns(LIKE), {}
@@ -150,7 +151,7 @@ def test_the_newest_run_may_remove_more(history, leaving, newest):
     check(table.settled(), truth)
 
 
-@settings(deadline=None, max_examples=100)
+@examples(100)
 @given(st.lists(UPDATES, max_size=20), UPDATES)
 def test_some_of_the_rows_are_a_table_of_their_own(history, later):
     table, truth = SortedRuns(LIKE), {}

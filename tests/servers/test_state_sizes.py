@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from streaming.elements import point_elements
@@ -12,6 +12,7 @@ from streaming.servers.region.expiry import Deadlines
 from streaming.servers.sorted_runs import SortedRuns
 from streaming.spaces import EARTH
 from streaming.state.stores import LocalStore
+from tests.draws import examples
 from tests.servers.harness import Engine
 
 OBJECTS, UPDATES, BATCHES = 60_000, 600, 120
@@ -57,7 +58,7 @@ def test_the_bytes_that_batches_write_follow_the_updates(tmp_path, monkeypatch):
     assert sum(written) < 10 * sent, sum(written) / sent
 
 
-@settings(deadline=None, max_examples=60)
+@examples(60)
 @given(
     st.lists(
         st.tuples(

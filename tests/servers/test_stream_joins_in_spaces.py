@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 import shapely
-from hypothesis import given, settings
+from hypothesis import given
 from shapely import affinity
 
 from streaming.plans import parse_plan, plan_document
 from streaming.spaces import Dimension, Space
-from tests.draws import rngs, times
+from tests.draws import examples, rngs, times
 from tests.oracle import boxes_meet, enlarge
 from tests.servers.harness import Client, Engine, one
 from tests.servers.test_spaces import HI, LO, box_in, corners
@@ -110,11 +110,11 @@ def space(request):
     return request.param
 
 
-@settings(max_examples=2)
+@examples(2)
 @given(rng=rngs())
 def test_answers_equal_the_oracle_in_spaces_of_any_dimension(space, rng):
     play_in(space, rng)
 
 
 def test_the_histories_have_pairs_in_every_space(space):
-    assert sum(play_in(space, random.Random(seed)) for seed in range(2)) > 0
+    assert any(play_in(space, random.Random(seed)) for seed in range(2))

@@ -10,7 +10,7 @@ import numpy as np
 import orjson
 import pytest
 import shapely
-from hypothesis import given, settings
+from hypothesis import given
 
 from streaming.elements import box_elements, key_hashes, partition_of, wrapped
 from streaming.kinds.join.plan import PREDICATES
@@ -20,7 +20,7 @@ from streaming.results.netting import net
 from streaming.servers.region import reports, windows
 from streaming.spaces import EARTH
 from tests import draws
-from tests.draws import rngs
+from tests.draws import examples, rngs
 from tests.servers.harness import Engine
 from tests.servers.test_stream_joins import Element, joined, random_geometry
 
@@ -268,7 +268,7 @@ def play_on(rng, batches):
 
 
 @pytest.mark.long
-@settings(max_examples=13)
+@examples(13)
 @given(rngs())
 def test_pairs_equal_the_oracle_after_every_batch_and_restart(rng):
     play(rng)

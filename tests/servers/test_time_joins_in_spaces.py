@@ -6,12 +6,12 @@ from pathlib import Path
 from unittest import mock
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from streaming.plans import parse_plan, plan_document
 from streaming.results.netting import net
 from streaming.servers.region import windows
-from tests.draws import rngs, times
+from tests.draws import examples, rngs, times
 from tests.servers.harness import Engine, one
 from tests.servers.test_spaces import box_in, corners
 from tests.servers.test_stream_joins_in_spaces import SPACES, joined
@@ -84,7 +84,7 @@ def space(request):
     return request.param
 
 
-@settings(max_examples=3)
+@examples(3)
 @given(rng=rngs())
 def test_pairs_equal_the_oracle_in_spaces_of_any_dimension(space, rng):
     with mock.patch.multiple(windows, **SMALL):
@@ -92,7 +92,7 @@ def test_pairs_equal_the_oracle_in_spaces_of_any_dimension(space, rng):
 
 
 def test_the_histories_have_pairs_in_every_space(space):
-    assert sum(play_in(space, random.Random(seed)) for seed in range(4)) > 0
+    assert any(play_in(space, random.Random(seed)) for seed in range(4))
 
 
 def test_a_pair_is_told_though_the_region_of_its_report_has_dropped_it():

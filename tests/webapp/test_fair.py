@@ -7,7 +7,7 @@ import threading
 from types import SimpleNamespace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from bench.live import wait_for
@@ -124,7 +124,6 @@ def test_threads_take_turns_too():
     assert len(most) == 30 and max(most) <= 2 and not fair._taken
 
 
-@settings(deadline=None)
 @given(st.integers(1, 3), st.integers(1, 2), st.lists(st.sampled_from("abcd"), max_size=25), st.randoms())
 def test_turns_are_never_more_than_allowed_and_all_are_given_in_rounds(at_once, per_user, who, rng: random.Random):
     fair = turns(at_once, 30.0, per_user, 100)

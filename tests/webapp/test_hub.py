@@ -7,13 +7,14 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from bench.live import PATIENCE_S
 from streaming.elements import bounds_array
 from streaming.results import ANSWER_NUMBERS, ENTERED, HANDOFF, LEFT, MOVED, SNAPSHOT, STAYED, Fragment, result_schema
 from streaming.spaces import EARTH
+from tests.draws import examples
 from webapp.consumers.outbox import MAX_REPLIES, MAX_STATUSES, Outbox, Unread
 from webapp.hub import AnswerSubscription, Hub
 from webapp.hub.assembly import Assembly
@@ -129,7 +130,7 @@ steps = st.lists(
 )
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(steps, st.randoms(use_true_random=False))
 def test_a_client_holds_the_answer_after_every_batch_from_its_snapshot_on(history, random):
     """Objects enter, leave, stay and change region; clients join at any time; fragments are repeated."""

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from bench.live import PATIENCE_S
@@ -22,6 +22,7 @@ from streaming.results import (
     result_schema,
 )
 from streaming.spaces import EARTH
+from tests.draws import examples
 from tests.webapp.conftest import INSIDE, OUTSIDE, PLAN
 from tests.webapp.test_hub import Wire, fragment, poisoned, whole_batch
 from tests.webapp.test_shipping import published
@@ -102,7 +103,7 @@ clients = st.lists(
 )
 
 
-@settings(max_examples=120, deadline=None)
+@examples(120)
 @given(
     st.lists(st.tuples(rows, rows, st.booleans()), min_size=1, max_size=4), clients, st.sampled_from(["json", "arrow"])
 )

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from bench.live import PATIENCE_S
@@ -15,6 +15,7 @@ from streaming.operators.region_map import MOST_REGIONS, RegionMap
 from streaming.plans import parse_plan
 from streaming.results import ANSWER_NUMBERS, DROPPED, ENTERED, EXPIRED, LEFT, MOVED, PLACED, REGISTERED, STAYED
 from streaming.spaces import EARTH
+from tests.draws import examples
 from tests.webapp.conftest import INSIDE, PLAN
 from tests.webapp.test_answers import registered
 from tests.webapp.test_hub import fragment
@@ -213,7 +214,7 @@ async def test_a_moving_query_is_followed_from_region_to_region(engine, streams,
         await socket.silence("query.roles", seconds=1.5)
 
 
-@settings(max_examples=100)
+@examples(100)
 @given(st.lists(st.tuples(st.sampled_from(["start", "stop", "add", "tick"]), st.integers(0, 6), st.integers(0, 9))))
 def test_tuples_are_counted_as_a_dictionary_counts_them(steps):
     counts, known, before = TupleCounts(2), {}, {}

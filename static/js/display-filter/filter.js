@@ -8,7 +8,7 @@ import { FilterError, parseText } from "./cql2.js";
 
 const MOST_LEVELS = 40;
 const MOST_PROPERTIES = 32;
-const NAME = /^[^'"[\]\\]{1,200}$/u;
+const NAME = /^[^"\\]{1,200}$/u;
 // What a text may be that counts as a number, as polars casts it.
 const NUMBER = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?$/i;
 const NAMED_NUMBERS = /^([+-]?)(inf|infinity|nan)$/i;
@@ -197,7 +197,12 @@ class Compiler {
 
   #token({ property }) {
     if (!NAME.test(property))
-      wrong(gettext("a property's name must have no quotes, brackets or backslashes; got '%(got)s'"), property);
+      wrong(
+        gettext(
+          "a property's name must have at most 200 characters, and no double quotes or backslashes; got '%(got)s'",
+        ),
+        property,
+      );
     this.names.add(property);
     return tokenReader(property);
   }

@@ -21,6 +21,7 @@ from streaming.kinds.moving_range.kind import MovingRangeKind
 from streaming.kinds.parts import Box, UserFilter, check_keys, given, parse_choice, parse_number, parse_text
 from streaming.kinds.range.kind import RangeKind
 from streaming.language import gettext, gettext_noop
+from streaming.property_columns import checked_name
 from streaming.spaces import Space
 
 _WORDS = {
@@ -125,7 +126,8 @@ def parse_aggregate(document: Any, space: Space) -> Aggregate:
 
 
 def _text(document: dict[str, Any], name: str) -> str:
-    return "" if document.get(name) is None else parse_text(document[name], f"aggregate: {name}")
+    where = f"aggregate: {name}"
+    return "" if document.get(name) is None else checked_name(parse_text(document[name], where), where)
 
 
 def _thresholds(documents: Any) -> tuple[Threshold, ...]:

@@ -1,7 +1,7 @@
 """JSON Schema of aggregates, which are objects within the documents of range queries."""
 
 from streaming.kinds.aggregate.plan import FUNCTIONS, MAX_FOR_S, MAX_THRESHOLDS, Aggregate, Threshold
-from streaming.kinds.schema import AMOUNT, Schema, given_as, list_of, null, object_schema, ref, summary
+from streaming.kinds.schema import AMOUNT, PROPERTY_NAME, Schema, given_as, list_of, null, object_schema, ref, summary
 
 
 def aggregated() -> Schema:
@@ -17,7 +17,8 @@ def definition() -> Schema:
     special = {"function": {"enum": list(FUNCTIONS)}, "thresholds": list_of(MAX_THRESHOLDS, "threshold")}
     schema = object_schema(Aggregate, special)
     for name in ("property", "dimension", "group_by"):
-        schema["properties"][name] |= {"type": ["string", "null"], "minLength": 1}
+        rule = {"minLength": 1} if name == "dimension" else PROPERTY_NAME
+        schema["properties"][name] |= {"type": ["string", "null"]} | rule
         del schema["properties"][name]["default"]
     count = {"properties": {"function": {"const": "count"}}, "required": ["function"]}
     over = {"oneOf": [given_as("property", "string"), given_as("dimension", "string")]}

@@ -93,7 +93,8 @@ def _accuracy(value: Any) -> Accuracy:
     check_keys(value, ("property", "else_m"), "accuracy")
     name = parse_text(value.get("property"), "accuracy: property")
     return Accuracy(
-        checked_name(name), parse_number(value.get("else_m", 0), "accuracy: else_m", lo=0.0, hi=MOST_ACCURACY_M)
+        checked_name(name, "accuracy: property"),
+        parse_number(value.get("else_m", 0), "accuracy: else_m", lo=0.0, hi=MOST_ACCURACY_M),
     )
 
 

@@ -1,6 +1,6 @@
 """JSON Schema of queries about tracks."""
 
-from streaming.kinds.schema import ABOVE_0, Schema, described, object_schema, ref
+from streaming.kinds.schema import ABOVE_0, PROPERTY_NAME, Schema, described, object_schema, ref
 from streaming.kinds.track.plan import MOST_ACCURACY_M, MOST_GAP_S, Accuracy, TrackPlan
 
 METRES: Schema = {"type": "number", "minimum": 0, "maximum": MOST_ACCURACY_M}
@@ -23,6 +23,6 @@ def definition() -> Schema:
 def definitions() -> dict[str, Schema]:
     """Return the schema of the key `accuracy`."""
     schema = object_schema(Accuracy, {"else_m": METRES})
-    schema["properties"]["property"] |= {"minLength": 1}
+    schema["properties"]["property"] |= PROPERTY_NAME
     schema["required"] = ["property"]
     return {"accuracy": schema}

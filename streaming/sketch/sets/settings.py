@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from streaming.errors import InvalidPlan
+from streaming.property_columns import checked_name
 from streaming.sketch.settings import DAY_US, InvalidSketch
 
 
@@ -54,6 +56,11 @@ class SetSettings:
                 "features must be names that differ from each other; got %(features)s",
                 features=f"{self.features!r:.200}",
             )
+        for feature in self.features:
+            try:
+                checked_name(feature, "features")
+            except InvalidPlan as error:
+                raise InvalidSets.of(error) from None
         for name, (least, most) in _LIMITS.items():
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:

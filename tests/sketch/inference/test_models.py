@@ -4,13 +4,14 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from streaming.sketch.inference.registry import model_names, model_of
 from streaming.sketch.inference.seasons import YEAR_US, trend
 from streaming.sketch.inference.series import MeanSeries
 from streaming.sketch.settings import DAY_US, InvalidSketch
+from tests.draws import examples
 from tests.sketch.inference import beijing
 
 HOUR_US = 3_600_000_000
@@ -41,7 +42,7 @@ def learnt(model, series, cuts=()):
 
 
 @pytest.mark.parametrize("name", BUILT_IN)
-@settings(max_examples=8)
+@examples(8)
 @given(seed=st.integers(0, 2**32 - 1), cuts=st.lists(st.integers(0, 120), max_size=4))
 def test_where_the_steps_were_cut_does_not_matter_and_a_state_is_data(name, seed, cuts):
     model, series = model_of(name), noisy(np.random.default_rng(seed), 120, missing=0.1)

@@ -4,7 +4,7 @@ from dataclasses import fields
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from streaming.sketch.sets import codec
@@ -14,6 +14,7 @@ from streaming.sketch.sets.hashing import hashes_of_numbers, hashes_of_texts
 from streaming.sketch.sets.sets import Sets, merge, split
 from streaming.sketch.sets.settings import InvalidSets, SetSettings
 from streaming.sketch.settings import DAY_US
+from tests.draws import examples
 from tests.sketch.sets.streams import TINY, sets_of, stream_of
 
 seeds = st.integers(0, 2**32 - 1)
@@ -58,7 +59,7 @@ def test_a_merge_is_associative(seed, counts):
     assert same(merge(merge(a, b), c), merge(a, merge(b, c)))
 
 
-@settings(max_examples=30)
+@examples(30)
 @given(seeds, st.integers(0, 300))
 def test_sets_survive_their_codec_and_the_way_to_the_assembler(seed, count):
     sets = sets_of(stream_of(np.random.default_rng(seed), count))
@@ -104,6 +105,10 @@ def test_only_sets_of_equal_settings_are_merged():
     [
         ({"features": ()}, "features must be names"),
         ({"features": ("a", "a")}, "features must be names that differ"),
+        (
+            {"features": ("a", "b\\c")},
+            "features: .* no double quotes or backslashes",
+        ),
         ({"cell_bits": 49}, "cell_bits must be an integer from 0 to 48; got 49"),
         ({"rows": 2.0}, r"rows must be an integer from 1 to 16; got 2\.0"),
     ],

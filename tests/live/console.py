@@ -13,6 +13,7 @@ from webapp.demo.examples import make_example
 from webapp.models import (
     ApiToken,
     Channel,
+    DeletedQuery,
     Delivery,
     EnabledFilter,
     Event,
@@ -153,6 +154,11 @@ def remove_queries(owner: str) -> None:
     Query.objects.filter(owner__username=owner).delete()
 
 
+def ending() -> int:
+    """Return how many deleted queries the engine has not ended yet."""
+    return DeletedQuery.objects.count()
+
+
 def subscribe_webhook(name: str, url: str) -> None:
     """Have the incidents of a user's queries sent to an address."""
     channel = Channel.objects.create(name=url, kind="webhook", options={"url": url})
@@ -199,6 +205,7 @@ COMMANDS = {
     "reconcile": reconcile,
     "cut_regions": cut_regions,
     "remove_queries": remove_queries,
+    "ending": ending,
     "subscribe_webhook": subscribe_webhook,
     "sent": sent,
 }

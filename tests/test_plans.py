@@ -137,6 +137,7 @@ def test_a_plan_with_a_focus_that_breaks_a_rule_is_refused_with_the_rule(documen
             "group_by: .* no double quotes",
         ),
         ({"function": "max", "property": "a" * 201}, "property: a property's name must have at most 200 characters"),
+        ({"function": "max", "dimension": 'a"b'}, "dimension must be one of longitude, latitude, altitude; got"),
         ({"function": "count", "over": "a"}, "unknown over"),
         ({"function": "count", "thresholds": {}}, "list of at most 8"),
         ({"function": "count", "thresholds": [{"above": n} for n in range(9)]}, "list of at most 8"),

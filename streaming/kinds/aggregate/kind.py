@@ -126,8 +126,11 @@ def parse_aggregate(document: Any, space: Space) -> Aggregate:
 
 
 def _text(document: dict[str, Any], name: str) -> str:
+    if document.get(name) is None:
+        return ""
     where = f"aggregate: {name}"
-    return "" if document.get(name) is None else checked_name(parse_text(document[name], where), where)
+    text = parse_text(document[name], where)
+    return text if name == "dimension" else checked_name(text, where)
 
 
 def _thresholds(documents: Any) -> tuple[Threshold, ...]:

@@ -16,7 +16,8 @@ import redis
 
 from bench.ports import free_port
 from bench.processes import processes
-from streaming.logs import HEALTH_KEY, Log
+from streaming.keys import HEALTH_KEY
+from streaming.logs import Log
 from streaming.settings import EngineSettings
 from webapp.live import sessions
 

@@ -9,7 +9,7 @@ import orjson
 import redis
 
 from streaming.eventlog import open_log
-from streaming.logs import LogNames
+from streaming.keys import LogNames
 
 POLL_S = 0.2
 

@@ -17,7 +17,7 @@ from bench.scenarios import Case
 from bench.stack import Stack
 from streaming.elements import from_ipc
 from streaming.eventlog import RedisEventLog
-from streaming.logs import LogNames
+from streaming.keys import LogNames
 
 # Merges come once in a while, so this is measured for longer than other things.
 LONGER = 2

@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 import redis
 
-from streaming.logs import PARTITIONERS_KEY, LogNames
+from streaming.keys import PARTITIONERS_KEY, LogNames
 from streaming.operators.region_map import RegionMap
 from streaming.redis_client import read_fields, read_list
 

@@ -3,7 +3,7 @@
 import json
 
 from streaming.eventlog import RedisEventLog
-from streaming.logs import LogNames
+from streaming.keys import LogNames
 
 
 def control_entries(client, space="earth"):

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import redis
 
 from streaming.eventlog import Entry
-from streaming.logs import LogNames, control_entry
+from streaming.keys import LogNames
+from streaming.logs import control_entry
 from streaming.redis_client import read_field
 from webapp.models import DeletedQuery, Query
 from webapp.redis import event_log

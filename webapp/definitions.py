@@ -7,7 +7,7 @@ from django.db import transaction
 from django.db.models.signals import post_delete, post_save
 from django.dispatch import receiver
 
-from streaming.logs import PARTITIONERS_KEY, SPACES_KEY, STREAMS_CHANNEL, STREAMS_KEY
+from streaming.keys import PARTITIONERS_KEY, SPACES_KEY, STREAMS_CHANNEL, STREAMS_KEY
 from streaming.redis_client import read_hash
 from streaming.spaces import EARTH, space_text
 from webapp.models import DeletedQuery, EventCursor, Space, Stream

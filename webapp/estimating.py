@@ -11,9 +11,9 @@ from django.db.models import QuerySet
 from django.utils.translation import gettext
 
 from streaming.elements import stream_number
+from streaming.keys import LogNames
 from streaming.language import Numeral, thousands
 from streaming.layers import InvalidLayer
-from streaming.logs import LogNames
 from streaming.operators import estimates
 from streaming.operators.allowance import FOUND
 from streaming.operators.box_sample import BoxSample, together, unpacked

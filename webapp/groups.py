@@ -17,7 +17,7 @@ import redis
 from django.conf import settings
 from redis.asyncio.client import PubSub
 
-from streaming.logs import GROUPS_CHANNEL
+from streaming.keys import GROUPS_CHANNEL
 from webapp.redis import NOT_NOW, async_client, client
 
 logger = logging.getLogger(__name__)

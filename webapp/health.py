@@ -13,8 +13,9 @@ from django.conf import settings
 from django.db import Error, close_old_connections
 from django.utils.translation import gettext
 
+from streaming.keys import LogNames
 from streaming.language import thousands
-from streaming.logs import LogNames, regions_of
+from streaming.logs import regions_of
 from streaming.redis_memory import LIVE_SHARE, share_of
 from streaming.region_reports import Load
 from streaming.spaces import EARTH

@@ -17,7 +17,8 @@ import redis
 from django.db import transaction
 from django.utils import timezone
 
-from streaming.logs import LogNames, read_fragment
+from streaming.keys import LogNames
+from streaming.logs import read_fragment
 from streaming.results import ENTERED, json_rows
 from streaming.spaces import Space
 from webapp import recording

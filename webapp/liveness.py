@@ -4,7 +4,8 @@ import uuid
 
 import redis
 
-from streaming.logs import WEBS_KEY, LogNames, alive_key, control_entry, views_key
+from streaming.keys import WEBS_KEY, LogNames, alive_key, views_key
+from streaming.logs import control_entry
 from streaming.redis_client import read_set
 from streaming.spaces import EARTH
 from webapp.models.queries import clock_revision

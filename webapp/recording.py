@@ -14,7 +14,8 @@ from django.utils import timezone
 
 from streaming.eventlog import EventLog
 from streaming.isolation import faulty
-from streaming.logs import LogNames, read_fragment
+from streaming.keys import LogNames
+from streaming.logs import read_fragment
 from streaming.results import STAYED, json_rows
 from streaming.results.netting import fanned_out, settled
 from streaming.spaces import Space

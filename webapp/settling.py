@@ -22,7 +22,7 @@ from django.utils import timezone
 from django.utils.translation import gettext_noop
 
 from streaming.eventlog import FIRST, Entry
-from streaming.logs import LogNames
+from streaming.keys import LogNames
 from streaming.results import VIEW_NUMBERS
 from webapp.control import Acknowledgement, acknowledgements
 from webapp.models import DeletedQuery, Query

@@ -13,8 +13,9 @@ from django.db.models import Q
 from django.utils.translation import gettext_noop
 
 from streaming.eventlog import FIRST, EventLog
+from streaming.keys import LogNames
 from streaming.language import thousands
-from streaming.logs import LogNames, read_fragment
+from streaming.logs import read_fragment
 from streaming.operators.region_map import MOST_REGIONS
 from streaming.redis_client import read_hash
 from streaming.spaces import Space

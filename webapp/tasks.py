@@ -12,7 +12,7 @@ from celery import shared_task
 from django.conf import settings
 from django.db.models import QuerySet
 
-from streaming.logs import LogNames
+from streaming.keys import LogNames
 from webapp import history, incident_check, incidents, layers, liveness, recording, strain
 from webapp.audit.joining import tell_joined
 from webapp.control import engine_epoch, tell_engine

@@ -16,7 +16,7 @@ from streaming.elements import from_ipc, to_ipc
 from streaming.engine.batch import TABLES, RegionInput
 from streaming.eventlog import FIRST, EventLog
 from streaming.eventlog.protocol import Fields
-from streaming.logs import LogNames
+from streaming.keys import LogNames
 from streaming.operators.region_map import RegionMap
 
 _WAIT_S = 5.0

@@ -20,7 +20,9 @@ from streaming.gateway.definitions import StreamDefinition, check_definition, re
 from streaming.gateway.health import StreamHealth, rate
 from streaming.gateway.intake import Intake
 from streaming.gateway.stream import Outlet, RunningStream
-from streaming.logs import HEALTH_KEY, STREAMS_CHANNEL, STREAMS_KEY, Log, published_spaces, write_report
+from streaming.keys import HEALTH_KEY, STREAMS_CHANNEL, STREAMS_KEY
+from streaming.logs import Log, write_report
+from streaming.published import published_spaces
 from streaming.redis_client import read_hash
 from streaming.spaces import EARTH, Space
 

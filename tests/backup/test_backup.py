@@ -14,8 +14,9 @@ import pytest
 from bench.live import PATIENCE_S, wait_for
 from streaming.eventlog import RedisEventLog
 from streaming.history import StoredTables, stored
+from streaming.keys import LogNames
 from streaming.layers import LayerStore
-from streaming.logs import Log, LogNames
+from streaming.logs import Log
 from streaming.spaces import EARTH
 from tests.engine.test_intervals import Machine, answers, feed, often, one_by_one, run_all
 from tests.house.test_embedded_redis import running

@@ -13,9 +13,10 @@ from bench.place.report import BEGIN, END, PlaceReport
 from bench.place.workload import AREAS, KS, PERIOD_S, REGIONS, SPACE, STEP, Workload, kind_of
 from bench.report import PAGE
 from streaming.elements import bounds_array, bounds_of, from_ipc
+from streaming.keys import LogNames
 from streaming.kinds.knn.plan import NearestPlan
 from streaming.kinds.moving_range.plan import MovingRangePlan
-from streaming.logs import Log, LogNames
+from streaming.logs import Log
 from streaming.operators.region_map import RegionMap
 from streaming.plans import parse_plan
 from streaming.results import ENTERED, HANDOFF, LEFT, MOVED, PLACED, QUIET_HANDOFF, Fragment, result_schema

@@ -9,7 +9,7 @@ from playwright.sync_api import expect, sync_playwright
 from bench.chromium import found, launch
 from bench.live import PATIENCE_S
 from bench.ports import free_port
-from streaming.logs import LogNames
+from streaming.keys import LogNames
 from tests.browser.feed import Feed
 from tests.browser.screen import Screen
 from tests.webapp.conftest import Rig

@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import expect
 
 from bench.live import wait_for
-from streaming.logs import LogNames
+from streaming.keys import LogNames
 from tests.browser.proxy import Proxy
 from tests.browser.screen import Screen
 

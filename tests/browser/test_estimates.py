@@ -10,7 +10,7 @@ from playwright.sync_api import expect
 
 from bench.live import wait_for
 from streaming.elements import stream_number
-from streaming.logs import LogNames
+from streaming.keys import LogNames
 from streaming.operators.allowance import KNOWN, MOST
 from streaming.operators.box_sample import BoxSample, packed
 from streaming.operators.region_map import RegionMap

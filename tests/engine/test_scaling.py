@@ -5,7 +5,8 @@ import orjson
 import pytest
 
 from streaming.engine.scaling import RegionWatch, Scaler, Thresholds
-from streaming.logs import PARTITIONERS_KEY, Log
+from streaming.keys import PARTITIONERS_KEY
+from streaming.logs import Log
 from streaming.operators.region_map import RegionMap
 from streaming.region_reports import Load, RegionChanges, loads_of
 from streaming.settings import EngineSettings

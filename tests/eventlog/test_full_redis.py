@@ -8,7 +8,8 @@ import redis
 from bench.live import PATIENCE_S
 from streaming import redis_memory
 from streaming.eventlog import Bound, BoundedEntry, PatientRedisEventLog, RedisEventLog, Stamp
-from streaming.logs import RESULT_BATCHES_KEPT, Log, LogNames, write_report
+from streaming.keys import LogNames
+from streaming.logs import RESULT_BATCHES_KEPT, Log, write_report
 from streaming.redis_memory import is_full
 from streaming.results import ENTERED, MOVED
 from tests.full_redis import full

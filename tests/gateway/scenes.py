@@ -10,7 +10,7 @@ from bench.live import PATIENCE_S
 from streaming.elements import element_schema, from_ipc, point_elements
 from streaming.eventlog import RedisEventLog
 from streaming.gateway.clock import SECOND_US, Clock
-from streaming.logs import LogNames
+from streaming.keys import LogNames
 from streaming.spaces import EARTH
 from tests.entries import control_entries
 

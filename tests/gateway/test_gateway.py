@@ -18,7 +18,8 @@ from streaming.eventlog import RedisEventLog
 from streaming.gateway.config import GatewayConfig
 from streaming.gateway.gateway import Gateway
 from streaming.gateway.writer import BlockWriter
-from streaming.logs import HEALTH_KEY, SPACES_KEY, STREAMS_CHANNEL, STREAMS_KEY, Log, LogNames
+from streaming.keys import HEALTH_KEY, SPACES_KEY, STREAMS_CHANNEL, STREAMS_KEY, LogNames
+from streaming.logs import Log
 from streaming.redis_memory import Pressure, share_of
 from streaming.spaces import parse_space, space_text
 from tests.conftest import REDIS_SERVER

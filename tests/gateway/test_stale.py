@@ -4,7 +4,8 @@ import asyncio
 
 from streaming.elements import from_ipc, stream_number
 from streaming.eventlog import RedisEventLog
-from streaming.logs import STREAMS_CHANNEL, STREAMS_KEY, Log, LogNames
+from streaming.keys import STREAMS_CHANNEL, STREAMS_KEY, LogNames
+from streaming.logs import Log
 from tests.gateway.scenes import definition, elements, feature, until
 from tests.gateway.test_gateway import define, gateway_at, health, port_of
 from tests.servers.harness import Engine

@@ -12,7 +12,7 @@ import pytest
 
 from bench.live import PATIENCE_S
 from bench.processes import alive
-from streaming.logs import SPACES_KEY
+from streaming.keys import SPACES_KEY
 from streaming.settings import EngineSettings
 from streaming.spaces import EARTH, parse_space, space_text
 from webapp.live import spaces

@@ -13,7 +13,7 @@ COMMANDS = {
     "xreadgroup", "xrevrange", "xsetid", "xtrim",
 }  # fmt: skip
 EVENT_LOG = ROOT / "streaming" / "eventlog" / "redis_streams.py"
-KEYS = ROOT / "streaming" / "logs.py"
+KEYS = ROOT / "streaming" / "keys.py"
 # What begins like a key, but is the name of an event, or of a measure, in the browser.
 NO_KEYS = re.compile("lookout:(frames|table)")
 

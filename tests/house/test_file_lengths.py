@@ -21,7 +21,6 @@ LONGER: dict[str, tuple[int, str]] = {
     "streaming/engine/batch.py": (580, "the tasks of one micro-batch, in their order"),
     "streaming/kinds/sketch/asks.py": (460, "a small class for each question"),
     "streaming/layers/store.py": (420, ONE_THING),
-    "streaming/logs.py": (560, "the format of every log, so that it stands in one place"),
     "streaming/operators/edges.py": (500, "one algorithm"),
     "streaming/operators/region_map.py": (420, "one tree, and what changes it"),
     "streaming/operators/stream_join.py": (480, "one algorithm"),

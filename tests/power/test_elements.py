@@ -13,7 +13,8 @@ from streaming.eventlog import RedisEventLog
 from streaming.eventlog.append_file import NotWritten
 from streaming.gateway.config import GatewayConfig
 from streaming.gateway.writer import BlockWriter
-from streaming.logs import Log, LogNames
+from streaming.keys import LogNames
+from streaming.logs import Log
 from streaming.redis_memory import Pressure
 from tests.house.test_embedded_redis import running
 from webapp.live.home import embedded_redis_url

@@ -7,8 +7,9 @@ from django.db import connection
 
 from streaming.eventlog import BoundedEntry, RedisEventLog, Stamp
 from streaming.history.files import pending_of, pending_path, sync_pending
+from streaming.keys import LogNames
 from streaming.layers import LayerStore
-from streaming.logs import ACKS_KEPT, LogNames
+from streaming.logs import ACKS_KEPT
 from streaming.state.files import make_folder, whole, write_whole
 from tests.house.test_embedded_redis import running
 from tests.layers.test_store import content_of, features

@@ -18,7 +18,8 @@ from bench.live import PATIENCE_S
 from streaming.elements import from_ipc, point_elements
 from streaming.eventlog import FIRST
 from streaming.gateway.access import FeedAccess
-from streaming.logs import Log, LogNames
+from streaming.keys import LogNames
+from streaming.logs import Log
 from streaming.results import read_frame
 from streaming.spaces import EARTH, space_document
 from tests.layers.forked import ForkedImport

@@ -10,7 +10,7 @@ from django.utils import translation
 from django.utils.translation import gettext
 
 from bench.ports import free_port
-from streaming.logs import CONNECTIONS_KEY
+from streaming.keys import CONNECTIONS_KEY
 from tests.webapp.conftest import PATIENCE_S, Socket, token_of
 from webapp.consumers import leases
 from webapp.consumers.counted import CROWDED

@@ -11,8 +11,8 @@ from channels.db import database_sync_to_async
 from django.urls import reverse
 
 from streaming.elements import stream_number
+from streaming.keys import LogNames
 from streaming.layers import feature_table
-from streaming.logs import LogNames
 from streaming.operators.allowance import KNOWN, MOST
 from streaming.operators.box_sample import BoxSample, packed
 from streaming.operators.region_map import RegionMap

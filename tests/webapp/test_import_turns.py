@@ -6,7 +6,7 @@ import pytest
 from celery.exceptions import Retry
 from django.utils import timezone
 
-from streaming.logs import IMPORTS_ASKED_KEY
+from streaming.keys import IMPORTS_ASKED_KEY
 from tests.webapp.test_layers import site, upload  # noqa: F401
 from webapp.layers.imports import import_layer
 from webapp.layers.turns import place_in_line

@@ -16,7 +16,8 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from bench.live import wait_for
-from streaming.logs import Log, LogNames
+from streaming.keys import LogNames
+from streaming.logs import Log
 from streaming.results import ANSWER_NUMBERS, ENTERED, EXPIRED, LEFT, MOVED, STAYED
 from streaming.spaces import EARTH
 from tests.webapp.conftest import INSIDE, OUTSIDE, PLAN, settled

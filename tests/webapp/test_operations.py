@@ -14,7 +14,8 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from bench.live import PATIENCE_S
 from streaming.elements import point_elements
-from streaming.logs import FIGURES_KEY, HEALTH_KEY, WEBS_KEY, Log, figures_key
+from streaming.keys import FIGURES_KEY, HEALTH_KEY, WEBS_KEY, figures_key
+from streaming.logs import Log
 from streaming.operators.region_map import RegionMap
 from streaming.spaces import EARTH
 from tests.webapp.conftest import BOX, PLAN

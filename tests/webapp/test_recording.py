@@ -11,8 +11,8 @@ from django.utils import timezone
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streaming import logs
-from streaming.logs import Log, LogNames
+from streaming.keys import LogNames
+from streaming.logs import EVENTS_KEPT, RESULTS_KEPT, Log
 from streaming.results import (
     ANSWER_NUMBERS,
     ENTERED,
@@ -229,7 +229,7 @@ def test_a_worker_that_was_away_for_minutes_records_all(log, redis_client, user,
     assert recording.record_events(redis_client, EARTH) == 0
     for batch in range(1, 240):
         publish(log, batch, [(query, f"k{n}", ENTERED, MOVED) for query in queries for n in range(4)])
-    monkeypatch.setattr(logs, "RESULTS_KEPT", replace(logs.RESULTS_KEPT, most_ms=0))  # as if minutes had passed
+    monkeypatch.setattr("streaming.logs.RESULTS_KEPT", replace(RESULTS_KEPT, most_ms=0))  # as if minutes had passed
     time.sleep(0.002)
     publish(log, 240)
     assert log.event_log.length(log.names.results) < 240, "readers of results have lost these"
@@ -272,7 +272,7 @@ def test_a_recorder_says_that_the_engine_began_anew(log, redis_client, user, cap
 
 
 def test_events_that_nobody_records_take_bounded_room(log, redis_client, user, monkeypatch, caplog):
-    monkeypatch.setattr(logs, "EVENTS_KEPT", replace(logs.EVENTS_KEPT, most_bytes=40_000))
+    monkeypatch.setattr("streaming.logs.EVENTS_KEPT", replace(EVENTS_KEPT, most_bytes=40_000))
     query = made(user).pk
     publish(log, 0)
     recording.record_events(redis_client, EARTH)

@@ -13,7 +13,7 @@ from channels.db import database_sync_to_async
 from django.core.files.uploadedfile import SimpleUploadedFile
 
 from bench.live import PATIENCE_S
-from streaming.logs import STREAMS_KEY, LogNames
+from streaming.keys import STREAMS_KEY, LogNames
 from streaming.results import VIEW_NUMBERS
 from tests.full_redis import full
 from tests.stopwatch import Stopwatch

@@ -6,8 +6,9 @@ import pytest
 from django.contrib.auth.models import Permission
 from django.urls import reverse
 
+from streaming.keys import PARTITIONERS_KEY
 from streaming.layers.features import feature_table
-from streaming.logs import PARTITIONERS_KEY, Log
+from streaming.logs import Log
 from streaming.operators.region_map import RegionMap
 from streaming.region_reports import RegionChanges
 from streaming.spaces import EARTH

@@ -10,7 +10,8 @@ import pytest
 
 from bench.live import PATIENCE_S
 from streaming.eventlog import BoundedEntry, RedisEventLog, Stamp
-from streaming.logs import ACKS_KEPT, GROUPS_CHANNEL, LogNames
+from streaming.keys import GROUPS_CHANNEL, LogNames
+from streaming.logs import ACKS_KEPT
 from streaming.results import VIEW_NUMBERS
 from tests.webapp.conftest import INSIDE, PLAN, Rig, reconciled, settled
 from tests.webapp.test_recording import made

@@ -7,7 +7,7 @@ from channels.db import database_sync_to_async
 from django.db.models import ProtectedError
 from django.urls import reverse
 
-from streaming.logs import LogNames
+from streaming.keys import LogNames
 from streaming.spaces import EARTH, parse_space, space_document
 from tests.entries import control_entries
 from tests.webapp.conftest import INSIDE, PLAN, Rig, settled

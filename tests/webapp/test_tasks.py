@@ -7,7 +7,7 @@ from celery.contrib.testing.worker import start_worker
 
 from bench.live import PATIENCE_S
 from streaming.eventlog import FIRST, RedisEventLog
-from streaming.logs import WEBS_KEY, LogNames, alive_key, views_key
+from streaming.keys import WEBS_KEY, LogNames, alive_key, views_key
 from streaming.spaces import EARTH
 from tests.entries import control_entries
 from tests.webapp.conftest import INSIDE, PLAN, Rig, reconciled, settled

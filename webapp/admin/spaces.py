@@ -9,7 +9,7 @@ from django.urls import URLPattern, path
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from streaming.logs import LogNames
+from streaming.keys import LogNames
 from streaming.redis_client import read_hash
 from streaming.redis_memory import LIVE_SHARE, share_of
 from webapp.admin.regions import answer_regions

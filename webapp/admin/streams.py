@@ -15,7 +15,7 @@ from django.utils.html import format_html, format_html_join
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from streaming.logs import HEALTH_KEY
+from streaming.keys import HEALTH_KEY
 from streaming.spaces import EARTH
 from webapp.admin.sketch_fields import cost_in_words, sketch_fields
 from webapp.admin.stream_form import KindSelect, source_fields, stream_form

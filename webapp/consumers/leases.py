@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import redis
 
-from streaming.logs import CONNECTIONS_KEY
+from streaming.keys import CONNECTIONS_KEY
 from webapp.redis import client
 
 # A connection of a process that does not renew it is counted for this long.

@@ -9,7 +9,8 @@ from django.conf import settings
 from redis.asyncio.client import Pipeline
 
 from streaming.eventlog import Fields, open_async_log
-from streaming.logs import LogNames, control_entry
+from streaming.keys import LogNames
+from streaming.logs import control_entry
 from streaming.spaces import Space
 from webapp.hub.life import ResultsOfLife
 from webapp.liveness import web_id

@@ -6,7 +6,7 @@ from collections.abc import Collection
 import orjson
 import redis
 
-from streaming.logs import figures_key
+from streaming.keys import figures_key
 from webapp.hub.engine_link import EngineLink
 from webapp.hub.subscriptions import Subscriber
 

@@ -10,7 +10,7 @@ from typing import Any, cast
 import redis.asyncio
 
 from streaming.eventlog import Entry
-from streaming.logs import LIFE_KEY
+from streaming.keys import LIFE_KEY
 
 EPOCH = b"epoch"
 

@@ -6,7 +6,7 @@ from typing import Any, cast
 
 import orjson
 
-from streaming.logs import HEALTH_KEY
+from streaming.keys import HEALTH_KEY
 from streaming.operators.region_map import RegionMap
 from streaming.spaces import EARTH
 from webapp.hub.assembly import Batch

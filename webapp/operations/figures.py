@@ -14,7 +14,9 @@ import redis
 from django.conf import settings
 from django.utils.translation import gettext
 
-from streaming.logs import HEALTH_KEY, WEBS_KEY, Log, LogNames, figures_key, published_spaces
+from streaming.keys import HEALTH_KEY, WEBS_KEY, LogNames, figures_key
+from streaming.logs import Log
+from streaming.published import published_spaces
 from streaming.redis_client import read_set
 from streaming.redis_memory import share_of
 from webapp.health import Health

@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 import redis
 
-from streaming.logs import FIGURES_KEY
+from streaming.keys import FIGURES_KEY
 
 EVERY_S = 5.0
 KEPT = 720

@@ -8,7 +8,9 @@ with ``lookout:``.
 key                                    kind      what
 =====================================  ========  ====================================================================
 ``lookout:{space}:ingest:{partition}`` log       blocks of elements, removed once the engine has committed them
-``lookout:{space}:control``            log       control entries, removed once the engine has committed them
+``lookout:{space}:definitions``        log       control entries that define streams, removed once the engine has
+                                                 committed them; a batch reads them all
+``lookout:{space}:control``            log       all other control entries, removed once the engine has committed them
 ``lookout:{space}:cuts``               bounded   where batches begin and end, removed once the engine has committed them
 ``lookout:{space}:exchange:{task}``    log       inputs from home servers to regions that one of the engine's tasks
                                                  runs, removed once the interval has ended
@@ -59,6 +61,9 @@ WEBS_KEY = "lookout:webs"
 GROUPS_CHANNEL = "lookout:groups"
 # The connections that a user, an address or a share link has now.
 CONNECTIONS_KEY = "lookout:connections:{of}"
+# The operations of the control entries that say what a stream is. They do not wait behind those of queries, since the
+# elements that follow them do not either.
+DEFINING = ("stream", "drop_stream")
 IMPORTS_ASKED_KEY, IMPORTS_BEGUN_KEY = "lookout:imports:asked", "lookout:imports:begun"
 
 
@@ -80,6 +85,15 @@ class LogNames:
     def control(self) -> str:
         """The control log."""
         return f"lookout:{self.space}:control"
+
+    @property
+    def definitions(self) -> str:
+        """The log of the control entries that define streams."""
+        return f"lookout:{self.space}:definitions"
+
+    def of_entry(self, op: str) -> str:
+        """Return the name of the log that the control entries of an operation go to."""
+        return self.definitions if op in DEFINING else self.control
 
     @property
     def cuts(self) -> str:

@@ -187,7 +187,7 @@ class Log:
 
     def send(self, op: str, **entry: Any) -> str:
         """Append a control entry (see `control_entry`) and return its position."""
-        return self.event_log.append(self.names.control, control_entry(op, **entry))
+        return self.event_log.append(self.names.of_entry(op), control_entry(op, **entry))
 
     def ingest(self, elements: pa.Table, stream: str, heard_us: int, synced: bool = True) -> None:
         """Append elements of one stream, which arrived at `heard_us`, to the ingest log; they are safe if `synced`."""
@@ -331,8 +331,8 @@ class Log:
         ingest = map(self.names.ingest, range(self.partitions))
         names = self.names
         inboxes = map(names.exchange, range(self.partitions))
-        logs = [*ingest, names.control, names.results, names.events, names.acks, names.cuts, *inboxes]
-        self.event_log.delete(logs)
+        told = [names.definitions, names.control, names.results, names.events, names.acks, names.cuts]
+        self.event_log.delete([*ingest, *told, *inboxes])
         self.client.delete(names.counted, names.engine, names.region_changes, names.sent)
 
     def publish(self, fragments: Iterable[Fragment]) -> None:

@@ -7,5 +7,7 @@ from streaming.keys import LogNames
 
 
 def control_entries(client, space="earth"):
-    """Return the entries of a space's control log."""
-    return [json.loads(entry.fields[b"entry"]) for entry in RedisEventLog(client).read(LogNames(space).control)]
+    """Return the control entries of a space, those that define streams first."""
+    log, names = RedisEventLog(client), LogNames(space)
+    entries = [*log.read(names.definitions), *log.read(names.control)]
+    return [json.loads(entry.fields[b"entry"]) for entry in entries]

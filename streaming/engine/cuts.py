@@ -11,6 +11,7 @@ from typing import Any
 import orjson
 
 from streaming.eventlog import FIRST, Bound, BoundedEntry, Entry, EventLog, Stamp
+from streaming.keys import LogNames
 
 # The position in the log of cuts, among the positions in the other logs.
 CUTS = "cuts"
@@ -84,7 +85,9 @@ class CutLog:
 
 
 def _cut(document: Mapping[str, Any], position: str) -> Cut:
-    return Cut(document["batch"], document["positions"] | {CUTS: position}, document["saved"], document["closes"])
+    # Releases up to 0.5 had no log of definitions.
+    positions = {DEFINITIONS: FIRST, **document["positions"], CUTS: position}
+    return Cut(document["batch"], positions, document["saved"], document["closes"])
 
 
 @dataclass(frozen=True)
@@ -108,9 +111,19 @@ def beginning(partitions: int) -> Point:
     return Point(-1, dict.fromkeys([CUTS, *log_names(partitions)], FIRST))
 
 
-CONTROL = "control"
+DEFINITIONS, CONTROL = "definitions", "control"
 
 
 def log_names(partitions: int) -> list[str]:
-    """Return the names that positions have for the logs that an engine reads: the control log, then each partition."""
-    return [CONTROL, *map(str, range(partitions))]
+    """Return the names that positions have for the logs that an engine reads, in the order in which ends are looked up.
+
+    What a stream is comes before its elements. So the end of the log that has it is looked up after those of the
+    partitions.
+    """
+    return [*map(str, range(partitions)), CONTROL, DEFINITIONS]
+
+
+def logs_read(names: LogNames, partitions: int) -> dict[str, str]:
+    """Return the logs that an engine reads, by the names that positions have for them; in the order of `log_names`."""
+    logs = [*names.all_ingest(partitions), names.control, names.definitions]
+    return dict(zip(log_names(partitions), logs, strict=True))

@@ -19,7 +19,7 @@ import orjson
 from streaming.engine.admission import MOST_ENTRIES, Sample, admitted, most_next
 from streaming.engine.batch import IngestBlock, RegionInput, Saving, home_task, must_save, region_task, save
 from streaming.engine.batch_traces import EngineTraces
-from streaming.engine.cuts import CONTROL, CUTS, Cut, CutLog, Point, Positions
+from streaming.engine.cuts import CONTROL, CUTS, DEFINITIONS, Cut, CutLog, Point, Positions, logs_read
 from streaming.engine.driving import told_joins, told_reports
 from streaming.engine.exchange import Exchange, TaskPlace
 from streaming.engine.figures import TaskFigures
@@ -47,6 +47,8 @@ TOLD_PLACES = 256
 TELL_OBJECTS_S = 5.0
 # A batch may read so many times as many blocks of a partition while they have fewer than so many elements together.
 MOST_TIMES, SMALL_ELEMENTS = 16, 8_192
+# How many definitions of streams a batch reads at most; one that reads so many reads no elements.
+MOST_DEFINITIONS = 10_000
 # While there is a file of this name in the state folder, intervals end, and none begins.
 STOPPING = "stopping"
 _CHECK_S = 0.2
@@ -149,11 +151,10 @@ class Interval:
         before = layout.store.blocks(point.batch) or (0,) * place.partitions
         self._read = {partition: before[partition] for partition in place.homes}
         self._unsaved = dict.fromkeys(place.homes, 0)
-        self._names = {CONTROL: log.names.control}
-        self._names |= {str(number): log.names.ingest(number) for number in range(place.partitions)}
+        self._names = logs_read(log.names, place.partitions)
         self._cuts = CutLog(log.event_log, log.names.cuts, layout.store.epoch())
         self._exchange = Exchange(log.event_log, log.names, place, point.batch)
-        own = {str(partition): log.names.ingest(partition) for partition in place.homes}
+        own = {str(partition): self._names[str(partition)] for partition in place.homes}
         self._ahead = ReadAhead(log.event_log, own, point.positions, pace.max_blocks, log.report_ahead)
         if point.batch > self._interval.batch:
             self._exchange.tell_saved(point.batch)  # the attempt before may have ended before it did
@@ -163,7 +164,7 @@ class Interval:
         self._sampled_s = -TELL_OBJECTS_S
         self._figures, self._traces = TaskFigures(log.task_report(place.task)), EngineTraces(traces)
         self._written_before = layout.store.written_bytes
-        self._known_control = ("", ""), ControlEntries([], layout.store.space)
+        self._known_control: tuple[list[Any], ControlEntries] = [], ControlEntries([], layout.store.space)
         self._most_control, self._most_blocks = MOST_ENTRIES, pace.max_blocks
 
     def _begin(self, point: Point) -> Point:
@@ -301,31 +302,40 @@ class Interval:
     def _control(self, cut: Cut) -> ControlEntries:
         """Return the control entries of a batch; the coordinator knows them since it has decided about it."""
         # Another attempt may have decided about this batch differently.
-        span = self._positions[CONTROL], cut.positions[CONTROL]
-        if self._known_control[0] != span:
-            self._known_control = span, self._control_entries(self._read_control(*span))
+        if self._known_control[0] != self._span(cut):
+            entries = self._control_entries([*self._entries(DEFINITIONS, cut), *self._entries(CONTROL, cut)])
+            self._known_control = self._span(cut), entries
         return self._known_control[1]
 
-    def _read_control(self, after: str, upto: str) -> list[Entry]:
-        return self._log.event_log.read(self._names[CONTROL], after, upto) if after != upto else []
+    def _span(self, cut: Cut) -> list[Any]:
+        return [(self._positions[name], cut.positions[name]) for name in (DEFINITIONS, CONTROL)]
+
+    def _entries(self, name: str, cut: Cut) -> list[Entry]:
+        after, upto = self._positions[name], cut.positions[name]
+        return self._log.event_log.read(self._names[name], after, upto) if after != upto else []
 
     def _control_entries(self, entries: Iterable[Entry]) -> ControlEntries:
         return ControlEntries([orjson.loads(entry.fields[b"entry"]) for entry in entries], self._layout.store.space)
 
     def _admitted(self, cut: Cut) -> Cut:
-        """Return a cut with as many of the control entries as the batch can take; see `admission`."""
-        found = self._read_control(self._positions[CONTROL], cut.positions[CONTROL])
-        entries, count = self._control_entries(found), len(found)
+        """Return a cut with all definitions, and as many of the other control entries as it can take; see `admission`.
+
+        No element is read before what its stream is. So where definitions are left, no element is read.
+        """
+        first, found = self._entries(DEFINITIONS, cut), self._entries(CONTROL, cut)
+        if len(first) >= MOST_DEFINITIONS:
+            cut = replace(cut, positions={**self._positions, **{n: cut.positions[n] for n in (DEFINITIONS, CONTROL)}})
+        entries, count = self._control_entries([*first, *found]), len(found)
         if found:
             store, place = self._layout.store, self._place
             sample = self._layout.known.sample or Sample.none(store.space)
             own = sum(len(store.home(partition, cut.batch).entries) for partition in place.homes)
             objects = own * place.partitions // len(place.homes)
-            count = admitted(entries, store.registry(cut.batch), sample, objects)
+            count = max(1, admitted(entries, store.registry(cut.batch), sample, objects) - len(first))
             self._most_control = most_next(count)
         if count < len(found):
             cut = replace(cut, positions={**cut.positions, CONTROL: found[count - 1].position})
-        self._known_control = (self._positions[CONTROL], cut.positions[CONTROL]), entries.first(count)
+        self._known_control = self._span(cut), entries.first(len(first) + count)
         return cut
 
     def _blocks(self, partition: int, cut: Cut) -> list[IngestBlock]:
@@ -355,6 +365,7 @@ class Interval:
         time.sleep(max(0.0, self._heard_s + self._pace.batch_s - time.monotonic()))
         after = {self._names[name]: self._positions[name] for name in self._names}
         most = dict.fromkeys(after, self._most_blocks) | {self._names[CONTROL]: self._most_control}
+        most[self._names[DEFINITIONS]] = MOST_DEFINITIONS
         only_saved = Cut(self._batch + 1, self._positions)
         while True:
             over = self._is_over()

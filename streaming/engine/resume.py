@@ -10,6 +10,7 @@ from streaming.engine.repartition import repartitioned
 from streaming.engine.store import EPOCH, Store
 from streaming.history.files import pending_of
 from streaming.logs import Log
+from streaming.published import published_streams
 from streaming.settings import EngineSettings
 from streaming.state.manifest import Manifest, Shape
 from streaming.state.recovery import discard_later, newest_whole, renumbered
@@ -64,6 +65,9 @@ def resume(settings: EngineSettings, log: Log) -> Resumed:
     point = beginning(shape.partitions)
     if manifest:
         point = Point(manifest.batch, {**point.positions, **manifest.positions})
+    else:  # the log has only what was defined lately
+        for told in published_streams(log.client, shape.space):
+            log.send("stream", **told)
     known = last_known(CutLog(log.event_log, log.names.cuts, epoch), point)
     if known < 0:
         log.event_log.delete([log.names.cuts])  # all that it has is of earlier epochs

@@ -15,7 +15,7 @@ from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPart
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit
 from pyspark.sql.types import StructType
 
-from streaming.engine.cuts import CUTS, CutLog, Point, log_names
+from streaming.engine.cuts import CUTS, CutLog, Point, logs_read
 from streaming.engine.exchange import TaskPlace
 from streaming.engine.housekeeping import Housekeeping
 from streaming.engine.interval import STOPPING, BatchPace, Interval
@@ -127,10 +127,6 @@ class IntervalReader(DataSourceStreamReader):
             set_up(self.log_format, "engine", name)
         return Log(client_of(self.url), name, self.partitions_count, patient=True, url=self.log_url)
 
-    def _keys(self, log: Log) -> dict[str, str]:
-        keys = [log.names.control, *log.names.all_ingest(self.partitions_count)]
-        return dict(zip(log_names(self.partitions_count), keys, strict=True))
-
     def initialOffset(self) -> dict:
         """Return the offset before the first interval."""
         return {"intervals": 0}
@@ -163,7 +159,7 @@ class IntervalReader(DataSourceStreamReader):
         if self._housekeeping is None:
             log = self._log()
             root, uri, _, history = self.folders
-            keys, space = self._keys(log) | {CUTS: log.names.cuts}, log.names.space
+            keys, space = logs_read(log.names, self.partitions_count) | {CUTS: log.names.cuts}, log.names.space
             self._housekeeping = Housekeeping(state_files_of(root, uri, space), log, keys, Path(history) / space)
             self._housekeeping.start()
         places = (TaskPlace(task, self.tasks, self.partitions_count) for task in range(self.tasks))

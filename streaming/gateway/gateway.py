@@ -22,7 +22,7 @@ from streaming.gateway.intake import Intake
 from streaming.gateway.stream import Outlet, RunningStream
 from streaming.keys import HEALTH_KEY, STREAMS_CHANNEL, STREAMS_KEY
 from streaming.logs import Log, write_report
-from streaming.published import published_spaces
+from streaming.published import published_spaces, space_name
 from streaming.redis_client import read_hash
 from streaming.spaces import EARTH, Space
 
@@ -104,14 +104,14 @@ class Gateway:
             self.intakes[name] = Intake(spaces[name], self.client, self.config)
             self.intakes[name].start()
         for name, payload in wanted.items():
-            target = (payload, spaces.get(_space_name(payload)))
+            target = (payload, spaces.get(space_name(payload)))
             if self._applied.get(name) != target:
                 await self._apply(name, payload)
                 self._applied[name] = target
 
     async def _apply(self, name: str, payload: bytes) -> None:
         await self._halt(name)
-        space = _space_name(payload)
+        space = space_name(payload)
         if name in self.health and self.health[name].space != space:
             await self._drop(name)
         health = self.health.setdefault(name, StreamHealth(space))
@@ -189,7 +189,7 @@ class Gateway:
     def _known(self) -> dict[str, StreamHealth]:
         """Return the streams that an earlier gateway ran; `reconcile` drops those that were removed since."""
         told = read_hash(self.client, HEALTH_KEY)
-        return {name.decode(): StreamHealth(_space_name(counters)) for name, counters in told.items()}
+        return {name.decode(): StreamHealth(space_name(counters)) for name, counters in told.items()}
 
     def _forget_stale(self) -> None:
         """Reset the counts of stale elements, since all counters begin at this gateway's start."""
@@ -242,16 +242,6 @@ class Gateway:
             queues = [queue for intake in self.intakes.values() for queue in intake.writer.queues.values()]
             waiting = sum(queue.rows for queue in queues)
             logger.warning("stopped with %d elements unwritten: %s", waiting, error or type(error).__name__)
-
-
-def _space_name(payload: bytes) -> str:
-    """Return the space's name in a definition or in a stream's health; empty if there is none."""
-    try:
-        document = orjson.loads(payload)
-    except orjson.JSONDecodeError:
-        return ""
-    space = document.get("space") if isinstance(document, dict) else None
-    return space if isinstance(space, str) else ""
 
 
 async def _message(told: redis.asyncio.client.PubSub, timeout_s: float) -> None:

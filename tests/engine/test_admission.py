@@ -3,11 +3,14 @@
 import random
 
 import numpy as np
+import orjson
 import pytest
 
-from streaming.elements import stream_number
+from streaming.elements import point_elements, stream_number
 from streaming.engine import admission
 from streaming.engine.admission import Sample, admitted, shares
+from streaming.history import StoredTables, stored
+from streaming.keys import STREAMS_KEY
 from streaming.kinds.registry import KINDS
 from streaming.logs import read_fragment
 from streaming.plans import parse_plan
@@ -16,6 +19,7 @@ from streaming.servers.control.entries import ControlEntries
 from streaming.servers.control.registry import Registry
 from streaming.spaces import EARTH
 from tests.engine.test_intervals import Machine, answers, one_by_one, sail
+from tests.entries import control_entries
 
 EVERYTHING = {"stream": "ships", "area": {"lo": [-180, -90], "hi": [180, 90]}}
 NOTHING = {"stream": "ships", "area": {"lo": [100, 0], "hi": [101, 1]}}
@@ -195,3 +199,37 @@ def test_a_flood_of_registrations_is_spread_over_batches_that_bring_other_answer
     assert members(machine.log) == together
     told = answers(machine.log)
     assert told == one_by_one(tmp_path / "truth", redis_server, machine.layout(0).store.epoch())
+
+
+SOME = point_elements("ships", list("abc"), np.full(3, 1), np.zeros((3, 2)), [{}] * 3)
+
+
+def stored_keys(machine):
+    """Return the keys of the ships that are stored once an interval has run."""
+    machine.interval(trouble=False)
+    tables = StoredTables(machine.root / "layers", machine.root / "history", EARTH)
+    return sorted(tables.query_by_box(stored("ships")).rows["key"].to_pylist())
+
+
+def test_a_stream_is_stored_from_its_first_element_though_registrations_wait(
+    tmp_path, redis_client, redis_server, monkeypatch
+):
+    monkeypatch.setattr(admission, "BUDGET_S", 10 * admission.REGISTER_S)
+    machine = Machine(tmp_path / "engine", redis_server, 0)
+    for query in range(QUERIES):
+        machine.log.send("register", query=query, revision=1, plan=EVERYTHING)
+    machine.log.send("stream", stream="ships", stored=True)
+    machine.log.ingest(SOME, "ships", 1)
+    assert stored_keys(machine) == list("abc")
+
+
+def test_an_engine_without_a_state_stores_what_is_published_as_stored(tmp_path, redis_client, redis_server):
+    ships = {"name": "ships", "space": "earth", "ttl_s": 9, "stored": True}
+    published = {"ships": orjson.dumps(ships), "fish": orjson.dumps(ships | {"space": "sea"}), "broken": b"{"}
+    redis_client.hset(STREAMS_KEY, mapping=published)
+    machine = Machine(tmp_path / "engine", redis_server, 0)
+    machine.log.ingest(SOME, "ships", 1)
+    assert stored_keys(machine) == list("abc")
+    machine.resume()
+    told = {"op": "stream", "stream": "ships", "ttl_s": 9, "stored": True, "sketch": None}
+    assert control_entries(redis_client) == [told]

@@ -17,7 +17,7 @@ from bench.live import PATIENCE_S
 from streaming.elements import point_elements
 from streaming.engine.batch import IngestBlock, Saving, home_task, region_task
 from streaming.engine.batch_traces import EVALUATE, HOME, SEND
-from streaming.engine.cuts import CUTS, CutLog, Point, beginning, log_names
+from streaming.engine.cuts import CUTS, CutLog, Point, beginning, logs_read
 from streaming.engine.exchange import TaskPlace
 from streaming.engine.housekeeping import Housekeeping
 from streaming.engine.interval import BatchPace, Interval
@@ -181,8 +181,8 @@ def feed(log, rng):
         if step % 7 == 3:
             known = another(known, changes)
             log.send("regions", map=known.document())
-        if step == 2:
-            log.send("stream", stream="ships", ttl_s=40)
+        for ttl_s in (9, 40) if step == 2 else ():  # so many that a batch reads no elements
+            log.send("stream", stream="ships", ttl_s=ttl_s)
         for number, plan in enumerate(PLANS):
             if step == 30 + 5 * number or (step - number) % 47 == 20:
                 log.send("register", query=number, revision=step + 1, plan=plan)
@@ -217,7 +217,8 @@ def one_by_one(root, url, epoch, log_url=""):
         if cut.closes:
             continue
         entries = partial(entries_of, log.event_log, positions, cut.positions)
-        control = [orjson.loads(f[b"entry"]) for f in entries("control", log.names.control)]
+        told = [*entries("definitions", log.names.definitions), *entries("control", log.names.control)]
+        control = [orjson.loads(fields[b"entry"]) for fields in told]
         control = [entry for entry in control if entry["op"] != "regions"]
         saving, inputs = Saving(cut.batch - 1), [[] for _ in range(REGIONS)]
         for partition in range(PARTITIONS):
@@ -238,6 +239,7 @@ def often(monkeypatch):
     monkeypatch.setattr("streaming.engine.interval.SAVE_EVERY_S", 0.03)
     monkeypatch.setattr("streaming.engine.interval.MOST_TIMES", 1)
     monkeypatch.setattr("streaming.engine.interval.MOST_ENTRIES", 3)
+    monkeypatch.setattr("streaming.engine.interval.MOST_DEFINITIONS", 2)
     monkeypatch.setattr("streaming.engine.interval.most_next", lambda count: 3)
 
 
@@ -334,7 +336,7 @@ def test_logs_are_trimmed_and_counted_right_while_redis_is_full(tmp_path, redis_
     machine = Machine(tmp_path / "engine", redis_server, seed=4)
     log = machine.log
     feed(log, np.random.default_rng(4))
-    keys = dict(zip(log_names(PARTITIONS), [log.names.control, *log.names.all_ingest(PARTITIONS)], strict=True))
+    keys = logs_read(log.names, PARTITIONS)
     housekeeping = Housekeeping(LocalStore(machine.root), log, keys | {CUTS: log.names.cuts}, tmp_path / "history")
     fed = [log.event_log.length(name) for name in log.names.all_ingest(PARTITIONS)]
     for _ in range(DURABLE_KEPT - 1):
@@ -372,7 +374,7 @@ def test_elements_that_were_held_back_for_room_come_into_the_answers_once(
             log.ingest(elements, "ships", step)
             log.send("tick", now_us=step)
 
-    keys = dict(zip(log_names(PARTITIONS), [log.names.control, *log.names.all_ingest(PARTITIONS)], strict=True))
+    keys = logs_read(log.names, PARTITIONS)
     housekeeping = Housekeeping(LocalStore(machine.root), log, keys | {CUTS: log.names.cuts}, tmp_path / "history")
     log.send("stream", stream="ships", ttl_s=40)
     log.send("register", query=1, revision=1, plan=PLANS[0])

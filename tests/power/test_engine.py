@@ -5,7 +5,7 @@ import shutil
 import numpy as np
 import pytest
 
-from streaming.engine.cuts import CUTS, log_names
+from streaming.engine.cuts import CUTS, logs_read
 from streaming.engine.housekeeping import Housekeeping
 from streaming.eventlog import RedisEventLog
 from streaming.state.files import make_folder
@@ -20,7 +20,7 @@ INTERVALS = 3
 def housekeeping_of(machine):
     """Return what makes the states of a machine durable."""
     log = machine.log
-    keys = dict(zip(log_names(PARTITIONS), [log.names.control, *log.names.all_ingest(PARTITIONS)], strict=True))
+    keys = logs_read(log.names, PARTITIONS)
     history = machine.root / "history" / "earth"
     return Housekeeping(LocalStore(machine.root), log, keys | {CUTS: log.names.cuts}, history)
 

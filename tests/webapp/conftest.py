@@ -115,7 +115,7 @@ class Rig:
         # The web application stores layers there in the tests that import some.
         self.engine = Engine(root, space=space, layers=root.parent / "layers", rescaled=0.0)
         self.batches = 0
-        self._names = (self.log.names.control, *map(self.log.names.ingest, range(2)))
+        self._names = (self.log.names.definitions, self.log.names.control, *map(self.log.names.ingest, range(2)))
         self._read = dict.fromkeys(self._names, FIRST)
         self._done = dict(self._read)
         self._ended = threading.Event()
@@ -139,7 +139,8 @@ class Rig:
     def _turn(self, arrived):
         for name, entries in arrived.items():
             self._read[name] = entries[-1].position
-        control = [json.loads(entry.fields[b"entry"]) for entry in arrived.pop(self._names[0], ())]
+        told = [entry for name in self._names[:2] for entry in arrived.pop(name, ())]
+        control = [json.loads(entry.fields[b"entry"]) for entry in told]
         blocks = [entry.fields for entries in arrived.values() for entry in entries]
         elements = [(b[b"stream"].decode(), int(b[b"heard_us"]), from_ipc(b[b"block"])) for b in blocks]
         self.log.publish(self.engine.run(elements, control))

@@ -211,14 +211,17 @@ def stored_keys(machine):
     return sorted(tables.query_by_box(stored("ships")).rows["key"].to_pylist())
 
 
-def test_a_stream_is_stored_from_its_first_element_though_registrations_wait(
-    tmp_path, redis_client, redis_server, monkeypatch
+@pytest.mark.parametrize("most", [1, 3])
+def test_a_stream_is_stored_from_its_first_element_though_registrations_and_definitions_wait(
+    tmp_path, redis_client, redis_server, monkeypatch, most
 ):
+    monkeypatch.setattr("streaming.engine.interval.MOST_DEFINITIONS", most)
     monkeypatch.setattr(admission, "BUDGET_S", 10 * admission.REGISTER_S)
     machine = Machine(tmp_path / "engine", redis_server, 0)
     for query in range(QUERIES):
         machine.log.send("register", query=query, revision=1, plan=EVERYTHING)
-    machine.log.send("stream", stream="ships", stored=True)
+    for stream in ("planes", "ships"):
+        machine.log.send("stream", stream=stream, stored=True)
     machine.log.ingest(SOME, "ships", 1)
     assert stored_keys(machine) == list("abc")
 

@@ -1,5 +1,6 @@
 """The Structured Streaming query of a space: its micro-batches are intervals, and their tasks are the servers."""
 
+import secrets
 import shutil
 import threading
 import time
@@ -49,6 +50,7 @@ def start_query(
     point = point or beginning(settings.partitions)
     files = state_files_of(settings.state_dir, settings.state_uri, settings.space.name)
     options = {
+        "start": secrets.token_hex(4),
         "redis_url": settings.redis_url,
         "log_url": settings.log_url,
         "state_dir": str(settings.state_dir),

@@ -40,12 +40,15 @@ _tasks = count()
 
 
 def layout_of(
-    root: str, uri: str, layers: str, history: str, space: str, shape: tuple[int, int], padding: Padding
+    start: str, root: str, uri: str, layers: str, history: str, space: str, shape: tuple[int, int], padding: Padding
 ) -> Layout:
     """Return this process's layout of an engine; its store keeps the newest states in memory between tasks.
 
     Parameters
     ----------
+    start : str
+        Names the start of the query. What this process knows of the files of an earlier one may be wrong: states that
+        were not whole were removed in between.
     root, uri, layers, history : str
         The folder of the state, the URI where the states are instead if it is not empty, and the folders of the layers
         and of the stored elements.
@@ -60,12 +63,12 @@ def layout_of(
     # are frozen.
     if next(_tasks) < _TASKS_OF_IMPORTS:
         gc.freeze()
-    return _layout_of(root, uri, layers, history, space, shape, padding)
+    return _layout_of(start, root, uri, layers, history, space, shape, padding)
 
 
 @lru_cache(maxsize=8)
 def _layout_of(
-    root: str, uri: str, layers: str, history: str, space: str, shape: tuple[int, int], padding: Padding
+    start: str, root: str, uri: str, layers: str, history: str, space: str, shape: tuple[int, int], padding: Padding
 ) -> Layout:
     known, (partitions, regions) = parse_space(space), shape
     files = state_files_of(root, uri, known.name)
@@ -115,7 +118,7 @@ class IntervalReader(DataSourceStreamReader):
         self.padding = Padding(options["padding"], float(options["padding_size"]))
         self.tasks = int(options["tasks"])
         self.pace = BatchPace(int(options["batch_ms"]) / 1000, int(options["max_blocks"]), float(options["interval_s"]))
-        self.epoch = options["epoch"]
+        self.start, self.epoch = options["start"], options["epoch"]
         self.log_format = options.get("log_format", "text")
         self.trace_ratio = float(options.get("trace_ratio", 0))
         self._points = {0: Point(*orjson.loads(options["point"]))}
@@ -168,7 +171,7 @@ class IntervalReader(DataSourceStreamReader):
     # Spark hands over what `partitions` has returned.
     def read(self, task: IntervalTask) -> Iterator[pa.RecordBatch]:  # type: ignore[override]
         """Run a task's part of an interval; yield the number of batches."""
-        layout = layout_of(*self.folders, self.space, (self.partitions_count, self.regions), self.padding)
+        layout = layout_of(self.start, *self.folders, self.space, (self.partitions_count, self.regions), self.padding)
         # Here, since the thread that sends spans must run in the process of the task.
         traces = open_traces(self.trace_ratio, "engine", parse_space(self.space).name)
         batches = Interval(layout, self._log(), task.place, task.point, self.pace, traces).run()

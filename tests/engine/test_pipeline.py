@@ -12,9 +12,10 @@ from streaming.elements import bounds_of, point_elements
 from streaming.engine.scaling import loads_of
 from streaming.eventlog import FIRST
 from streaming.logs import Log, read_fragment
+from streaming.operators.padding import Padding
 from streaming.operators.region_map import RegionMap
 from streaming.plans import parse_plan, plan_document
-from streaming.spaces import EARTH
+from streaming.spaces import EARTH, space_text
 from tests.oracle import satisfies
 from tests.servers.harness import Client, another
 
@@ -133,9 +134,6 @@ def test_an_engine_continues_exactly_from_the_state_before_a_truncated_one(
     log.send("register", query=0, revision=1, plan=plan_document(PLANS[2]))
     truth, epochs = {}, set()
     for run in range(4):
-        # An engine's processes start with it. Those of this session know what they did in folders of other names.
-        folder = folder.rename(tmp_path / f"engine-{run}") if run else folder
-        settings = dataclasses.replace(settings, state_dir=folder)
         store = Store(folder, settings.space)
         resumed = resume(settings, log)
         assert bool(resumed.problems) == (run > 0) or run == 3, resumed.problems
@@ -165,3 +163,13 @@ def test_an_engine_continues_exactly_from_the_state_before_a_truncated_one(
     # The blocks of saved batches are kept, but are no backlog.
     kept = [log.event_log.length(log.names.ingest(partition)) for partition in range(settings.partitions)]
     assert log.backlog() == 0 < min(kept)
+
+
+def test_what_a_process_knows_of_the_files_of_a_query_ends_with_it(tmp_path):
+    """States that were not whole are removed before the next query, whose batches have their numbers."""
+    from streaming.engine.source import layout_of
+
+    def layout(start):
+        return layout_of(start, str(tmp_path), "", "", str(tmp_path), space_text(EARTH), (2, 4), Padding())
+
+    assert layout("first") is layout("first") is not layout("second")

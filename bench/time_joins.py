@@ -30,8 +30,8 @@ from streaming.operators.watermarks import Progress
 from streaming.servers.control.registry import Applied, Registry
 from streaming.servers.control.step import ControlStep
 from streaming.servers.region.place import RegionPlace
-from streaming.servers.region.reports import reports_schema
-from streaming.servers.region.time_join import TimeJoins, step
+from streaming.servers.ways.time_joins.region import TimeJoins, step
+from streaming.servers.ways.time_joins.reports import reports_schema
 from streaming.spaces import EARTH
 
 US, BATCH_S, OBJECTS, DISTANCE_M = 1_000_000, 0.2, 100_000, 1_000.0

@@ -13,11 +13,11 @@ from streaming.engine.store import Store
 from streaming.history.writer import HistoryWriter
 from streaming.operators.schedules import NEVER_US
 from streaming.results import Fragment
-from streaming.servers.assembler.rule_silences import due_us
-from streaming.servers.assembler.rule_state import RuleState
-from streaming.servers.assembler.rules import DECIDED_AFTER_US, due_by
 from streaming.servers.control.entries import Entry
 from streaming.servers.control.registry import Registry
+from streaming.servers.ways.rules.assembler import DECIDED_AFTER_US, due_by
+from streaming.servers.ways.rules.silences import due_us
+from streaming.servers.ways.rules.state import RuleState
 from streaming.spaces import Space
 from streaming.state.memory import MemoryVersions
 

@@ -9,17 +9,17 @@ from streaming.engine.layout import Layout
 from streaming.operators.region_map import MOST_REGIONS
 from streaming.results import Fragment
 from streaming.servers.answers.tuples import Results
-from streaming.servers.assembler import encounters as answers_of_encounters
-from streaming.servers.assembler import rules
-from streaming.servers.assembler import server as assembler
-from streaming.servers.assembler import sketches as answers_of_sketches
-from streaming.servers.assembler.all_regions import AllRegions
-from streaming.servers.assembler.encounters import EncounterAnswers
 from streaming.servers.control.border import Border
 from streaming.servers.control.step import ControlStep
-from streaming.servers.event_times import EncounterClock, EventTimes
-from streaming.servers.participant.partial import Tracks
-from streaming.servers.region.watched import WatchedAnswers
+from streaming.servers.region.all_regions import AllRegions
+from streaming.servers.ways.encounters import assembler as answers_of_encounters
+from streaming.servers.ways.encounters.assembler import EncounterAnswers
+from streaming.servers.ways.encounters.event_times import EncounterClock, EventTimes
+from streaming.servers.ways.moving import assembler
+from streaming.servers.ways.moving.partial import Tracks
+from streaming.servers.ways.rules import assembler as rules
+from streaming.servers.ways.rules.watched import WatchedAnswers
+from streaming.servers.ways.sketches import assembler as answers_of_sketches
 from streaming.state.versions import Attempt
 
 # What a part of the assembler returns: results, its border, and what regions sent for each query.

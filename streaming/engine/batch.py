@@ -26,33 +26,38 @@ from streaming.history.writer import Turn
 from streaming.operators.encounters import Ordering
 from streaming.operators.watermarks import Progress
 from streaming.results import Fragment
-from streaming.servers import belated, home, observing
+from streaming.servers import belated, home
 from streaming.servers.answers.tuples import Results
 from streaming.servers.control.border import Border
 from streaming.servers.control.entries import ControlEntries, Entry
 from streaming.servers.control.registry import Registry
 from streaming.servers.control.step import ControlStep
 from streaming.servers.elements import no_elements, tracked_schema
-from streaming.servers.event_times import EventTimes
-from streaming.servers.focals import newly_followed
 from streaming.servers.home import Home
-from streaming.servers.ordering import Late, released_schema
-from streaming.servers.participant import server as participant
-from streaming.servers.participant.partial import Tracks
-from streaming.servers.participant.server import IndexedObjects
-from streaming.servers.region import asked_leaves, encounters, join_input, sketching, stream_join, time_join
 from streaming.servers.region import server as regional
-from streaming.servers.region.asked_leaves import concern_sketches
-from streaming.servers.region.measures import measures_of
 from streaming.servers.region.place import RegionPlace
-from streaming.servers.region.reports import reports_schema
-from streaming.servers.region.sketching import Sketchlet
 from streaming.servers.region.state import ObjectChanges, ObjectInput
-from streaming.servers.region.steps import steps_of
-from streaming.servers.region.time_join import TimeJoins
-from streaming.servers.region.watched import Heard, WatchedAnswers, concern_rules
 from streaming.servers.routing import Routed
 from streaming.servers.runs_codec import first_number
+from streaming.servers.ways.encounters import region as encounters
+from streaming.servers.ways.encounters.event_times import EventTimes
+from streaming.servers.ways.encounters.ordering import Late, released_schema
+from streaming.servers.ways.moving import participant
+from streaming.servers.ways.moving.focals import newly_followed
+from streaming.servers.ways.moving.partial import Tracks
+from streaming.servers.ways.moving.participant import IndexedObjects
+from streaming.servers.ways.rules.measures import measures_of
+from streaming.servers.ways.rules.steps import steps_of
+from streaming.servers.ways.rules.watched import Heard, WatchedAnswers, concern_rules
+from streaming.servers.ways.sketches import asked_leaves, observing
+from streaming.servers.ways.sketches import region as sketching
+from streaming.servers.ways.sketches.asked_leaves import concern_sketches
+from streaming.servers.ways.sketches.region import Sketchlet
+from streaming.servers.ways.stream_joins import join_input
+from streaming.servers.ways.stream_joins import region as stream_join
+from streaming.servers.ways.time_joins import region as time_join
+from streaming.servers.ways.time_joins.region import TimeJoins
+from streaming.servers.ways.time_joins.reports import reports_schema
 from streaming.spaces import Space
 from streaming.state.versions import Attempt
 

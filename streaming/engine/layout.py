@@ -11,10 +11,10 @@ from streaming.history.writer import HistoryWriter
 from streaming.servers.control.registry import Registry
 from streaming.servers.control.step import ControlStep
 from streaming.servers.control.watched import Watched
-from streaming.servers.participant.object_index import ObjectIndex
-from streaming.servers.participant.partial import Tracks
+from streaming.servers.region.object_index import ObjectIndex
 from streaming.servers.region.objects import ObjectTable
 from streaming.servers.rescaling import Rescaling
+from streaming.servers.ways.moving.partial import Tracks
 from streaming.spaces import Space
 from streaming.state.manifest import Shape
 

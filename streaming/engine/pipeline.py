@@ -22,6 +22,21 @@ from streaming.errors import LookoutError
 from streaming.settings import EngineSettings
 from streaming.spaces import space_text
 
+# The settings that the tasks need.
+OPTIONS = (
+    *(
+        "redis_url",
+        "log_url",
+        "state_dir",
+        "state_uri",
+        "layers_dir",
+        "history_dir",
+        "partitions",
+        "regions",
+        "padding",
+    ),
+    *("padding_size", "batch_ms", "log_format", "trace_ratio", "max_blocks"),
+)
 STOP_S = 3.0
 # How long an engine waits for the cores of a cluster.
 CORES_S = 60.0
@@ -49,25 +64,11 @@ def start_query(
     """
     point = point or beginning(settings.partitions)
     files = state_files_of(settings.state_dir, settings.state_uri, settings.space.name)
-    options = {
+    options = {name: str(getattr(settings, name)) for name in OPTIONS} | {
         "start": secrets.token_hex(4),
-        "redis_url": settings.redis_url,
-        "log_url": settings.log_url,
-        "state_dir": str(settings.state_dir),
-        "state_uri": settings.state_uri,
-        "layers_dir": str(settings.layers_dir),
-        "history_dir": str(settings.history_dir),
         "space": space_text(settings.space),
         "epoch": Store(Path(settings.state_dir), settings.space, files=files).epoch(),
-        "partitions": str(settings.partitions),
-        "regions": str(settings.regions),
-        "padding": settings.padding,
-        "padding_size": str(settings.padding_size),
         "tasks": str(tasks or task_count(spark, settings)),
-        "batch_ms": str(settings.batch_ms),
-        "log_format": settings.log_format,
-        "trace_ratio": str(settings.trace_ratio),
-        "max_blocks": str(settings.max_blocks),
         "interval_s": str(interval_s),
         "point": orjson.dumps([point.batch, point.positions]).decode(),
     }

@@ -25,9 +25,10 @@ from streaming.engine.store import Store
 from streaming.history import HistoryWriter
 from streaming.logs import Log
 from streaming.operators.watermarks import slowest
-from streaming.servers import ordering, tracking
 from streaming.servers.home import COLUMNS, Home, no_columns
 from streaming.servers.sorted_runs import SortedRuns
+from streaming.servers.ways.encounters import ordering
+from streaming.servers.ways.tracks import home as tracking
 from streaming.settings import EngineSettings
 from streaming.state.manifest import Manifest, read_manifest
 from streaming.state.stores import StateStore

@@ -62,12 +62,7 @@ def resume(settings: EngineSettings, log: Log) -> Resumed:
     if manifest and manifest.shape.partitions != shape.partitions:
         manifest = _repartitioned(settings, log, files, manifest)
     epoch = Store(root, settings.space, files=files).epoch()
-    point = beginning(shape.partitions)
-    if manifest:
-        point = Point(manifest.batch, {**point.positions, **manifest.positions})
-    else:  # the log has only what was defined lately
-        for told in published_streams(log.client, shape.space):
-            log.send("stream", **told)
+    point = _point(log, manifest, shape)
     known = last_known(CutLog(log.event_log, log.names.cuts, epoch), point)
     if known < 0:
         log.event_log.delete([log.names.cuts])  # all that it has is of earlier epochs
@@ -98,6 +93,16 @@ def _repartitioned(settings: EngineSettings, log: Log, files: StateStore, manife
         manifest = renumbered(files, manifest, published + 1, manifest.epoch, manifest.shape)
     log.event_log.delete([log.names.cuts])
     return repartitioned(settings, log, files, manifest)
+
+
+def _point(log: Log, manifest: Manifest | None, shape: Shape) -> Point:
+    """Return from where an engine continues; without a state, define streams, since the log has only some of them."""
+    point = beginning(shape.partitions)
+    if manifest:
+        return Point(manifest.batch, {**point.positions, **manifest.positions})
+    for told in published_streams(log.client, shape.space):
+        log.send("stream", **told)
+    return point
 
 
 def last_known(cuts: CutLog, point: Point) -> int:

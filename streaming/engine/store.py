@@ -17,32 +17,32 @@ from streaming.engine.local_layers import LocalLayers
 from streaming.operators.layer import LayerVersion
 from streaming.operators.padding import Padding
 from streaming.operators.region_map import RegionMap
-from streaming.servers.assembler.codec import assembly_codec
-from streaming.servers.assembler.encounters import EncounterAnswers, encounter_codec
-from streaming.servers.assembler.rule_state import RuleState
-from streaming.servers.assembler.rules_codec import rules_codec
-from streaming.servers.assembler.server import AssemblerState
-from streaming.servers.assembler.sketches import ToldAnswers
-from streaming.servers.assembler.sketches_codec import TOLD_ANSWERS
 from streaming.servers.control.entries import ControlEntries, Entry
 from streaming.servers.control.registry import Applied, Registry
 from streaming.servers.control.registry_codec import registry_codec, restored
-from streaming.servers.event_times import CLOCKS, EncounterClock
 from streaming.servers.home import Home
 from streaming.servers.home_codec import home_codec
-from streaming.servers.participant.codec import MEMBERS_OF_AGGREGATES, PARTIAL
-from streaming.servers.participant.partial import Partial
-from streaming.servers.region.asked_leaves import ASKED_LEAVES, AskedLeaves
 from streaming.servers.region.codec import region_codec
-from streaming.servers.region.encounter_codec import region_encounter_codec
-from streaming.servers.region.encounters import Encounters
-from streaming.servers.region.sketching import Sketchlet
-from streaming.servers.region.sketching_codec import sketchlet_codec
 from streaming.servers.region.state import Region
-from streaming.servers.region.time_join import TimeJoins
-from streaming.servers.region.time_join_codec import time_join_codec
-from streaming.servers.region.watched import WATCHED, WatchedAnswers
-from streaming.servers.spans import SPANS, Spans
+from streaming.servers.ways.encounters.assembler import EncounterAnswers, encounter_codec
+from streaming.servers.ways.encounters.event_times import CLOCKS, EncounterClock
+from streaming.servers.ways.encounters.region import Encounters
+from streaming.servers.ways.encounters.region_codec import region_encounter_codec
+from streaming.servers.ways.encounters.spans import SPANS, Spans
+from streaming.servers.ways.moving.assembler import AssemblerState
+from streaming.servers.ways.moving.assembler_codec import assembly_codec
+from streaming.servers.ways.moving.partial import Partial
+from streaming.servers.ways.moving.participant_codec import MEMBERS_OF_AGGREGATES, PARTIAL
+from streaming.servers.ways.rules.assembler_codec import rules_codec
+from streaming.servers.ways.rules.state import RuleState
+from streaming.servers.ways.rules.watched import WATCHED, WatchedAnswers
+from streaming.servers.ways.sketches.asked_leaves import ASKED_LEAVES, AskedLeaves
+from streaming.servers.ways.sketches.assembler import ToldAnswers
+from streaming.servers.ways.sketches.assembler_codec import TOLD_ANSWERS
+from streaming.servers.ways.sketches.region import Sketchlet
+from streaming.servers.ways.sketches.region_codec import sketchlet_codec
+from streaming.servers.ways.time_joins.region import TimeJoins
+from streaming.servers.ways.time_joins.region_codec import time_join_codec
 from streaming.spaces import Space
 from streaming.state.codec import Codec
 from streaming.state.errors import LostState

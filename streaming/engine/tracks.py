@@ -11,14 +11,14 @@ from streaming.engine.layout import Layout
 from streaming.engine.quarantine import home_place
 from streaming.operators.failures import Unused, UnusedReports
 from streaming.results import result_schema
-from streaming.servers import tracking
 from streaming.servers.answers.tuples import Results
 from streaming.servers.control.border import Border, left_out_of_rows, left_out_rows
 from streaming.servers.control.step import ControlStep
 from streaming.servers.home import Home, routed
 from streaming.servers.routing import Routed
 from streaming.servers.runs_codec import first_number
-from streaming.servers.track_state import Tracking
+from streaming.servers.ways.tracks import home as tracking
+from streaming.servers.ways.tracks.state import Tracking
 from streaming.spaces import Space
 
 # What home servers send: changes of answers, and snapshots.

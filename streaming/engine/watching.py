@@ -9,7 +9,7 @@ import polars as pl
 from streaming.engine.layout import Layout
 from streaming.operators.schedules import NEVER_US
 from streaming.servers.control.step import ControlStep
-from streaming.servers.region.watched import SPELLS, WatchedAnswers
+from streaming.servers.ways.rules.watched import SPELLS, WatchedAnswers
 from streaming.state.codec import frame_of_table
 from streaming.state.versions import Attempt
 

@@ -15,19 +15,19 @@ from streaming.elements import bounds_of
 from streaming.operators.encounters import Ordering
 from streaming.operators.runs import first_of_runs, last_of_runs, order_of_hashes, running_maximum
 from streaming.operators.watermarks import LONG_AGO_US, Progress, seen_before
-from streaming.servers import ordering
 from streaming.servers.control.registry import MICROSECONDS, Registry
 from streaming.servers.control.step import ControlStep
-from streaming.servers.control.stepping import streams_of_steps
 from streaming.servers.elements import taken
-from streaming.servers.observing import Observed, observed
-from streaming.servers.ordering import Late, Orderings
-from streaming.servers.region.reports import reports_schema
 from streaming.servers.region_bits import EVERYWHERE, bits_of, regions_of
 from streaming.servers.routing import Routed
-from streaming.servers.silences import heard_streams
 from streaming.servers.sorted_runs import Column, Run, SortedRuns
-from streaming.servers.track_state import Tracking
+from streaming.servers.ways.encounters import ordering
+from streaming.servers.ways.encounters.ordering import Late, Orderings
+from streaming.servers.ways.rules.home_silences import heard_streams
+from streaming.servers.ways.rules.stepping import streams_of_steps
+from streaming.servers.ways.sketches.observing import Observed, observed
+from streaming.servers.ways.time_joins.reports import reports_schema
+from streaming.servers.ways.tracks.state import Tracking
 
 # An expired object is forgotten, and its version with it, once it has been silent for this long as well. The server
 # looks for such objects each time a hundredth of this has passed.

@@ -6,12 +6,12 @@ from typing import Any
 from streaming.operators.encounters import Ordering
 from streaming.operators.watermarks import Progress
 from streaming.servers.control.border import left_out_of_rows, left_out_rows
-from streaming.servers.fixes import no_fixes
 from streaming.servers.home import Home, no_columns
-from streaming.servers.ordering import Ordered, Orderings, no_last
 from streaming.servers.report_queue import ReportQueue, waiting_schema
 from streaming.servers.runs_codec import first_number, heads_of, parts_of, table_of
-from streaming.servers.track_state import Tracking, no_members
+from streaming.servers.ways.encounters.ordering import Ordered, Orderings, no_last
+from streaming.servers.ways.tracks.fixes import no_fixes
+from streaming.servers.ways.tracks.state import Tracking, no_members
 from streaming.spaces import Space
 from streaming.state.codec import HEAD, NOTHING, Codec, Parts, Tables, head_of, with_head
 

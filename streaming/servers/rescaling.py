@@ -23,19 +23,19 @@ from streaming.operators.aggregates import parts
 from streaming.operators.region_map import RegionMap
 from streaming.operators.runs import distinct, find
 from streaming.servers.answers.members import Answers
-from streaming.servers.assembler.aggregation import REGIONAL
-from streaming.servers.assembler.server import AssemblerState
 from streaming.servers.control.border import LeftOut
 from streaming.servers.control.registry import Registry
 from streaming.servers.home import Home
-from streaming.servers.ordering import everywhere
-from streaming.servers.region.join_input import found_elements
 from streaming.servers.region.member_table import MemberTable, together
 from streaming.servers.region.objects import Cold, Objects, ObjectTable, elements_of
 from streaming.servers.region.place import RegionPlace
 from streaming.servers.region.state import Region
 from streaming.servers.region_bits import EVERYWHERE
 from streaming.servers.sorted_runs import SortedRuns
+from streaming.servers.ways.encounters.ordering import everywhere
+from streaming.servers.ways.moving.aggregation import REGIONAL
+from streaming.servers.ways.moving.assembler import AssemblerState
+from streaming.servers.ways.stream_joins.join_input import found_elements
 
 
 @dataclass(frozen=True)

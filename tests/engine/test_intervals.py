@@ -407,7 +407,7 @@ def test_a_window_that_has_ended_is_told_to_its_end_while_nothing_comes(
     tmp_path, redis_client, redis_server, monkeypatch
 ):
     for name, size in (("BUDGET", 40), ("AHEAD", 0), ("LEAST_SLICE", 1)):
-        monkeypatch.setattr(f"streaming.servers.region.windows.{name}", size)
+        monkeypatch.setattr(f"streaming.servers.ways.time_joins.windows.{name}", size)
     machine, ships = Machine(tmp_path / "engine", redis_server, seed=6), 200
     join = {"stream": "ships", "predicate": "dwithin", "distance": 100}
     plan = {"stream": "ships", "kind": "window_join", "join": join, "window_s": 10, "lateness_s": 0}

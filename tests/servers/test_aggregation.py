@@ -8,7 +8,7 @@ import pytest
 
 from streaming.kinds.aggregate.plan import Aggregate, Threshold
 from streaming.operators.aggregates import PARTS
-from streaming.servers.assembler.aggregation import AggregateGroups, Aggregation, step
+from streaming.servers.ways.moving.aggregation import AggregateGroups, Aggregation, step
 
 ROUTES = [f"route {number}" for number in range(40)]
 AGGREGATES = {

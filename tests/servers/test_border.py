@@ -10,16 +10,17 @@ from streaming.layers.features import feature_table
 from streaming.operators import conditions
 from streaming.plans import parse_plan
 from streaming.results import FAILED, LEFT
-from streaming.servers import tracking
 from streaming.servers.answers import tuples
-from streaming.servers.assembler import aggregation, all_regions, encounters, nearest
-from streaming.servers.assembler import server as assembler
 from streaming.servers.control.border import Border
 from streaming.servers.control.registry import Applied, Registry
 from streaming.servers.control.step import ControlStep
-from streaming.servers.participant import server as participant
-from streaming.servers.region import pairing, stream_join
+from streaming.servers.region import all_regions
 from streaming.servers.region import server as regional
+from streaming.servers.ways.encounters import assembler as encounters
+from streaming.servers.ways.moving import aggregation, assembler, nearest, participant
+from streaming.servers.ways.stream_joins import region as stream_join
+from streaming.servers.ways.time_joins import pairing
+from streaming.servers.ways.tracks import home as tracking
 from streaming.spaces import EARTH
 from tests.servers.harness import Client, Engine, one
 

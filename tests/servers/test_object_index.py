@@ -9,8 +9,8 @@ from streaming.elements import box_elements
 from streaming.operators.boxes import with_turns
 from streaming.servers import sorted_runs
 from streaming.servers.elements import tracked_schema
-from streaming.servers.participant import object_index
-from streaming.servers.participant.object_index import ObjectIndex
+from streaming.servers.region import object_index
+from streaming.servers.region.object_index import ObjectIndex
 from streaming.servers.region.objects import ObjectTable
 from streaming.spaces import EARTH
 from tests.servers.harness import Engine, one

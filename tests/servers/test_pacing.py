@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streaming.results.netting import net
-from streaming.servers import pacing
-from streaming.servers.pacing import KEPT_US, LEAVES_A_TICK, US_A_LEAF, SketchPace
+from streaming.servers.ways.sketches import pacing
+from streaming.servers.ways.sketches.pacing import KEPT_US, LEAVES_A_TICK, US_A_LEAF, SketchPace
 from tests.servers.harness import Engine
 from tests.servers.test_sketch_queries import register, tick
 from tests.servers.test_sketching import ON, random_elements, table_of

@@ -5,8 +5,8 @@ from hypothesis import given
 
 from streaming.plans import parse_plan
 from streaming.results import ENTERED, LEFT, STAYED
-from streaming.servers.assembler.nearest import Ranked, Ranking, Searches, step
-from streaming.servers.participant.partial import Candidates, Partial
+from streaming.servers.ways.moving.nearest import Ranked, Ranking, Searches, step
+from streaming.servers.ways.moving.partial import Candidates, Partial
 from tests.draws import rngs, times
 from tests.servers.test_distributed import PLANE
 

@@ -19,7 +19,7 @@ from streaming.operators.allowance import PIECE, PairAllowance
 from streaming.operators.edges import least_m
 from streaming.operators.lines import FAR
 from streaming.results.netting import net
-from streaming.servers.region import time_join
+from streaming.servers.ways.time_joins import region as time_join
 from streaming.spaces import EARTH
 from tests.draws import examples
 from tests.servers.harness import Client, Engine
@@ -80,7 +80,7 @@ def observe(patch):
             over.append(-self.left if had_room else 0)
             return room
 
-    for name in ("region.server", "region.place", "tracking"):
+    for name in ("region.server", "region.place", "ways.tracks.home"):
         patch.setattr(f"streaming.servers.{name}.PairAllowance", Observed)
     return over
 

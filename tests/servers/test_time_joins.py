@@ -17,7 +17,7 @@ from streaming.kinds.join.plan import PREDICATES
 from streaming.plans import parse_plan, plan_document
 from streaming.results import ENTERED
 from streaming.results.netting import net
-from streaming.servers.region import reports, windows
+from streaming.servers.ways.time_joins import reports, windows
 from streaming.spaces import EARTH
 from tests import draws
 from tests.draws import examples, rngs

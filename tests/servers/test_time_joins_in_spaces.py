@@ -10,7 +10,7 @@ from hypothesis import given
 
 from streaming.plans import parse_plan, plan_document
 from streaming.results.netting import net
-from streaming.servers.region import windows
+from streaming.servers.ways.time_joins import windows
 from tests.draws import examples, rngs, times
 from tests.servers.harness import Engine, one
 from tests.servers.test_spaces import box_in, corners

@@ -8,7 +8,7 @@ from streaming.operators import allowance
 from streaming.operators.time_joins import compiled
 from streaming.plans import parse_plan
 from streaming.results.netting import net
-from streaming.servers.region import windows
+from streaming.servers.ways.time_joins import windows
 from streaming.spaces import EARTH
 from tests.servers.harness import Engine
 

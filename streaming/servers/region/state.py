@@ -23,7 +23,7 @@ from streaming.servers.region.dues import Dues
 from streaming.servers.region.expiry import Deadlines
 from streaming.servers.region.member_table import MemberTable
 from streaming.servers.region.objects import Cold, Objects, ObjectTable
-from streaming.servers.region.ways import Ways
+from streaming.servers.region.predictions import Ways
 from streaming.spaces import Space
 
 

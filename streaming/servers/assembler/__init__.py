@@ -1,1 +1,0 @@
-"""The assembler: it merges what all participating servers sent into one answer."""

@@ -1,1 +1,0 @@
-"""The participating server: a region's part of the answers to distributed queries."""

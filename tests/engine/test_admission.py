@@ -205,8 +205,10 @@ SOME = point_elements("ships", list("abc"), np.full(3, 1), np.zeros((3, 2)), [{}
 
 
 def stored_keys(machine):
-    """Return the keys of the ships that are stored once an interval has run."""
-    machine.interval(trouble=False)
+    """Return the keys of the ships that are stored once all elements are read."""
+    ends = {str(n): machine.log.event_log.newest(machine.log.names.ingest(n)) for n in range(machine.partitions)}
+    while not ends.items() <= machine.point.positions.items():
+        machine.interval(trouble=False)
     tables = StoredTables(machine.root / "layers", machine.root / "history", EARTH)
     return sorted(tables.query_by_box(stored("ships")).rows["key"].to_pylist())
 

@@ -200,7 +200,9 @@ class Gateway:
         """Every second, send each engine a tick and a sign of life, and write the health of the streams."""
         while True:
             try:
-                for intake in list(self.intakes.values()):
+                for name, intake in list(self.intakes.items()):
+                    if self.intakes.get(name) is not intake:
+                        continue  # its space was removed or redefined meanwhile
                     intake.check()
                     await asyncio.to_thread(intake.live, self.clock.now_us())
                     self._note_stale(intake.space.name, await asyncio.to_thread(intake.log.stale))

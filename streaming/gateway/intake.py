@@ -45,12 +45,13 @@ class Intake:
 
     async def stop(self) -> None:
         """Stop the task that writes blocks."""
-        if self._writing is not None:
-            self._writing.cancel()
-            await asyncio.gather(self._writing, return_exceptions=True)
+        writing, self._writing = self._writing, None
+        if writing is not None:
+            writing.cancel()
+            await asyncio.gather(writing, return_exceptions=True)
 
     def check(self) -> None:
-        """Raise the error that ended the writer, if it has ended: only a bug ends it."""
+        """Raise the error that ended the writer, if it has ended before it was stopped: only a bug ends it."""
         if self._writing is not None and self._writing.done():
             self._writing.result()
 

@@ -89,3 +89,11 @@ def ingested(client, stream, partitions=2, space=EARTH):
 def control(client, op, space="earth"):
     """Return the control entries of one kind."""
     return [entry for entry in control_entries(client, space) if entry["op"] == op]
+
+
+async def send(port, *lines):
+    """Send lines to a listening stream."""
+    _, writer = await asyncio.open_connection("127.0.0.1", port)
+    writer.write(b"".join(line + b"\n" for line in lines))
+    await writer.drain()
+    writer.close()

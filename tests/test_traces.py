@@ -14,7 +14,6 @@ from opentelemetry.sdk.trace.sampling import Decision, TraceIdRatioBased
 
 from streaming import settings, trace_export
 from streaming.elements import point_elements
-from streaming.engine.batch import RegionInput
 from streaming.engine.batch_traces import EngineTraces
 from streaming.errors import LookoutError
 from streaming.results import (
@@ -30,6 +29,7 @@ from streaming.results import (
     Fragment,
     result_schema,
 )
+from streaming.servers.way import RegionInput
 from streaming.settings import trace_ratio
 from streaming.spaces import EARTH
 from streaming.trace_export import MOST_WAITING, Exporting

@@ -18,6 +18,8 @@ from streaming.servers.control.registry import Registry
 from streaming.servers.ways.rules.assembler import DECIDED_AFTER_US, due_by
 from streaming.servers.ways.rules.silences import due_us
 from streaming.servers.ways.rules.state import RuleState
+from streaming.servers.ways.rules.way import RULES
+from streaming.servers.ways.stream_joins.way import STATE as STREAM_JOIN
 from streaming.spaces import Space
 from streaming.state.memory import MemoryVersions
 
@@ -71,7 +73,7 @@ class BacktestServers:
     @property
     def waits(self) -> bool:
         """Whether rules have tuples that are told at the next tick, since those before them had no order."""
-        return bool(len(self.registry.rules)) and self._store.rules(self.batch).over.num_rows > 0
+        return bool(len(self.registry.rules)) and self._store.before(RULES, self.batch).over.num_rows > 0
 
     def due_us(self, now_us: int) -> int:
         """Return before which time a batch without elements tells nothing, given the clock; `NEVER_US` if never.
@@ -82,9 +84,13 @@ class BacktestServers:
         region = self._store.region(0, self.batch)
         found, rules = [region.deadlines.next_us(region.objects.table, self.registry)], self.registry.rules
         if self.registry.reach:
-            found += self._store.stream_joins(0, self.batch).dues.due_us.min(initial=NEVER_US, keepdims=True).tolist()
+            found += (
+                self._store.before(f"{STREAM_JOIN}/0", self.batch)
+                .dues.due_us.min(initial=NEVER_US, keepdims=True)
+                .tolist()
+            )
         if len(rules):
-            state = self._store.rules(self.batch)
+            state = self._store.before(RULES, self.batch)
             if self.waits:
                 return now_us + 1
             due = state.entries.take(*state.entries.select(lambda run: run.columns["due_us"] < NEVER_US), ("due_us",))

@@ -4,8 +4,9 @@ from collections.abc import Iterable, Sequence
 
 import pyarrow as pa
 
-from streaming.engine.batch import ELEMENTS, RegionInput
+from streaming.engine.batch import ELEMENTS
 from streaming.results import Fragment
+from streaming.servers.way import RegionInput
 from streaming.traces import PUBLISH, WRITE, Span, Traces
 
 HOME, SEND, EVALUATE = "engine.home", "engine.send", "engine.evaluate"

@@ -13,11 +13,12 @@ from typing import Any
 import orjson
 
 from streaming.elements import from_ipc, to_ipc
-from streaming.engine.batch import TABLES, RegionInput
+from streaming.engine.batch import TABLES
 from streaming.eventlog import FIRST, EventLog
 from streaming.eventlog.protocol import Fields
 from streaming.keys import LogNames
 from streaming.operators.region_map import RegionMap
+from streaming.servers.way import RegionInput
 
 _WAIT_S = 5.0
 _AT_ONCE = 64

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pyarrow.compute as pc
 
-from streaming.engine.batch import RegionInput
 from streaming.results import ANSWER_NUMBERS, VIEW_NUMBERS, Fragment
+from streaming.servers.way import RegionInput
 
 # The stages of a batch, in their order: `exchange` is to send inputs and to wait for those of other tasks, `publish` to
 # write results, `save` to wait until all tasks have saved their states.

@@ -17,7 +17,7 @@ import numpy as np
 import orjson
 
 from streaming.engine.admission import MOST_ENTRIES, Sample, admitted, most_next
-from streaming.engine.batch import IngestBlock, RegionInput, Saving, home_task, must_save, region_task, save
+from streaming.engine.batch import IngestBlock, Saving, home_task, must_save, region_task, save
 from streaming.engine.batch_traces import EngineTraces
 from streaming.engine.cuts import CONTROL, CUTS, DEFINITIONS, Cut, CutLog, Point, Positions, logs_read
 from streaming.engine.driving import told_joins, told_reports
@@ -31,6 +31,7 @@ from streaming.logs import Log
 from streaming.operators.region_map import RegionMap
 from streaming.results import Fragment
 from streaming.servers.control.entries import ControlEntries
+from streaming.servers.way import RegionInput
 from streaming.traces import OFF, Traces
 
 # Elements that come between two intervals wait for up to a second. This is so seldom that 99 of 100 elements do not.

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import polars as pl
 
 from streaming.engine.local_layers import LocalLayers
+from streaming.engine.ways import WAYS
 from streaming.operators.layer import LayerVersion
 from streaming.operators.padding import Padding
 from streaming.operators.region_map import RegionMap
@@ -24,25 +24,6 @@ from streaming.servers.home import Home
 from streaming.servers.home_codec import home_codec
 from streaming.servers.region.codec import region_codec
 from streaming.servers.region.state import Region
-from streaming.servers.ways.encounters.assembler import EncounterAnswers, encounter_codec
-from streaming.servers.ways.encounters.event_times import CLOCKS, EncounterClock
-from streaming.servers.ways.encounters.region import Encounters
-from streaming.servers.ways.encounters.region_codec import region_encounter_codec
-from streaming.servers.ways.encounters.spans import SPANS, Spans
-from streaming.servers.ways.moving.assembler import AssemblerState
-from streaming.servers.ways.moving.assembler_codec import assembly_codec
-from streaming.servers.ways.moving.partial import Partial
-from streaming.servers.ways.moving.participant_codec import MEMBERS_OF_AGGREGATES, PARTIAL
-from streaming.servers.ways.rules.assembler_codec import rules_codec
-from streaming.servers.ways.rules.state import RuleState
-from streaming.servers.ways.rules.watched import WATCHED, WatchedAnswers
-from streaming.servers.ways.sketches.asked_leaves import ASKED_LEAVES, AskedLeaves
-from streaming.servers.ways.sketches.assembler import ToldAnswers
-from streaming.servers.ways.sketches.assembler_codec import TOLD_ANSWERS
-from streaming.servers.ways.sketches.region import Sketchlet
-from streaming.servers.ways.sketches.region_codec import sketchlet_codec
-from streaming.servers.ways.time_joins.region import TimeJoins
-from streaming.servers.ways.time_joins.region_codec import time_join_codec
 from streaming.spaces import Space
 from streaming.state.codec import Codec
 from streaming.state.errors import LostState
@@ -53,14 +34,9 @@ from streaming.state.versions import Attempt, StateVersions
 
 logger = logging.getLogger(__name__)
 
-# The states that tasks write. The assembler reads partials, spans, asked leaves and watched answers of its own batch,
-# and nobody reads them later.
-STATES = (
-    *("registry", "home", "region", "stream_join", "time_join", "participant", "partial", "assembly"),
-    *("encounters", "spans", "clocks", "encounter_answers", "sketch", "asked", "told"),
-    *("watched", "watching", "rules"),
-)
-PARTIALS, SPANS_TOLD, ASKED, WATCHED_ANSWERS = "partial", "spans", "asked", "watched"
+# The states that all ways of evaluation need.
+COMMON = ("registry", "home", "region")
+STATES = (*COMMON, *(state.name for way in WAYS for state in way.states))
 EPOCH = "epoch"
 REGISTRIES_KEPT = 3
 
@@ -106,11 +82,8 @@ class Store:
         self.files = files or LocalStore(root)
         self._no_queries = Registry(space, catalogue=self.layers.layer, region_map=RegionMap.grid(space, regions))
         codecs = _codecs(space, self._no_queries)
-        self._versions = versions(
-            self.files,
-            lambda name: codecs[_kind(name)],
-            lambda name: _kind(name) in (PARTIALS, SPANS_TOLD, ASKED, WATCHED_ANSWERS),
-        )
+        passed_on = {state.name for way in WAYS for state in way.states if state.passed_on}
+        self._versions = versions(self.files, lambda name: codecs[_kind(name)], lambda name: _kind(name) in passed_on)
         # By region and layer: the pages that a region keeps, and why.
         self._kept: dict[tuple[int, str], tuple[LayerVersion, Any, np.ndarray]] = {}
         self._epoch = ""
@@ -140,6 +113,10 @@ class Store:
     def leave(self, name: str, batch: int, state: Any) -> None:
         """Keep a state after a batch in the memory of this process."""
         self._versions.leave(name, batch, state)
+
+    def before(self, name: str, batch: int, keep: bool = True) -> Any:
+        """Return a state before a batch; with `keep`, this process keeps it in memory."""
+        return self._versions.before(name, batch, keep)
 
     def left(self, name: str, batch: int) -> Any:
         """Return the state after a batch that this process keeps in memory, or that is saved."""
@@ -219,66 +196,6 @@ class Store:
         for number in range(self.registry(batch).region_map.regions):
             yield self._versions.before(f"region/{number}", batch, keep=False)
 
-    def stream_joins(self, number: int, batch: int, keep: bool = True) -> Region:
-        """Return the state of a region's joins with streams before `batch`; kept only while there are such joins."""
-        return self._versions.before(f"stream_join/{number}", batch, keep)
-
-    def time_joins(self, number: int, batch: int, keep: bool = True) -> TimeJoins:
-        """Return the state of a region's joins over event time before `batch`; kept only while there are such joins."""
-        return self._versions.before(f"time_join/{number}", batch, keep)
-
-    def sketchlet(self, number: int, batch: int, keep: bool = True) -> Sketchlet:
-        """Return the sketches of a region before `batch`; kept only while streams are sketched."""
-        return self._versions.before(f"sketch/{number}", batch, keep)
-
-    def members(self, number: int, batch: int, keep: bool = True) -> pl.DataFrame:
-        """Return the members of aggregates in a region before `batch`; kept while there are distributed queries."""
-        return self._versions.before(f"participant/{number}", batch, keep)
-
-    def partial(self, number: int, batch: int) -> Partial:
-        """Return what a participating server sent to the assembler in `batch`."""
-        return self._versions.after(f"{PARTIALS}/{number}", batch)
-
-    def assembly(self, batch: int) -> AssemblerState:
-        """Return the state of the assembler before `batch`; it is kept while there are distributed queries."""
-        return self._versions.before("assembly", batch, keep=False)
-
-    def encounters(self, number: int, batch: int, keep: bool = True) -> Encounters:
-        """Return the state of a region's encounters before `batch`; kept only while there are queries for them."""
-        return self._versions.before(f"encounters/{number}", batch, keep)
-
-    def spans(self, number: int, batch: int) -> Spans:
-        """Return the spans that a region told the assembler in `batch`."""
-        return self._versions.after(f"{SPANS_TOLD}/{number}", batch)
-
-    def clocks(self, batch: int) -> dict[int, EncounterClock]:
-        """Return how far each query for encounters was before `batch`."""
-        return self._versions.before("clocks", batch, keep=False)
-
-    def encounter_answers(self, batch: int) -> EncounterAnswers:
-        """Return the encounters that the assembler knew before `batch`; kept only while there are queries for them."""
-        return self._versions.before("encounter_answers", batch, keep=False)
-
-    def asked_leaves(self, number: int, batch: int) -> AskedLeaves:
-        """Return what a region sent to the assembler for queries of sketches in `batch`."""
-        return self._versions.after(f"{ASKED}/{number}", batch)
-
-    def told_answers(self, batch: int) -> ToldAnswers:
-        """Return the answers of queries of sketches as the assembler told them before `batch`."""
-        return self._versions.before("told", batch, keep=False)
-
-    def watched(self, number: int, batch: int) -> WatchedAnswers:
-        """Return what a region told the assembler in `batch` of the answers that rules watch."""
-        return self._versions.after(f"{WATCHED_ANSWERS}/{number}", batch)
-
-    def watching(self, number: int, batch: int, keep: bool = True) -> WatchedAnswers:
-        """Return what a region had still to tell of such answers before `batch`; kept while there are rules."""
-        return self._versions.before(f"watching/{number}", batch, keep)
-
-    def rules(self, batch: int) -> RuleState:
-        """Return what the assembler knew of rules before `batch`; it is kept while there are rules."""
-        return self._versions.before("rules", batch, keep=False)
-
     def ended(self, batch: int, shape: Shape) -> bool:
         """Tell whether all home servers and all regional servers have written what the batch changed."""
         return self._versions.ended(batch, self._servers(batch, shape)) is not None
@@ -308,14 +225,8 @@ class Store:
 
 def _codecs(space: Space, no_queries: Registry) -> dict[str, Codec]:
     """Return the codec of each kind of state."""
-    region = region_codec(space)
-    codecs = (
-        *(registry_codec(no_queries), home_codec(space), region, region, time_join_codec(space)),
-        *(MEMBERS_OF_AGGREGATES, PARTIAL, assembly_codec(space)),
-        *(region_encounter_codec(space), SPANS, CLOCKS, encounter_codec(space)),
-        *(sketchlet_codec(space), ASKED_LEAVES, TOLD_ANSWERS, WATCHED, WATCHED, rules_codec(space)),
-    )
-    return dict(zip(STATES, codecs, strict=True))
+    common = zip(COMMON, (registry_codec(no_queries), home_codec(space), region_codec(space)), strict=True)
+    return dict(common) | {state.name: state.codec(space) for way in WAYS for state in way.states}
 
 
 def _kind(name: str) -> str:

@@ -22,7 +22,7 @@ from streaming.servers.region_bits import EVERYWHERE, bits_of, regions_of
 from streaming.servers.routing import Routed
 from streaming.servers.sorted_runs import Column, Run, SortedRuns
 from streaming.servers.ways.encounters import ordering
-from streaming.servers.ways.encounters.ordering import Late, Orderings
+from streaming.servers.ways.encounters.ordering import Late, Orderings, everywhere
 from streaming.servers.ways.rules.home_silences import heard_streams
 from streaming.servers.ways.rules.stepping import streams_of_steps
 from streaming.servers.ways.sketches.observing import Observed, observed
@@ -71,6 +71,10 @@ class Home:
     def empty(cls, following: int = 0) -> "Home":
         """Return the state of a server that knows no object yet; the number of the first run is `following`."""
         return cls(SortedRuns(no_columns(), following=following), orderings=Orderings(following=following))
+
+    def elsewhere(self, entries: SortedRuns) -> "Home":
+        """Return the state with the entries after another region map took force."""
+        return replace(self, entries=entries, orderings=everywhere(self.orderings))
 
 
 COLUMNS = {"stream": np.int64, "version": np.int64, "region": np.int32, "heard_us": np.int64, "copies": np.int64}

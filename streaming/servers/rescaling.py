@@ -11,31 +11,23 @@ BBoxDB Streams (2022), section 3.2: distribution regions are split and merged by
 """
 
 import functools
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
-import polars as pl
 import pyarrow as pa
 
 from streaming.elements import partition_of
-from streaming.operators.aggregates import parts
 from streaming.operators.region_map import RegionMap
-from streaming.operators.runs import distinct, find
-from streaming.servers.answers.members import Answers
+from streaming.operators.runs import find
 from streaming.servers.control.border import LeftOut
 from streaming.servers.control.registry import Registry
 from streaming.servers.home import Home
-from streaming.servers.region.member_table import MemberTable, together
-from streaming.servers.region.objects import Cold, Objects, ObjectTable, elements_of
-from streaming.servers.region.place import RegionPlace
+from streaming.servers.region.member_table import MemberTable
+from streaming.servers.region.objects import Objects, ObjectTable
 from streaming.servers.region.state import Region
 from streaming.servers.region_bits import EVERYWHERE
 from streaming.servers.sorted_runs import SortedRuns
-from streaming.servers.ways.encounters.ordering import everywhere
-from streaming.servers.ways.moving.aggregation import REGIONAL
-from streaming.servers.ways.moving.assembler import AssemblerState
-from streaming.servers.ways.stream_joins.join_input import found_elements
 
 
 @dataclass(frozen=True)
@@ -132,16 +124,16 @@ class Rescaling:
         entries = state.entries.put(key[known], columns, key[:0])
         if self.before.reach:  # regions fetch the elements that they must know, and this server does not know which
             entries = entries.with_column("copies", EVERYWHERE)
-        return replace(state, entries=entries, orderings=everywhere(state.orderings))
+        return state.elsewhere(entries)
 
     def region(self, number: int, empty: Region) -> Region:
         """Return the state of a regional server; one with a new number begins with the `empty` one."""
         own = self.regions[number] if number < len(self.regions) else empty
-        sources, arriving = self._sources(number), list(self._arriving(number))
+        sources, arriving = self._sources(number), list(self.arriving(number))
         left_out: set[int] = set.intersection(*(set(self.regions[source].left_out) for source in sources))
         objects, pairs = own.objects, own.pairs
         if number < len(self.regions):
-            leaving = self._moves[number].keys
+            leaving = self.leaving(number)
             objects, pairs = objects.without(leaving), pairs.without_objects(leaving)
         if len(arriving) == 1:
             objects, pairs = self._joined(objects, pairs, *arriving[0])
@@ -192,71 +184,18 @@ class Rescaling:
         """Return the old regions whose cells overlap that of a new one."""
         return _overlapping(self.before.region_map.cells, self.region_map.cells[number], self.before.space.n)
 
-    def _arriving(self, number: int) -> Iterator[tuple[int, Moves]]:
+    def leaving(self, number: int) -> np.ndarray:
+        """Return the keys of the objects that go from an old region to another one, int64, ascending."""
+        return self._moves[number].keys
+
+    def arriving(self, number: int) -> Iterator[tuple[int, Moves]]:
         """Yield the old regions from which objects come to a new one, and these objects."""
         for other, moves in enumerate(self._moves):
             mine = moves.into(number)
             if other != number and len(mine.key):
                 yield other, mine
 
-    def joined(self, number: int, empty: Region, joins: Callable[[int], Region]) -> Region:
-        """Return the state of a regional server's joins with streams.
-
-        Parameters
-        ----------
-        number : int
-        empty : Region
-            With which a server with a new number begins.
-        joins : callable
-            Returns the state of an old region's joins with streams.
-        """
-        if not self.before.reach:
-            return empty
-        own = joins(number) if number < len(self.regions) else empty
-        known = found_elements(RegionPlace(number, self.region_map), self.regions, self.before.reach)
-        known = known.take(np.argsort(known["key_hash"].to_numpy(), kind="stable"))
-        objects = own.objects.without(own.objects.whole.key_hash)
-        if known.num_rows:
-            objects = objects.updated(known)
-        told = together([joins(other).pairs.whole() for other in range(len(self.regions))])
-        mine = self._told_by(number, told, objects.whole, objects.cold)
-        pairs = own.pairs.without_objects(distinct(own.pairs.whole().key)).joined([mine])
-        return replace(own, objects=objects.settled(), pairs=pairs.settled())
-
-    def _told_by(self, number: int, pairs: Answers, objects: Objects, cold: Cold) -> Answers:
-        """Return those of all pairs that a region tells from now on."""
-        (row, known), (partner, met) = find(objects.key_hash, pairs.key), find(objects.key_hash, pairs.partner)
-        both = known & met  # a region that tells a pair knows both of its elements
-        pairs, row, partner = pairs.take(both), row[both], partner[both]
-        joins, ids = self.before.stream_joins, self.before.stream_ids
-        elements = elements_of(objects, cold)
-        meetings = joins.meetings(row, np.searchsorted(ids, pairs.query), partner, elements)
-        return pairs.take(meetings.tellers(self.region_map) == number)
-
-    def members(self, number: int, members: Callable[[int], pl.DataFrame]) -> pl.DataFrame:
-        """Return the members of aggregates in a region, given a function that returns those in an old region."""
-        frames = []
-        if number < len(self.regions):
-            frames.append(_of_keys(members(number), self._moves[number].keys, inside=False))
-        for other, moves in self._arriving(number):
-            frames.append(_of_keys(members(other), moves.keys, inside=True))
-        return pl.concat(frames) if frames else members(0).clear()
-
-    def assembly(self, state: AssemblerState, members: Callable[[int], pl.DataFrame]) -> AssemblerState:
-        """Return the state of the assembler: the part that each region contributes to an aggregate."""
-        held = state.aggregation.parts["query"].unique().to_list()
-        found = []
-        for number in range(self.region_map.regions):
-            own = self.members(number, members).filter(pl.col("query").is_in(held))
-            found.append(parts(own).with_columns(region=pl.lit(number, pl.Int64)).select(list(REGIONAL)))
-        return replace(state, aggregation=replace(state.aggregation, parts=pl.concat(found)))
-
 
 def _overlapping(cells: np.ndarray, cell: np.ndarray, n: int) -> list[int]:
     """Return the numbers of the cells that overlap a cell of n dimensions."""
     return np.flatnonzero(((cells[:, :n] < cell[n:]) & (cells[:, n:] > cell[:n])).all(axis=1)).tolist()
-
-
-def _of_keys(members: pl.DataFrame, keys: np.ndarray, inside: bool) -> pl.DataFrame:
-    chosen = find(keys, members["key"].to_numpy())[1]
-    return members.filter(pl.Series(chosen if inside else ~chosen))

@@ -5,9 +5,9 @@ import time
 import pyarrow as pa
 import pytest
 
-from streaming.engine.batch import RegionInput
 from streaming.engine.figures import STAGES, TOP_QUERIES, VIEWS, QueryFigures, TaskFigures
 from streaming.results import ANSWER_NUMBERS, VIEW_NUMBERS, Fragment, result_schema
+from streaming.servers.way import RegionInput
 from streaming.spaces import EARTH
 
 

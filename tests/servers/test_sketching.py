@@ -55,7 +55,7 @@ def accepted(elements):
 
 def sketches(engine, stream_count=1):
     regions = range(engine.region_map.regions)
-    states = [engine.layout.store.sketchlet(number, engine.batch).sketches for number in regions]
+    states = [engine.layout.store.before(f"sketch/{number}", engine.batch).sketches for number in regions]
     assert all(len(state) == stream_count for state in states)
     return [sketch for state in states for sketch in state.values()]
 
@@ -203,7 +203,9 @@ def test_streams_of_other_features_are_observed_side_by_side(tmp_path, cut):
 
 def sketchlets(engine, name):
     """The sketch and the sets of a stream in each region."""
-    states = [engine.layout.store.sketchlet(number, engine.batch) for number in range(engine.region_map.regions)]
+    states = [
+        engine.layout.store.before(f"sketch/{number}", engine.batch) for number in range(engine.region_map.regions)
+    ]
     return [(state.sketches[stream_number(name)], state.sets.get(stream_number(name))) for state in states]
 
 

@@ -39,10 +39,10 @@ class Results:
     unused: UnusedReports = field(default_factory=dict)
 
     @classmethod
-    def nothing(cls, space: Space, seconds: dict[int, float]) -> "Results":
+    def nothing(cls, space: Space, seconds: dict[int, float] | None = None) -> "Results":
         """Return no results, and what it cost to find out."""
         none = result_schema(space).empty_table()
-        return cls(none, none, seconds=seconds)
+        return cls(none, none, seconds=seconds or {})
 
     def plus(self, more: "Results") -> "Results":
         """Return these results and more of the same region and micro-batch; the counters are added."""

@@ -139,3 +139,21 @@ def _rows(ordered: np.ndarray, keys: np.ndarray) -> np.ndarray:
     """Return the rows of keys in a run, given its keys; those that it lacks are left out."""
     position, present = find(ordered, keys)
     return position[present]
+
+
+def indexed(indices: dict[int, ObjectIndex], space: Space, number: int, objects: ObjectTable) -> ObjectIndex:
+    """Return the index over the objects of a region, which shares with the one before what is the same.
+
+    Parameters
+    ----------
+    indices : dict of int to ObjectIndex
+        By region, the newest index that there was.
+    space : Space
+    number : int
+        The region.
+    objects : ObjectTable
+    """
+    known = indices.get(number)
+    if known is None or known.objects is not objects:
+        indices[number] = ObjectIndex.of(objects, space, known)
+    return indices[number]

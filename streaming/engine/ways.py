@@ -1,0 +1,21 @@
+"""The ways of evaluation that an engine runs, in their order: the only list of them."""
+
+from streaming.servers.way import Way
+from streaming.servers.ways.encounters.way import EncounterWay
+from streaming.servers.ways.moving.way import DistributedWay
+from streaming.servers.ways.rules.way import RuleWay
+from streaming.servers.ways.sketches.way import SketchWay
+from streaming.servers.ways.stream_joins.way import StreamJoinWay
+from streaming.servers.ways.time_joins.way import TimeJoinWay
+from streaming.servers.ways.tracks.way import TrackWay
+
+# Rules look at what the ways before them tell.
+WAYS: list[Way] = [
+    StreamJoinWay(),
+    TimeJoinWay(),
+    SketchWay(),
+    EncounterWay(),
+    TrackWay(),
+    DistributedWay(),
+    RuleWay(),
+]

@@ -1,0 +1,52 @@
+"""Joins over event time as a way of evaluation."""
+
+from streaming.operators.watermarks import Progress
+from streaming.servers.answers.tuples import Results
+from streaming.servers.control.registry import Registry
+from streaming.servers.control.step import ControlStep
+from streaming.servers.way import RegionTurn, Way, WayState
+from streaming.servers.ways.time_joins import region
+from streaming.servers.ways.time_joins.region import TimeJoins
+from streaming.servers.ways.time_joins.region_codec import time_join_codec
+from streaming.servers.ways.time_joins.reports import reports_schema
+
+STATE = "time_join"
+
+
+class TimeJoinWay(Way):
+    """Regions compare reports of two streams by place and time."""
+
+    states = (WayState(STATE, time_join_codec),)
+
+    def concerns(self, control: ControlStep) -> bool:
+        """Tell whether there are such joins, or were some."""
+        return bool(control.before.report_reach or control.after.report_reach)
+
+    def reads_before(self, control: ControlStep) -> bool:
+        """Tell whether the other stream drives a join from now on."""
+        return control.before.by_partner != control.after.by_partner
+
+    def in_region(self, turn: RegionTurn) -> Results:
+        """Run a region's joins; return their results."""
+        was, place = _before(turn), turn.place
+        reports = turn.sent("reports", reports_schema(turn.states.space).empty_table())
+        homes = [{stream: Progress(*told) for stream, *told in sent.head.get("progress", ())} for sent in turn.inputs]
+        state, results = turn.border.passed(lambda control: region.step(was, reports, homes, control, place))
+        turn.leave(STATE, state)
+        return results
+
+    def left_by_regions(self, registry: Registry) -> tuple[str, ...]:
+        """Return the state of the joins, while there are some."""
+        return (STATE,) if registry.report_reach else ()
+
+
+def _before(turn: RegionTurn) -> TimeJoins:
+    """Return the state of a region's joins before a batch, as if its map, and what drives joins, had been in force."""
+    before, after = turn.control.before, turn.control.after
+    if not before.report_reach:
+        return TimeJoins.empty(turn.states.space, turn.following)
+    if turn.rescaling:
+        return region.divided(turn.before_of_all(STATE), turn.place, before, after, turn.following)
+    if before.by_partner != after.by_partner:
+        return region.driven(turn.before_of_all(STATE), turn.place, before, after)
+    return turn.before(STATE)

@@ -280,7 +280,7 @@ class Registry:
     @property
     def stream_ids(self) -> np.ndarray:
         """Numbers of the joins with streams, int64, ascending; the order of `stream_joins`."""
-        return self.evaluated.stream_joins.ids
+        return self.evaluated.groups.stream_joins.ids
 
     @property
     def distributed_ids(self) -> np.ndarray:
@@ -288,7 +288,7 @@ class Registry:
 
         This is the order of `distributed`.
         """
-        return self.evaluated.distributed.ids
+        return self.evaluated.groups.distributed.ids
 
     def assembled(self, query: int) -> bool:
         """Tell whether the assembler reports the answer of a running query, instead of each region its part."""
@@ -298,12 +298,12 @@ class Registry:
     @property
     def stream_joins(self) -> StreamJoins:
         """The joins with streams that run, ready to be matched."""
-        return self.evaluated.stream_joins.joins
+        return self.evaluated.groups.stream_joins.joins
 
     @property
     def stream_join_places(self) -> StreamJoins:
         """The joins of `stream_joins` without their filters."""
-        return self.evaluated.stream_joins.places
+        return self.evaluated.groups.stream_joins.places
 
     @property
     def reach(self) -> Reach:
@@ -311,62 +311,62 @@ class Registry:
 
         Joins that are left out count, too.
         """
-        return self.running.stream_joins.reach
+        return self.running.groups.stream_joins.reach
 
     @property
     def time_joins(self) -> Mapping[int, TimeJoin]:
         """The joins over event time that run, by query, ready to be evaluated."""
-        return self.evaluated.time_joins.joins
+        return self.evaluated.groups.time_joins.joins
 
     @property
     def report_reach(self) -> Reach:
         """How far reports reach for partners in joins over event time; false without one. Those left out count, too."""
-        return self.running.time_joins.reach
+        return self.running.groups.time_joins.reach
 
     @property
     def encounters(self) -> Mapping[int, Encounter]:
         """The queries for encounters that run, by query, ready to be evaluated."""
-        return self.evaluated.encounters.joins
+        return self.evaluated.groups.encounters.joins
 
     @property
     def encounter_reach(self) -> Reach:
         """How far reports reach for partners in encounters; false without one. Those left out count, too."""
-        return self.running.encounters.reach
+        return self.running.groups.encounters.reach
 
     @property
     def orderings(self) -> Mapping[Ordering, int]:
         """The orderings that encounters need, those left out, too: for each, how long a report may be valid."""
-        return self.running.encounters.orderings
+        return self.running.groups.encounters.orderings
 
     @property
     def sketch_plans(self) -> Mapping[int, SketchPlan]:
         """The queries of sketches that run, by number."""
-        return self.evaluated.sketches.plans
+        return self.evaluated.groups.sketches.plans
 
     @property
     def rules(self) -> Rules:
         """The rules that run, compiled."""
-        return self.evaluated.rules.rules
+        return self.evaluated.groups.rules.rules
 
     @property
     def rule_plans(self) -> Mapping[int, RulePlan]:
         """The plans of the rules that run, by number."""
-        return self.evaluated.rules.plans
+        return self.evaluated.groups.rules.plans
 
     @property
     def tracks(self) -> TrackQueries:
         """The queries about tracks that run, compiled."""
-        return self.evaluated.tracks.queries
+        return self.evaluated.groups.tracks.queries
 
     @property
     def watched(self) -> np.ndarray:
         """The numbers of the queries that rules name, int64, ascending; also those that rules left out name."""
-        return self.running.rules.rules.queries
+        return self.running.groups.rules.rules.queries
 
     @property
     def valued(self) -> np.ndarray:
         """The numbers of the aggregates whose values rules look at, int64, ascending; also of rules left out."""
-        return self.running.rules.rules.valued
+        return self.running.groups.rules.rules.valued
 
     @functools.cached_property
     def watches_assembled(self) -> bool:
@@ -378,22 +378,22 @@ class Registry:
     @property
     def time_join_plans(self) -> Mapping[int, PlanWithPartners]:
         """The plans of the joins over event time that run, by query. Those left out count, too."""
-        return cast(Mapping[int, PlanWithPartners], self.running.time_joins.plans)
+        return cast(Mapping[int, PlanWithPartners], self.running.groups.time_joins.plans)
 
     @property
     def by_partner(self) -> frozenset[int]:
         """The joins over event time that are driven by their partners; see `TimeJoin`."""
-        return self.running.time_joins.by_partner
+        return self.running.groups.time_joins.by_partner
 
     @property
     def distributed(self) -> DistributedQueries:
         """The distributed queries that run, ready to be placed and matched."""
-        return self.evaluated.distributed.queries
+        return self.evaluated.groups.distributed.queries
 
     @property
     def focal(self) -> np.ndarray:
         """The `key_hash` of every object that a query follows, int64, ascending."""
-        return self.evaluated.distributed.focal
+        return self.evaluated.groups.distributed.focal
 
     @property
     def streams_in_full(self) -> frozenset[int]:
@@ -415,7 +415,7 @@ class Registry:
 
     def compiled_joins(self, ids: np.ndarray) -> StreamJoins:
         """Return some of the joins with streams, ready to be matched, in the order of `ids`."""
-        return StreamJoins([self.running.stream_joins.plans[query] for query in ids.tolist()], self.space)
+        return StreamJoins([self.running.groups.stream_joins.plans[query] for query in ids.tolist()], self.space)
 
     def plan(self, query: int) -> Plan:
         """Return the plan of a query that runs; raise KeyError if it does not."""
@@ -448,7 +448,7 @@ class Registry:
 
     def _with_snapshots(self, applied: Applied) -> Applied:
         """Have the queries that new and edited rules name tell their whole answers, too."""
-        plans = self.running.rules.plans
+        plans = self.running.groups.rules.plans
         named = {query for rule in applied.changed.tolist() if rule in plans for query in plans[rule].queries}
         named = {query for query in named if self.runs(query)}
         return replace(applied, snapshots=tuple(dict.fromkeys((*applied.snapshots, *sorted(named)))))
@@ -666,7 +666,7 @@ class _RegistryChanges:
 
 def _driven(running: RunningQueries, asked: Mapping[int, bool]) -> frozenset[int]:
     """Return which joins over event time are driven by their partners after changes that were asked for."""
-    joins = running.time_joins
+    joins = running.groups.time_joins
     able = {query for query in asked if query in joins.plans and either_may_drive(joins.plans[query])}
     return joins.by_partner - able | {query for query in able if asked[query]}
 

@@ -5,9 +5,10 @@ the plan that is new. What a change does not concern, both share.
 """
 
 import functools
+import operator
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
@@ -36,8 +37,6 @@ from streaming.servers.control.columns import (
 )
 from streaming.spaces import Space
 
-# The queries with one of these bits have no answer that a region computes by itself.
-APART = STREAM_JOIN | TIME_JOIN | ENCOUNTER | DISTRIBUTED | SKETCH | RULE | TRACK
 # As many joins over event time, at most, stay compiled from one version of the queries to the next.
 MOST_READY = 4_096
 
@@ -49,15 +48,18 @@ class Group:
     Parameters
     ----------
     space : Space
-    bit : int
-        What the queries have in common; see `columns.bits_of`.
     plans : mapping of int to Plan
         By query, ascending.
+
+    Attributes
+    ----------
+    bit : int
+        What the queries have in common; see `columns.bits_of`.
     """
 
     space: Space
-    bit: int
     plans: Mapping[int, Any] = field(default_factory=dict)
+    bit: ClassVar[int]
 
     def changed(self, ended: Sequence[Row], begun: Sequence[Row]) -> Self:
         """Return the group after some queries of any kind have ended, and others have begun."""
@@ -67,7 +69,11 @@ class Group:
         gone = {row.query for row in ended}
         plans = {query: plan for query, plan in self.plans.items() if query not in gone}
         plans |= {row.query: row.plan for row in begun}
-        return type(self)(self.space, self.bit, dict(sorted(plans.items())))
+        return type(self)(self.space, dict(sorted(plans.items())))
+
+    def only(self, rows: Sequence[Row]) -> Self:
+        """Return the group with only some of the running queries."""
+        return type(self)(self.space).changed((), rows)
 
     @functools.cached_property
     def ids(self) -> np.ndarray:
@@ -77,6 +83,8 @@ class Group:
 
 class StreamJoinGroup(Group):
     """The joins with streams."""
+
+    bit = STREAM_JOIN
 
     @functools.cached_property
     def joins(self) -> StreamJoins:
@@ -109,6 +117,7 @@ class TimeJoinGroup(Group):
     """
 
     by_partner: frozenset[int] = frozenset()
+    bit = TIME_JOIN
 
     def changed(self, ended: Sequence[Row], begun: Sequence[Row]) -> Self:
         """See `Group`. A query that begins, or gets another plan, is driven by its own stream."""
@@ -116,6 +125,10 @@ class TimeJoinGroup(Group):
         plans = {row.query: row.plan for row in begun}
         other = {row.query for row in ended if plans.get(row.query) is not row.plan}
         return replace(super().changed(ended, begun), by_partner=self.by_partner - other)
+
+    def only(self, rows: Sequence[Row]) -> Self:
+        """See `Group`. The partners drive as many of the queries as before."""
+        return super().only(rows).driven(self.by_partner)
 
     def driven(self, by_partner: frozenset[int]) -> Self:
         """Return the group in which the partners drive some queries, as far as they are here."""
@@ -137,6 +150,8 @@ class TimeJoinGroup(Group):
 class EncounterGroup(TimeJoinGroup):
     """The queries for encounters."""
 
+    bit = ENCOUNTER
+
     @functools.cached_property
     def orderings(self) -> Mapping[Ordering, int]:
         """See `orderings_of`."""
@@ -145,6 +160,8 @@ class EncounterGroup(TimeJoinGroup):
 
 class DistributedGroup(Group):
     """The distributed queries: moving ranges, kNN, aggregates."""
+
+    bit = DISTRIBUTED
 
     @functools.cached_property
     def queries(self) -> DistributedQueries:
@@ -158,8 +175,16 @@ class DistributedGroup(Group):
         return distinct(focal_keys([focus for focus in foci if focus is not None and focus.key]))
 
 
+class SketchGroup(Group):
+    """The queries of sketches."""
+
+    bit = SKETCH
+
+
 class RuleGroup(Group):
     """The rules."""
+
+    bit = RULE
 
     @functools.cached_property
     def rules(self) -> Rules:
@@ -170,10 +195,32 @@ class RuleGroup(Group):
 class TrackGroup(Group):
     """The queries about tracks."""
 
+    bit = TRACK
+
     @functools.cached_property
     def queries(self) -> TrackQueries:
         """The queries, ready to be evaluated."""
         return TrackQueries(self.plans, self.space)
+
+
+class Groups(NamedTuple):
+    """The running queries that have no answer which a region computes by itself; the only list of groups."""
+
+    stream_joins: StreamJoinGroup
+    time_joins: TimeJoinGroup
+    encounters: EncounterGroup
+    distributed: DistributedGroup
+    sketches: SketchGroup
+    rules: RuleGroup
+    tracks: TrackGroup
+
+    @classmethod
+    def none(cls, space: Space) -> "Groups":
+        """Return groups without queries."""
+        return cls(*(kind(space) for kind in cls.__annotations__.values()))
+
+
+APART = functools.reduce(operator.or_, (kind.bit for kind in Groups.__annotations__.values()))
 
 
 @dataclass(frozen=True)
@@ -185,45 +232,21 @@ class RunningQueries:
     columns : Columns
         All of them.
     answers : ndarray of int64
-        The numbers of the answers that a region computes by itself, ascending: all answers except those of joins with
-        streams, of joins over event time, of encounters, of distributed queries, of queries of sketches, of rules and
-        of tracks.
+        The numbers of the answers that a region computes by itself, ascending: those of all queries in no group.
     levels : QueryLevels
         The queries of `answers`, ready to be matched; queries that share an answer are one.
-    stream_joins : StreamJoinGroup
-    time_joins : TimeJoinGroup
-    encounters : EncounterGroup
-    distributed : DistributedGroup
-    sketches : Group
-        The queries of sketches.
-    rules : RuleGroup
-    tracks : TrackGroup
+    groups : Groups
     """
 
     columns: Columns
     answers: np.ndarray
     levels: QueryLevels
-    stream_joins: StreamJoinGroup
-    time_joins: TimeJoinGroup
-    encounters: EncounterGroup
-    distributed: DistributedGroup
-    sketches: Group
-    rules: RuleGroup
-    tracks: TrackGroup
+    groups: Groups
 
     @classmethod
     def none(cls, space: Space) -> "RunningQueries":
         """Return no queries."""
-        groups = (
-            StreamJoinGroup(space, STREAM_JOIN),
-            TimeJoinGroup(space, TIME_JOIN),
-            EncounterGroup(space, ENCOUNTER),
-            DistributedGroup(space, DISTRIBUTED),
-            Group(space, SKETCH),
-            RuleGroup(space, RULE),
-            TrackGroup(space, TRACK),
-        )
-        return cls(Columns(), np.empty(0, dtype=np.int64), QueryLevels(space), *groups)
+        return cls(Columns(), np.empty(0, dtype=np.int64), QueryLevels(space), Groups.none(space))
 
     def changed(self, ended: Sequence[Row], begun: Sequence[Row]) -> "RunningQueries":
         """Return the queries after some have ended, and others have begun; an edited query is in both."""
@@ -238,44 +261,25 @@ class RunningQueries:
         moved = before & after & np.array(both, dtype=bool)
         gone, new = touched[before & ~after | moved], touched[after & ~before | moved]
         answers = np.delete(self.answers, np.searchsorted(self.answers, gone))
+        answers = np.insert(answers, np.searchsorted(answers, new), new)
+        levels = self.levels.changed(gone, {answer: plans[answer] for answer in new.tolist()})
         return RunningQueries(
-            columns,
-            np.insert(answers, np.searchsorted(answers, new), new),
-            self.levels.changed(gone, {answer: plans[answer] for answer in new.tolist()}),
-            self.stream_joins.changed(ended, begun),
-            self.time_joins.changed(ended, begun),
-            self.encounters.changed(ended, begun),
-            self.distributed.changed(ended, begun),
-            self.sketches.changed(ended, begun),
-            self.rules.changed(ended, begun),
-            self.tracks.changed(ended, begun),
+            columns, answers, levels, Groups._make(group.changed(ended, begun) for group in self.groups)
         )
 
     def only(self, rows: Sequence[Row]) -> "RunningQueries":
         """Return only some of the queries."""
-        chosen = RunningQueries.none(self.levels.space)
-        time_joins = chosen.time_joins.changed((), rows).driven(self.time_joins.by_partner)
-        groups = (
-            chosen.stream_joins,
-            chosen.encounters,
-            chosen.distributed,
-            chosen.sketches,
-            chosen.rules,
-            chosen.tracks,
-        )
-        stream_joins, *others = (group.changed((), rows) for group in groups)
-        answers = np.intersect1d(distinct_of(rows), self.answers)
+        answers, columns = np.intersect1d(distinct_of(rows), self.answers), Columns().changed((), rows)
         return RunningQueries(
-            chosen.columns.changed((), rows),
-            answers,
-            self.levels.only(answers),
-            *(stream_joins, time_joins, *others),  # type: ignore[arg-type]
+            columns, answers, self.levels.only(answers), Groups._make(group.only(rows) for group in self.groups)
         )
 
     def driven(self, by_partner: frozenset[int]) -> "RunningQueries":
         """Return the queries, of which the partners drive some joins over event time."""
-        time_joins = self.time_joins.driven(by_partner)
-        return self if time_joins is self.time_joins else replace(self, time_joins=time_joins)
+        time_joins = self.groups.time_joins.driven(by_partner)
+        if time_joins is self.groups.time_joins:
+            return self
+        return replace(self, groups=self.groups._replace(time_joins=time_joins))
 
     def are(self, names: np.ndarray, bit: int) -> np.ndarray:
         """Tell which numbers, of queries or of answers, are those of queries with a bit (see `columns.bits_of`).

@@ -57,7 +57,7 @@ def heard_streams(
         The `key_hash` of the objects that were known before, ascending, and when they were heard.
     control : ControlStep
     """
-    asked = control.after.running.rules.rules.silences
+    asked = control.after.running.groups.rules.rules.silences
     if not asked:
         return HeardStreams()
     stream, heard_us = elements["stream"].to_numpy(), elements["heard_us"].to_numpy()

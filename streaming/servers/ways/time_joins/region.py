@@ -366,7 +366,7 @@ def driven(states: Sequence[TimeJoins], place: RegionPlace, before: Registry, af
     have dropped some that it needs now.
     """
     changed = before.by_partner ^ after.by_partner
-    joins = after.running.time_joins.joins
+    joins = after.running.groups.time_joins.joins
     streams = {stream for query, join in joins.items() if query in changed for stream in join.sides}
     others = [state.reports for number, state in enumerate(states) if number != place.number]
     own = states[place.number]

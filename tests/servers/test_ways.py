@@ -1,0 +1,108 @@
+"""Ways of evaluation: one from outside runs as those that Lookout has, and hardly anybody else names one."""
+
+from collections import defaultdict
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from streaming.elements import bounds_of, point_elements
+from streaming.engine.ways import WAYS
+from streaming.servers.answers.tuples import Results
+from streaming.servers.way import Part, Way, WayState
+from streaming.state.codec import HEAD, NOTHING, Codec, Tables, head_of, with_head
+from tests.servers.harness import Engine
+
+ROOT = Path(__file__).parents[2]
+ARRIVED, TOLD, SUMS = "arrived", "arrived_now", "sums"
+# Whoever else names a way, and why.
+OTHERS = {
+    "streaming/engine/ways.py": "the list of ways",
+    "streaming/engine/tracks.py": "what home servers follow",
+    "streaming/engine/repartition.py": "what home servers keep for ways, divided anew",
+    "streaming/servers/home.py": "the parts of ways in the step of home servers",
+    "streaming/servers/home_codec.py": "the parts of ways in the state of home servers",
+    "streaming/backtest/servers.py": "when a batch without elements may tell something",
+}
+
+
+def json_codec(empty):
+    """Return how a state is stored that JSON can hold."""
+    return Codec(
+        lambda batch: empty,
+        lambda state: {HEAD: Tables([with_head(NOTHING, {"state": state})])},
+        lambda parts: head_of(parts[HEAD].tables()[0])["state"],
+    )
+
+
+class RunningMeans(Way):
+    """The mean of each object's first coordinate: regions tell the sums of a batch, and the assembler adds them up.
+
+    Each region also counts what has arrived there; a region map that takes force leaves all counts to the first region.
+    """
+
+    states = (
+        WayState(ARRIVED, lambda space: json_codec(0)),
+        WayState(TOLD, lambda space: json_codec([]), passed_on=True),
+        WayState(SUMS, lambda space: json_codec({})),
+    )
+
+    def concerns(self, control):
+        return True
+
+    assembles = concerns
+
+    def in_region(self, turn):
+        arrivals = turn.tables["arrivals"]
+        was = turn.before(ARRIVED)
+        if turn.rescaling:
+            was = 0 if turn.number else sum(turn.before_of_all(ARRIVED))
+        turn.leave(ARRIVED, was + arrivals.num_rows)
+        turn.save(TOLD, [*zip(arrivals["key"].to_pylist(), bounds_of(arrivals["bounds"])[:, 0].tolist(), strict=True)])
+        return Results.nothing(turn.states.space)
+
+    def in_assembler(self, turn):
+        sums = {key: [*told] for key, told in turn.before(SUMS).items()}
+        for key, value in (row for told in turn.of_regions(TOLD) for row in told):
+            count, total = sums.get(key, (0, 0.0))
+            sums[key] = [count + 1, total + value]
+        turn.attempt.save(SUMS, sums)
+        return Part(Results.nothing(turn.last.states.space), turn.border({}))
+
+    def left_by_regions(self, registry):
+        return (ARRIVED,)
+
+
+@pytest.fixture
+def means():
+    """Have engines run one way more."""
+    way = RunningMeans()
+    WAYS.append(way)
+    yield
+    WAYS.remove(way)
+
+
+@pytest.mark.seeds(12)
+def test_a_way_from_outside_keeps_its_states_through_restarts_and_other_region_maps(tmp_path_factory, means, seed):
+    rng, engine = np.random.default_rng(seed), Engine(tmp_path_factory.mktemp("engine"))
+    values = defaultdict(list)
+    for batch in range(20):
+        ships = np.sort(rng.choice(9, rng.integers(0, 9), replace=False))
+        names, places = [f"ship {ship}" for ship in ships], rng.integers(-80, 80, (len(ships), 2)).astype(float)
+        for name, place in zip(names, places, strict=True):
+            values[name].append(place[0])
+        elements = point_elements("ships", names, np.full(len(ships), batch), places, [{}] * len(ships))
+        engine.run([("ships", batch, elements)], [])
+        if rng.random() < 0.3:
+            engine.restart()
+    store, regions = engine.layout.store, range(engine.region_map.regions)
+    assert store.before(SUMS, engine.batch) == {name: [len(some), sum(some)] for name, some in values.items()}
+    arrived = [store.before(f"{ARRIVED}/{number}", engine.batch) for number in regions]
+    assert sum(arrived) == sum(map(len, values.values()))
+
+
+def test_hardly_anybody_else_names_a_way():
+    rooms = ROOT / "streaming" / "servers" / "ways"
+    paths = [path for part in ("streaming", "webapp") for path in (ROOT / part).rglob("*.py")]
+    named = {path for path in paths if rooms not in path.parents and "streaming.servers.ways" in path.read_text()}
+    assert {str(path.relative_to(ROOT)) for path in named} == OTHERS.keys()

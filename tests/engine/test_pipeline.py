@@ -172,4 +172,7 @@ def test_what_a_process_knows_of_the_files_of_a_query_ends_with_it(tmp_path):
     def layout(start):
         return layout_of(start, str(tmp_path), "", "", str(tmp_path), space_text(EARTH), (2, 4), Padding())
 
-    assert layout("first") is layout("first") is not layout("second")
+    first, second = layout("first"), layout("second")
+    assert layout("first") is first is not second
+    for known in (first, second):
+        known.slot.close()

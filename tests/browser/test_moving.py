@@ -350,8 +350,7 @@ def test_how_it_is_answered_names_the_servers_and_counts_what_they_send(seen, fe
     expect(roles).to_contain_text(re.compile(r"Assemblerearth:[0-9a-f]{8}"))
     region = roles.locator("[data-region='3']")
     expect(region.locator("th")).to_have_text("Region 3")
-    # Whether the tuples of the first answer count depends on which came first, these or the subscription.
-    before = int(region.locator("td").last.inner_text())
+    before = int(wait_for(lambda: region.locator("td").last.inner_text(), "a count of the region"))
     feed.put(berta=east_of(HERE, 500))
     wait_for(lambda: int(region.locator("td").last.inner_text()) > before, "a tuple of the region")
     feed.put(anna=(-0.02, 59.7), berta=(0.02, 59.7))

@@ -84,11 +84,8 @@ class BacktestServers:
         region = self._store.region(0, self.batch)
         found, rules = [region.deadlines.next_us(region.objects.table, self.registry)], self.registry.rules
         if self.registry.reach:
-            found += (
-                self._store.before(f"{STREAM_JOIN}/0", self.batch)
-                .dues.due_us.min(initial=NEVER_US, keepdims=True)
-                .tolist()
-            )
+            dues = self._store.before(f"{STREAM_JOIN}/0", self.batch).dues
+            found += dues.due_us.min(initial=NEVER_US, keepdims=True).tolist()
         if len(rules):
             state = self._store.before(RULES, self.batch)
             if self.waits:

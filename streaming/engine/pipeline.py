@@ -24,18 +24,20 @@ from streaming.spaces import space_text
 
 # The settings that the tasks need.
 OPTIONS = (
-    *(
-        "redis_url",
-        "log_url",
-        "state_dir",
-        "state_uri",
-        "layers_dir",
-        "history_dir",
-        "partitions",
-        "regions",
-        "padding",
-    ),
-    *("padding_size", "batch_ms", "log_format", "trace_ratio", "max_blocks"),
+    "redis_url",
+    "log_url",
+    "state_dir",
+    "state_uri",
+    "layers_dir",
+    "history_dir",
+    "partitions",
+    "regions",
+    "padding",
+    "padding_size",
+    "batch_ms",
+    "log_format",
+    "trace_ratio",
+    "max_blocks",
 )
 STOP_S = 3.0
 # How long an engine waits for the cores of a cluster.

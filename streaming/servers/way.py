@@ -172,10 +172,10 @@ class RegionTurn:
         """Save a state of the region after the batch."""
         self.attempt.save(f"{name}/{self.number}", state)
 
-    def sent(self, name: str, nothing: pa.Table) -> pa.Table:
-        """Return the rows of a table that the home servers sent, or `nothing`, which may lack columns."""
+    def sent(self, name: str, nothing: pa.Table, promote: bool = False) -> pa.Table:
+        """Return the rows of a table that home servers sent, or `nothing`, which may lack columns with `promote`."""
         tables = [sent.tables[name] for sent in self.inputs if name in sent.tables]
-        return pa.concat_tables([nothing, *tables], promote_options="default")
+        return pa.concat_tables([nothing, *tables], promote_options="default" if promote else "none")
 
     def passed_on(self, step: Callable[[ControlStep], T]) -> T:
         """Run a step inside of the border for what the assembler tells, also of queries that are left out."""
@@ -265,7 +265,7 @@ class Way:
         raise NotImplementedError
 
     def assembles(self, control: ControlStep) -> bool:
-        """Tell whether the assembler has something to do in a batch, so that it is saved."""
+        """Tell whether the assembler has something to do in a batch, so that it is saved; only if regions have, too."""
         return False
 
     def reads_before(self, control: ControlStep) -> bool:

@@ -40,7 +40,8 @@ class EncounterWay(Way):
         """Run a region's part; return its results, which tell of reports that came too late."""
         reports = turn.sent("released", released_schema(turn.states.space).empty_table())
         late = [(Ordering(*told[:3]), Late(*told[3:])) for sent in turn.inputs for told in sent.head.get("late", ())]
-        step = partial(region.step, _before(turn), reports, late=late, times=_times(turn), place=turn.place)
+        times = turn.noted["times"] = _times(turn)
+        step = partial(region.step, _before(turn), reports, late=late, times=times, place=turn.place)
         state, results, spans = turn.passed_on(partial(step, indexed=partial(_indexed, turn), following=turn.following))
         _forget(turn)
         turn.save(TOLD, replace(spans, lacking=turn.lacking))
@@ -50,7 +51,7 @@ class EncounterWay(Way):
 
     def in_assembler(self, turn: AssemblerTurn) -> Part:
         """Join the spans of all regions to encounters."""
-        spans, was, times = turn.of_regions(TOLD), turn.before(ANSWERS), _times(turn.last)
+        spans, was, times = turn.of_regions(TOLD), turn.before(ANSWERS), turn.last.noted["times"]
         border = turn.border(was.left_out)
         border.leave_out(assembler.lacking(spans, turn.control))
 

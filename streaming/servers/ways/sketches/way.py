@@ -36,14 +36,15 @@ class SketchWay(Way):
 
     def in_region(self, turn: RegionTurn) -> Results:
         """Sketch what home servers observed in a region, before the queries that are due are answered."""
-        due = _due(turn) if self.assembles(turn.control) else ()
+        asked = self.assembles(turn.control)
+        due = turn.noted["due"] = _due(turn) if asked else []
         if turn.control.before.sketched or turn.control.after.sketched:
             _sketch(turn, due)
-        return _ask(turn, due) if self.assembles(turn.control) else Results.nothing(turn.states.space)
+        return _ask(turn, due) if asked else Results.nothing(turn.states.space)
 
     def in_assembler(self, turn: AssemblerTurn) -> Part:
         """Answer the queries that are due."""
-        due, found, was = _due(turn.last), turn.of_regions(ASKED), turn.before(TOLD)
+        due, found, was = turn.last.noted["due"], turn.of_regions(ASKED), turn.before(TOLD)
         border = turn.border(was.left_out)
         border.leave_out(query for one in found for query in one.lacking if query in turn.control.after.sketch_plans)
         state, results = border.passed(lambda control: assembler.step(was, found, due, control))
@@ -76,7 +77,7 @@ def _sketch(turn: RegionTurn, due: Sequence[int]) -> None:
     else:
         was = turn.before(SKETCH)
     asked = {stream_number(after.sketch_plans[query].stream) for query in due}
-    observed = turn.sent("observed", observing.NOTHING)
+    observed = turn.sent("observed", observing.NOTHING, promote=True)
     turn.leave(SKETCH, region.step(was, observed, after, turn.following, asked))
 
 

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor, wait
 
 import pytest
 import redis
-from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, KafkaError, KafkaException
 
 from bench.live import PATIENCE_S, wait_for
 from bench.ports import free_port
@@ -16,6 +16,7 @@ from streaming.errors import LookoutError
 from streaming.eventlog import FIRST, Bound, BoundedEntry, Stamp, open_log
 from streaming.eventlog.kafka import KafkaEventLog, end_connections
 from streaming.eventlog.kafka.connection import Connection
+from streaming.eventlog.kafka.patience import KafkaUnavailable
 from streaming.eventlog.kafka.records import TopicNames
 from streaming.eventlog.kafka.transactions import StampedProducer, Transactions
 from streaming.settings import EngineSettings
@@ -27,6 +28,23 @@ AWAY_S = 3.0
 
 def once(name, number):
     return Stamp("p", "e", number), [BoundedEntry(name, {"n": number}, KEPT)]
+
+
+class Doubtful:
+    """A consumer of which the first question about one of the ends of a topic fails, as when a broker has come back."""
+
+    def __init__(self, consumer, failing, asked):
+        self._consumer, self._failing, self._asked = consumer, failing, asked
+
+    def offsets_for_times(self, places, timeout):
+        (place,) = places
+        if place.offset == self._failing and "failed" not in self._asked:
+            self._asked.append("failed")
+            raise KafkaException(KafkaError(KafkaError.NOT_LEADER_FOR_PARTITION))
+        return self._consumer.offsets_for_times(places, timeout=timeout)
+
+    def __getattr__(self, name):
+        return getattr(self._consumer, name)
 
 
 def numbers(log, name):
@@ -66,6 +84,43 @@ def test_what_a_process_has_not_committed_is_never_read_and_its_successor_append
     with pytest.raises(Exception, match=r"(?i)fenced|epoch|fatal"):
         producer.commit()
     assert (numbers(log, "one"), log.length("one")) == ([1, 2], 2)
+
+
+@pytest.mark.long
+def test_a_log_that_does_not_show_in_time_what_was_appended_is_never_said_to_be_shorter(kafka_servers):
+    prefix = uuid.uuid4().hex
+    log = KafkaEventLog(kafka_servers, prefix)
+    log.append_once(*once("one", 0))
+    _, producer = Transactions(Connection(kafka_servers, prefix, 32.0))._of(Stamp("q", "e", 1), once("one", 1)[1])
+    producer.begin()
+    assert producer.append(Stamp("q", "e", 1), once("one", 1)[1])  # nobody reads on before it ends
+    log.append_once(*once("one", 2))
+    connection = log._shared.connection
+    patience_s, connection.patience_s = connection.patience_s, 0.5
+    for read in (log.read, log.read_back):
+        with pytest.raises(KafkaUnavailable, match="TIMED_OUT"):
+            read("one")
+    connection.patience_s = patience_s
+    producer.commit()
+    assert numbers(log, "one") == [0, 1, 2]
+
+
+@pytest.mark.parametrize("failing", [OFFSET_BEGINNING, OFFSET_END])
+def test_a_log_is_never_empty_because_a_question_about_it_failed(kafka_servers, failing, monkeypatch):
+    """The client library forgets that the first of two questions failed, if the second one is answered."""
+    log = KafkaEventLog(kafka_servers, uuid.uuid4().hex)
+    for number in range(3):
+        log.append("one", {"n": number})
+    asked, make = [], Connection.consumer
+
+    def consumer(self, wait_ms):
+        return Doubtful(make(self, wait_ms), failing, asked)
+
+    monkeypatch.setattr(Connection, "consumer", consumer)
+    end_connections()
+    assert numbers(log, "one") == [0, 1, 2]
+    assert [int(entry.fields[b"n"]) for entry in log.read_back("one")] == [2, 1, 0]
+    assert asked.count("failed") == 1
 
 
 @pytest.mark.long

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, cast
 
-from confluent_kafka import OFFSET_END, Consumer, KafkaError, KafkaException, Producer, TopicPartition
+from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, Consumer, KafkaError, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec
 
 from streaming.eventlog.kafka.patience import patiently
@@ -147,17 +147,24 @@ class Connection:
         return topic in self._topics
 
     def ends(self, topic: str) -> tuple[int, int]:
-        """Return the first offset of a topic, and the offset behind the last committed record."""
+        """Return the first offset of a topic, and the offset behind the last committed record.
+
+        Raises
+        ------
+        KafkaException
+            If a broker does not answer in time, or does not show in time what this process has committed.
+        """
         if not self.exists(topic):
             return 0, 0
 
         def watermarks(consumer: Consumer, left_s: float) -> tuple[int, int]:
             deadline_s = time.monotonic() + left_s
-            while True:
-                first, end = consumer.get_watermark_offsets(TopicPartition(topic, 0), timeout=left_s, cached=False)
-                if end > self.committed.get(topic, -1) or time.monotonic() > deadline_s:
-                    return first, end
+            first = _offset(consumer, topic, OFFSET_BEGINNING, left_s)
+            while (end := _offset(consumer, topic, OFFSET_END, left_s)) <= self.committed.get(topic, -1):
+                if time.monotonic() > deadline_s:
+                    raise KafkaException(KafkaError(KafkaError._TIMED_OUT))
                 time.sleep(_VISIBLE_S)
+            return first, end
 
         return self._ask(self._reader, watermarks)
 
@@ -218,6 +225,18 @@ def end_all() -> None:
         _connections.clear()
     for connection in ended:
         connection.end()
+
+
+def _offset(consumer: Consumer, topic: str, of: int, left_s: float) -> int:
+    """Return where a topic begins or ends, by a request of its own.
+
+    The client library's `get_watermark_offsets` sends two. If the first of them fails, it may tell of a topic with
+    records that it is empty.
+    """
+    (told,) = consumer.offsets_for_times([TopicPartition(topic, 0, of)], timeout=left_s)
+    if told.error is not None:
+        raise KafkaException(told.error)
+    return told.offset
 
 
 def _until(consumer: Consumer, span: tuple[int, int], limit: int, left_s: float) -> list[Record]:

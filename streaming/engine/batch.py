@@ -14,11 +14,11 @@ import numpy as np
 import pyarrow as pa
 
 from streaming.elements import bounds_of, from_ipc, stream_number
-from streaming.engine import tracks
 from streaming.engine.admission import Sample
 from streaming.engine.assembling import assembled
 from streaming.engine.fragments import Spent, costs_of, failures_of, refusals_of
 from streaming.engine.layout import Layout
+from streaming.engine.quarantine import home_place
 from streaming.engine.store import Store
 from streaming.engine.ways import WAYS
 from streaming.history.writer import Turn
@@ -31,16 +31,15 @@ from streaming.servers.control.registry import Registry
 from streaming.servers.control.step import ControlStep
 from streaming.servers.elements import no_elements, tracked_schema
 from streaming.servers.home import Home
+from streaming.servers.home_turn import HomeTurn, Sent
 from streaming.servers.region import server as regional
 from streaming.servers.region.state import ObjectChanges, ObjectInput, Region
-from streaming.servers.routing import Routed
 from streaming.servers.way import AssemblerTurn, RegionInput, RegionTurn, Way
 from streaming.spaces import Space
 from streaming.state.versions import Attempt
 
 # The tables with elements of the batch, all with `tracked_schema`.
-ELEMENTS = ("arrivals", "departures", "passing", "copies", "removed_copies", "superseded_copies", "focals", "steps")
-TABLES = (*ELEMENTS, "belated", "reports", "released", "observed", "silences", *tracks.TABLES)
+ELEMENTS = ("arrivals", "departures", "passing", "copies", "removed_copies", "superseded_copies", "focals")
 # The tables with the newest elements of objects.
 OF_OBJECTS = ("arrivals", "departures", "copies", "removed_copies")
 Inputs = Sequence["RegionInput"]
@@ -213,25 +212,20 @@ def home_step(
         was = rescaling.home(was, partition, layout.partitions)
     elements, old = belated.apart(elements)
     state, outbox = home.step(was, elements, control)
-    newest_us = int(elements["heard_us"].to_numpy().max(initial=0))
-    head = {"elements": elements.num_rows, "stale": list(outbox.stale.items()), "newest_us": newest_us}
-    head |= {"spells": outbox.spells}
-    tables = {"belated": belated.routed(state.entries, outbox.stale_elements, old, after)} if after.stored else {}
-    if was.tracking is not None or len(after.tracks):
-        state, tracked, of_tracks = tracks.followed(layout, partition, batch, state, elements, control)
-        tables, head = tables | tracked, head | of_tracks
+    watched = partial(layout.watched, home_place(partition), batch)
+    turn = HomeTurn(batch, elements, outbox.accepted, state, control, rescaling is not None, watched)
+    kept = {way.home.name: part for way in WAYS if (part := way.in_home(turn)) is not None and way.home}
+    state = replace(state, parts=kept)
     store.leave(f"home/{partition}", batch, state)
     if saving:
         _save_home(store, partition, batch, state, saving, blocks)
-    progress = [[stream, *told] for stream, told in state.progress.items()]
-    common: dict[str, Any] = {"progress": progress} if progress else {}
-    if after.orderings:
-        told = [[*name, *known.progress] for name, known in state.orderings.ordered.items()]
-        common |= {"turn": state.orderings.turn, "orderings": told}
-        head["late"] = [[*name, *late] for name, late in outbox.late.items()]
-    routed = {name: getattr(outbox, name, None) or tables.get(name) for name in TABLES}
-    regions = range(after.region_map.regions)
-    return [_region_input(number, routed, common | (head if number == 0 else {})) for number in regions]
+    sent: dict[str, Sent] = {**outbox.tables, **turn.tables}
+    if after.stored:
+        sent["belated"] = belated.routed(state.entries, outbox.stale_elements, old, after)
+    newest_us = int(elements["heard_us"].to_numpy().max(initial=0))
+    head = {"elements": elements.num_rows, "stale": list(outbox.stale.items()), "newest_us": newest_us, **turn.head}
+    heads = (turn.head_of_all | (head if number == 0 else {}) for number in range(after.region_map.regions))
+    return [_region_input(number, sent, head) for number, head in enumerate(heads)]
 
 
 def region_task(
@@ -355,14 +349,10 @@ def _tracked(blocks: Iterable[IngestBlock], space: Space) -> pa.Table:
     return pa.concat_tables(tables or [no_elements(space)]).combine_chunks()
 
 
-def _region_input(number: int, outbox: Mapping[str, Routed | None], head: Mapping[str, Any]) -> RegionInput:
+def _region_input(number: int, sent: Mapping[str, Sent], head: Mapping[str, Any]) -> RegionInput:
     """Return the input of one region, given what is sent to all."""
-    tables = {}
-    for name, sent in outbox.items():
-        table = sent.to(number) if sent else None
-        if table is not None and table.num_rows:
-            tables[name] = table
-    return RegionInput(number, head, tables)
+    tables = ((name, rows.to(number)) for name, rows in sent.items())
+    return RegionInput(number, head, {name: table for name, table in tables if table.num_rows})
 
 
 def _together(inputs: Iterable[RegionInput], name: str, space: Space) -> pa.Table:

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 import pyarrow as pa
 
 from streaming.engine.batch import ELEMENTS
+from streaming.engine.ways import WAYS
 from streaming.results import Fragment
 from streaming.servers.way import RegionInput
 from streaming.traces import PUBLISH, WRITE, Span, Traces
@@ -58,4 +59,5 @@ class EngineTraces:
 
 def _arriving(sent: RegionInput) -> list[pa.Table]:
     """Return the tables with elements of the batch; reports that home servers release came in batches before."""
-    return [table for name in (*ELEMENTS, "reports") if (table := sent.tables.get(name)) is not None]
+    names = (*ELEMENTS, *(name for way in WAYS for name in way.element_tables))
+    return [sent.tables[name] for name in names if name in sent.tables]

@@ -12,15 +12,13 @@ is sent to each region that it reaches, and an optimiser lets the smaller one dr
 
 import logging
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from streaming.elements import stream_number
 from streaming.logs import Log
 from streaming.operators.time_joins import either_may_drive
 from streaming.servers.control.registry import Registry
-from streaming.servers.home import Home
 
 logger = logging.getLogger("lookout.engine")
 
@@ -138,16 +136,6 @@ def told_joins(registry: Registry) -> list[list[Any]]:
         revision, streams = registry.registrations[query].revision, (plan.stream, plan.partners.name)
         rows.append([query, revision, *streams, query in registry.by_partner, either_may_drive(plan)])
     return rows
-
-
-def told_reports(homes: Iterable[Home], registry: Registry) -> dict[str, int]:
-    """Return how many reports of each joined stream home servers have read, as a task reports it."""
-    names = {name for plan in registry.time_join_plans.values() for name in (plan.stream, plan.partners.name)}
-    heard = [home.progress for home in homes]
-    return {
-        name: sum(progress[stream_number(name)].reports for progress in heard if stream_number(name) in progress)
-        for name in sorted(names)
-    }
 
 
 def joins_of(rows: Sequence[Sequence[Any]]) -> list[DrivenJoin]:

@@ -13,7 +13,6 @@ from typing import Any
 import orjson
 
 from streaming.elements import from_ipc, to_ipc
-from streaming.engine.batch import TABLES
 from streaming.eventlog import FIRST, EventLog
 from streaming.eventlog.protocol import Fields
 from streaming.keys import LogNames
@@ -22,6 +21,8 @@ from streaming.servers.way import RegionInput
 
 _WAIT_S = 5.0
 _AT_ONCE = 64
+# What an entry with an input has besides its tables.
+_HEAD = {b"batch", b"partition", b"region", b"head"}
 
 
 @dataclass(frozen=True)
@@ -152,7 +153,7 @@ class Exchange:
                 self._trim()
             elif batch > self._received:  # else another attempt has sent it again
                 region, partition = int(content[b"region"]), int(content[b"partition"])
-                tables = {name: from_ipc(rows) for name in TABLES if (rows := content.get(name.encode()))}
+                tables = {name.decode(): from_ipc(rows) for name, rows in content.items() if name not in _HEAD}
                 self._inputs[batch][region, partition] = RegionInput(region, orjson.loads(content[b"head"]), tables)
 
     def _trim(self) -> None:

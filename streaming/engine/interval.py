@@ -20,12 +20,13 @@ from streaming.engine.admission import MOST_ENTRIES, Sample, admitted, most_next
 from streaming.engine.batch import IngestBlock, Saving, home_task, must_save, region_task, save
 from streaming.engine.batch_traces import EngineTraces
 from streaming.engine.cuts import CONTROL, CUTS, DEFINITIONS, Cut, CutLog, Point, Positions, logs_read
-from streaming.engine.driving import told_joins, told_reports
+from streaming.engine.driving import told_joins
 from streaming.engine.exchange import Exchange, TaskPlace
 from streaming.engine.figures import TaskFigures
 from streaming.engine.layout import Layout
 from streaming.engine.object_report import told_objects
 from streaming.engine.read_ahead import ReadAhead
+from streaming.engine.ways import WAYS
 from streaming.eventlog import Entry, next_ends
 from streaming.logs import Log
 from streaming.operators.region_map import RegionMap
@@ -273,9 +274,9 @@ class Interval:
             own = self._place.own_regions(region_map)
             regions = (self._layout.store.left(f"region/{region}", batch) for region in own)
             more[f"objects:{self._place.task}"] = told_objects(regions, self._place.tasks)
-        if registry.time_join_plans:
-            homes = (self._layout.store.left(f"home/{partition}", batch) for partition in self._place.homes)
-            more[f"reports:{self._place.task}"] = told_reports(homes, registry)
+        homes = [self._layout.store.left(f"home/{partition}", batch) for partition in self._place.homes]
+        for name, told in (row for way in WAYS for row in way.reported(homes, registry).items()):
+            more[f"{name}:{self._place.task}"] = told
         if self._coordinates:
             more["joins"] = told_joins(registry)
             sample = self._layout.known.sample or Sample.none(region_map.space)

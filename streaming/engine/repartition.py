@@ -22,13 +22,11 @@ from streaming.engine.batch import IngestBlock, Saving, home_task, region_task
 from streaming.engine.cuts import beginning
 from streaming.engine.layout import Layout
 from streaming.engine.store import Store
+from streaming.engine.ways import home_parts
 from streaming.history import HistoryWriter
 from streaming.logs import Log
-from streaming.operators.watermarks import slowest
 from streaming.servers.home import COLUMNS, Home, no_columns
 from streaming.servers.sorted_runs import SortedRuns
-from streaming.servers.ways.encounters import ordering
-from streaming.servers.ways.tracks import home as tracking
 from streaming.settings import EngineSettings
 from streaming.state.manifest import Manifest, read_manifest
 from streaming.state.stores import StateStore
@@ -142,16 +140,15 @@ def divided(homes: Sequence[Home], partitions: int) -> Iterator[Home]:
     columns = {name: np.concatenate([columns[name] for columns in taken])[order] for name in COLUMNS}
     key, of = key[order], partition_of(key[order], partitions)
     times = max(home.now_us for home in homes), min(home.forgotten_us for home in homes)
-    progress = slowest([home.progress for home in homes])
-    orderings = ordering.divided([home.orderings for home in homes], partitions)
-    for number, ordered in enumerate(orderings):
+    parts = {}
+    for part in home_parts():
+        if states := [home.parts[part.name] for home in homes if part.name in home.parts]:
+            parts[part.name] = part.divided(states, partitions)
+    for number in range(partitions):
         # Runs that are stored already have smaller numbers.
         following = homes[number].entries.following if number < len(homes) else 0
         mine = of == number
         found = {name: column[mine] for name, column in columns.items()}
         empty = SortedRuns(no_columns(), following=following)
         entries = empty.put(key[mine], found, key[:0], int(mine.sum())).settled()
-        tracked = [home.tracking for home in homes if home.tracking is not None]
-        runs = max((max(one.fixes.following, one.members.following) for one in tracked), default=0)
-        known = tracking.divided(tracked, partitions, number, runs) if tracked else None
-        yield Home(entries, *times, progress, ordered, known)
+        yield Home(entries, *times, {name: those[number] for name, those in parts.items()})

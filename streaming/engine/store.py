@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from streaming.engine.local_layers import LocalLayers
-from streaming.engine.ways import WAYS
+from streaming.engine.ways import WAYS, home_parts
 from streaming.operators.layer import LayerVersion
 from streaming.operators.padding import Padding
 from streaming.operators.region_map import RegionMap
@@ -225,7 +225,8 @@ class Store:
 
 def _codecs(space: Space, no_queries: Registry) -> dict[str, Codec]:
     """Return the codec of each kind of state."""
-    common = zip(COMMON, (registry_codec(no_queries), home_codec(space), region_codec(space)), strict=True)
+    homes = home_codec(space, home_parts())
+    common = zip(COMMON, (registry_codec(no_queries), homes, region_codec(space)), strict=True)
     return dict(common) | {state.name: state.codec(space) for way in WAYS for state in way.states}
 
 

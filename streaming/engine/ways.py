@@ -1,5 +1,6 @@
 """The ways of evaluation that an engine runs, in their order: the only list of them."""
 
+from streaming.servers.home_turn import HomePart
 from streaming.servers.way import Way
 from streaming.servers.ways.encounters.way import EncounterWay
 from streaming.servers.ways.moving.way import DistributedWay
@@ -19,3 +20,8 @@ WAYS: list[Way] = [
     DistributedWay(),
     RuleWay(),
 ]
+
+
+def home_parts() -> list[HomePart]:
+    """Return how the ways keep parts of the state of home servers, in their order."""
+    return [way.home for way in WAYS if way.home is not None]

@@ -7,27 +7,19 @@ PLACE* (2007), section 3.1: an object's home server tracks which regional server
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from streaming.elements import bounds_of
-from streaming.operators.encounters import Ordering
-from streaming.operators.runs import first_of_runs, last_of_runs, order_of_hashes, running_maximum
-from streaming.operators.watermarks import LONG_AGO_US, Progress, seen_before
+from streaming.operators.runs import first_of_runs, order_of_hashes, running_maximum
 from streaming.servers.control.registry import MICROSECONDS, Registry
 from streaming.servers.control.step import ControlStep
 from streaming.servers.elements import taken
 from streaming.servers.region_bits import EVERYWHERE, bits_of, regions_of
 from streaming.servers.routing import Routed
 from streaming.servers.sorted_runs import Column, Run, SortedRuns
-from streaming.servers.ways.encounters import ordering
-from streaming.servers.ways.encounters.ordering import Late, Orderings, everywhere
-from streaming.servers.ways.rules.home_silences import heard_streams
-from streaming.servers.ways.rules.stepping import streams_of_steps
-from streaming.servers.ways.sketches.observing import Observed, observed
-from streaming.servers.ways.time_joins.reports import reports_schema
-from streaming.servers.ways.tracks.state import Tracking
 
 # An expired object is forgotten, and its version with it, once it has been silent for this long as well. The server
 # looks for such objects each time a hundredth of this has passed.
@@ -52,29 +44,19 @@ class Home:
         The latest tick.
     forgotten_us : int
         When the server last looked for objects to forget.
-    progress : mapping of int to Progress
-        How far the server is with each stream that is joined over event time, by number.
-    orderings : Orderings
-        The reports of streams that need them in the order of event time.
-    tracking : Tracking or None
-        What the server knows for queries about tracks; None while there are none. `tracking.step` changes it.
+    parts : mapping of str to Any
+        What ways of evaluation keep there, by the names of their parts; see `home_turn.HomePart`.
     """
 
     entries: SortedRuns
     now_us: int = 0
     forgotten_us: int = 0
-    progress: Mapping[int, Progress] = field(default_factory=dict)
-    orderings: Orderings = field(default_factory=Orderings)
-    tracking: Tracking | None = None
+    parts: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
     def empty(cls, following: int = 0) -> "Home":
         """Return the state of a server that knows no object yet; the number of the first run is `following`."""
-        return cls(SortedRuns(no_columns(), following=following), orderings=Orderings(following=following))
-
-    def elsewhere(self, entries: SortedRuns) -> "Home":
-        """Return the state with the entries after another region map took force."""
-        return replace(self, entries=entries, orderings=everywhere(self.orderings))
+        return cls(SortedRuns(no_columns(), following=following))
 
 
 COLUMNS = {"stream": np.int64, "version": np.int64, "region": np.int32, "heard_us": np.int64, "copies": np.int64}
@@ -86,41 +68,52 @@ def no_columns() -> dict[str, np.ndarray]:
 
 
 @dataclass(frozen=True)
-class HomeOutput:
-    """What a home server sends to the regions: rows with `elements.tracked_schema`, and a region for each row.
+class Accepted:
+    """The elements of a micro-batch that are no older than those that were known of their objects.
 
-    `arrivals` has the newest element of each updated object, for the region where it lies. `departures` has the same
-    elements, for the regions that the objects left. `passing` has accepted elements that a newer one in the same batch
-    supersedes, of the streams in `Registry.streams_in_full`. Joined streams have three more tables: `copies` has the
-    newest elements, for the other regions that must know them; `removed_copies` has them for the regions that no longer
-    need them; `superseded_copies` has the copies of `passing`. `focals` has the newest elements of focal objects, once
-    for every region, however many queries follow them. `stale` counts, by stream, the versions that were older than the
-    newest known. `reports` has every element of the streams that are joined over event time, stale or not, for each
-    region that must know it, with `reports.reports_schema`. `released` has the reports of streams of encounters that
-    are due, in the order of event time (`ordering.Released`); `late` says which came too late for that. `observed` has
-    what sketches take of accepted elements, of the streams that are sketched (`observing.observed`). `steps` has
-    all accepted elements of objects with several ones that were heard at different moments, the newest of each moment,
-    of the streams in `stepping.streams_of_steps`, for the regions where they lie. `silences` has the silences that
-    reports ended, for the first region, and `spells` says when streams were heard (`silences.HeardStreams`).
-    `stale_elements` has those that `stale` counts of the streams that are stored; see `belated.routed`.
+    Parameters
+    ----------
+    rows : ndarray of int64, shape (K,)
+        Their rows, ordered by key and arrival.
+    place : ndarray of int64, shape (N,)
+        The region where each of the elements lies, also of others.
+    known : tuple of ndarray of int64
+        The `key_hash` of the objects that were known before, ascending, and when they were heard.
     """
 
-    arrivals: Routed
-    departures: Routed
-    passing: Routed
-    copies: Routed
-    removed_copies: Routed
-    superseded_copies: Routed
-    focals: Routed
+    rows: np.ndarray
+    place: np.ndarray
+    known: tuple[np.ndarray, np.ndarray]
+
+
+@dataclass(frozen=True)
+class HomeOutput:
+    """What a home server makes of the elements of a micro-batch.
+
+    Parameters
+    ----------
+    tables : mapping of str to Routed
+        What it sends to the regions: rows with `elements.tracked_schema`, and a region for each row.
+
+        * `arrivals` has the newest element of each updated object, for the region where it lies. `departures` has the
+          same elements, for the regions that the objects left.
+        * `passing` has accepted elements that a newer one in the same batch supersedes, of the streams in
+          `Registry.streams_in_full`.
+        * Joined streams have three more tables: `copies` has the newest elements, for the other regions that must know
+          them; `removed_copies` has them for the regions that no longer need them; `superseded_copies` has the copies
+          of `passing`.
+        * `focals` has the newest elements of focal objects, once for every region, however many queries follow them.
+    accepted : Accepted
+    stale : dict of int to int
+        By stream, how many versions were older than the newest known.
+    stale_elements : pyarrow.Table
+        Those of them of the streams that are stored; see `belated.routed`.
+    """
+
+    tables: Mapping[str, Routed]
+    accepted: Accepted
     stale: dict[int, int]
-    reports: Routed
-    released: Routed
-    late: Mapping[Ordering, Late]
-    observed: Observed
-    steps: Routed
     stale_elements: pa.Table
-    silences: Routed
-    spells: list[list[int]]
 
 
 def step(home: Home, elements: pa.Table, control: ControlStep) -> tuple[Home, HomeOutput]:
@@ -142,8 +135,6 @@ def step(home: Home, elements: pa.Table, control: ControlStep) -> tuple[Home, Ho
     after, entries, region_map = control.after, home.entries, control.after.region_map
     if after.reach.exceeds(control.before.reach):  # then regions fetch elements, and this server does not know which
         entries = entries.with_column("copies", EVERYWHERE)
-    reports, progress = _reports(home.progress, elements, control)
-    orderings, released = ordering.step(home.orderings, elements, control, max(home.now_us, control.now_us))
     order, key_hash, start = _ordered(elements)
     part, row = entries.find(key_hash)
     known = part >= 0
@@ -163,27 +154,20 @@ def step(home: Home, elements: pa.Table, control: ControlStep) -> tuple[Home, Ho
     met, passing_met = (_met(elements, some, bounds[some], stream[some], after) for some in (rows, passing))
     # When a stream is no longer joined, the regions remove its elements by themselves.
     left = regions_of(copies, region_map.regions) & ~met & met.any(axis=1, keepdims=True)
-    arrived = np.flatnonzero(_mask(order[accepted], len(order)))
-    outbox = HomeOutput(
-        Routed(elements, rows, region),
-        Routed(elements, rows[moved], before[moved]),
-        Routed(elements, passing, places[passing]),
-        _for_regions(elements, rows, _without(met, region)),
-        _for_regions(elements, rows, _without(left, before)),
-        _for_regions(elements, passing, _without(passing_met, places[passing])),
-        _for_regions(elements, rows, np.isin(key_hash, after.focal)[:, None] & np.ones_like(met)),
-        _counted(stream[order[~accepted]]),
-        reports,
-        Routed(released.reports, np.arange(len(released.region)), released.region),
-        released.late,
-        observed(elements, arrived, places[arrived], after.sketched),
-        _steps(elements, order[accepted], streams_of_steps(after), places),
-        taken(elements, stale),
-        *_silences(elements, order[accepted], known_us, control),
-    )
+    tables = {
+        "arrivals": Routed(elements, rows, region),
+        "departures": Routed(elements, rows[moved], before[moved]),
+        "passing": Routed(elements, passing, places[passing]),
+        "copies": _for_regions(elements, rows, _without(met, region)),
+        "removed_copies": _for_regions(elements, rows, _without(left, before)),
+        "superseded_copies": _for_regions(elements, passing, _without(passing_met, places[passing])),
+        "focals": _for_regions(elements, rows, np.isin(key_hash, after.focal)[:, None] & np.ones_like(met)),
+    }
+    taken_on = Accepted(order[accepted], places, known_us)
+    outbox = HomeOutput(tables, taken_on, _counted(stream[order[~accepted]]), taken(elements, stale))
     columns = _columns(elements, rows, region, met)
     entries = entries.put(key_hash, columns, np.empty(0, dtype=np.int64), int((~known).sum()))
-    return _settled(replace(home, entries=entries, progress=progress, orderings=orderings), control), outbox
+    return _settled(replace(home, entries=entries), control), outbox
 
 
 def _columns(elements: pa.Table, rows: np.ndarray, region: np.ndarray, met: np.ndarray) -> dict[str, np.ndarray]:
@@ -200,30 +184,6 @@ def routed(home: Home, rows: pa.Table) -> Routed:
     known = part >= 0
     region[known] = home.entries.take(part[known], row[known], ("region",))["region"]
     return Routed(rows, np.arange(rows.num_rows), region[np.searchsorted(key, rows["key_hash"].to_numpy())])
-
-
-def _reports(
-    known: Mapping[int, Progress], elements: pa.Table, control: ControlStep
-) -> tuple[Routed, dict[int, Progress]]:
-    """Return the reports for joins over event time, and how far each stream is after them."""
-    reach, region_map = control.after.report_reach, control.after.region_map
-    progress = {number: told for number, told in known.items() if number not in control.applied.dropped}
-    if not reach:
-        none = np.empty(0, dtype=np.int64)
-        return Routed(reports_schema(reach.space).empty_table(), none, none), {}
-    columns = {name: elements[name].to_numpy() for name in ("stream", "time_us", "heard_us")}
-    seen_us = np.zeros(elements.num_rows, dtype=np.int64)
-    for number in reach.streams.tolist():
-        mine = np.flatnonzero(columns["stream"] == number)
-        if len(mine):
-            before = progress.get(number, Progress(LONG_AGO_US, 0))
-            seen_us[mine] = seen_before(columns["time_us"][mine], before.newest_us)
-            heard_us = int(columns["heard_us"][mine].max())
-            progress[number] = Progress(int(seen_us[mine[-1]]), heard_us, before.reports + len(mine))
-    rows, region = np.nonzero(reach.regions(bounds_of(elements["bounds"]), columns["stream"], region_map))
-    reports = elements.append_column(reports_schema(reach.space).field("seen_us"), pa.array(seen_us))
-    known = {number: told for number, told in progress.items() if number in reach.streams}
-    return Routed(reports, rows, region), known
 
 
 def _ordered(elements: pa.Table) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -282,28 +242,6 @@ def _passing(
         return np.empty(0, dtype=np.int64)
     rows = np.sort(order[superseded])
     return rows[np.isin(stream[rows], list(streams_in_full))]
-
-
-def _steps(elements: pa.Table, rows: np.ndarray, streams: np.ndarray, places: np.ndarray) -> Routed:
-    """Return those of some rows, ordered by key and arrival, that are steps of objects in streams, ascending ones."""
-    if not len(streams):
-        return Routed(elements, rows[:0], places[:0])
-    key, heard_us, stream = (elements[name].to_numpy()[rows] for name in ("key_hash", "heard_us", "stream"))
-    newest = np.union1d(last_of_runs(key), last_of_runs(heard_us))  # of those that were heard at one moment
-    rows, key = rows[newest], key[newest]
-    first = first_of_runs(key)
-    several = ~(first & np.r_[first[1:], np.ones(min(1, len(first)), dtype=bool)])
-    rows = rows[several & np.isin(stream[newest], streams)]
-    return Routed(elements, rows, places[rows])
-
-
-def _silences(
-    elements: pa.Table, rows: np.ndarray, known: tuple[np.ndarray, np.ndarray], control: ControlStep
-) -> tuple[Routed, list[list[int]]]:
-    """Return what is told of silences, for the first region; see `heard_streams`."""
-    told = heard_streams(elements, rows, known, control)
-    rows = np.arange(told.silences.num_rows)
-    return Routed(told.silences, rows, np.zeros_like(rows)), told.spells
 
 
 def _met(

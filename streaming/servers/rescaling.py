@@ -12,7 +12,7 @@ BBoxDB Streams (2022), section 3.2: distribution regions are split and merged by
 
 import functools
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -124,7 +124,7 @@ class Rescaling:
         entries = state.entries.put(key[known], columns, key[:0])
         if self.before.reach:  # regions fetch the elements that they must know, and this server does not know which
             entries = entries.with_column("copies", EVERYWHERE)
-        return state.elsewhere(entries)
+        return replace(state, entries=entries)
 
     def region(self, number: int, empty: Region) -> Region:
         """Return the state of a regional server; one with a new number begins with the `empty` one."""

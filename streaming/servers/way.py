@@ -18,6 +18,8 @@ from streaming.servers.control.border import Border, LeftOut
 from streaming.servers.control.registry import Registry
 from streaming.servers.control.step import ControlStep
 from streaming.servers.control.watched import Watched
+from streaming.servers.home import Home
+from streaming.servers.home_turn import HomePart, HomeTurn
 from streaming.servers.region.all_regions import AllRegions
 from streaming.servers.region.object_index import ObjectIndex, indexed
 from streaming.servers.region.place import RegionPlace
@@ -42,7 +44,7 @@ class RegionInput:
         For region 0, counters. While there are joins over event time, or encounters, how far the home server is with
         each stream. JSON can hold it.
     tables : mapping of str to pyarrow.Table
-        The tables of `home.HomeOutput` that have rows for this region, by the names in `engine.batch.TABLES`.
+        Those of `home.HomeOutput` and of the ways that have rows for this region, by name.
     """
 
     region: int
@@ -253,12 +255,22 @@ class Way:
     ----------
     states : tuple of WayState
         What its servers leave.
+    home : HomePart or None
+        How it keeps a part of the state of home servers; None if it keeps nothing there.
+    element_tables : tuple of str
+        The tables with elements of the batch that it sends from home servers to regions.
     followed_at_home : bool
         Whether home servers evaluate it, and regions only pass on what these tell.
     """
 
     states: tuple[WayState, ...] = ()
+    home: HomePart | None = None
+    element_tables: tuple[str, ...] = ()
     followed_at_home = False
+
+    def in_home(self, turn: HomeTurn) -> Any:
+        """Run the part of a home server in a batch; return what `home` keeps there, None for nothing."""
+        return None
 
     def concerns(self, control: ControlStep) -> bool:
         """Tell whether regions have something to do in a batch."""
@@ -283,6 +295,13 @@ class Way:
     def in_assembler(self, turn: AssemblerTurn) -> Part:
         """Run the part of the assembler; return what it tells."""
         raise NotImplementedError
+
+    def reported(self, homes: Sequence[Home], registry: Registry) -> Mapping[str, Any]:
+        """Return what a task reports now and then for the coordinator, by name, given the states of its home servers.
+
+        JSON can hold it.
+        """
+        return {}
 
     def left_by_regions(self, registry: Registry) -> tuple[str, ...]:
         """Return the states that regions keep in memory until they are saved, given the registry after the batch."""

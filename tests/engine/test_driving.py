@@ -14,13 +14,13 @@ from streaming.engine.driving import (
     Optimiser,
     joins_of,
     told_joins,
-    told_reports,
 )
 from streaming.logs import Log
 from streaming.operators.region_map import RegionMap
 from streaming.operators.watermarks import Progress
 from streaming.servers.control.registry import Registry
 from streaming.servers.home import Home
+from streaming.servers.ways.time_joins.home import PROGRESS, reports_read
 from streaming.spaces import EARTH
 
 JOIN = DrivenJoin(7, 3, "buses", "trams", by_partner=False, either=True)
@@ -99,7 +99,7 @@ def test_what_the_tasks_report_becomes_an_entry_that_the_registry_applies_if_the
             log.report_regions(
                 {},
                 **(known if task == 0 else {}),
-                **{f"reports:{task}": told_reports([Home.empty(), Home(None, progress=heard)], registry)},
+                **{f"reports:{task}": reports_read([Home.empty(), Home(None, parts={PROGRESS: heard})], registry)},
             )
         watch.look(1.0 + second)
     entries = [orjson.loads(entry.fields[b"entry"]) for entry in log.event_log.read(log.names.control)]

@@ -29,7 +29,7 @@ LONGER: dict[str, tuple[int, str]] = {
     "streaming/servers/ways/encounters/region.py": (520, ONE_THING),
     "streaming/servers/ways/time_joins/reports.py": (420, ONE_THING),
     "streaming/servers/sorted_runs.py": (500, ONE_THING),
-    "streaming/servers/ways/tracks/home.py": (440, ONE_THING),
+    "streaming/servers/ways/tracks/following.py": (440, ONE_THING),
     "tests/engine/test_intervals.py": (440, CASES),
     "tests/engine/test_state_survives.py": (520, CASES),
     "tests/js/replay-stage.test.mjs": (420, CASES),

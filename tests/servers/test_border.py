@@ -20,7 +20,7 @@ from streaming.servers.ways.encounters import assembler as encounters
 from streaming.servers.ways.moving import aggregation, assembler, nearest, participant
 from streaming.servers.ways.stream_joins import region as stream_join
 from streaming.servers.ways.time_joins import pairing
-from streaming.servers.ways.tracks import home as tracking
+from streaming.servers.ways.tracks import following as tracking
 from streaming.spaces import EARTH
 from tests.servers.harness import Client, Engine, one
 

@@ -80,7 +80,7 @@ def observe(patch):
             over.append(-self.left if had_room else 0)
             return room
 
-    for name in ("region.server", "region.place", "ways.tracks.home"):
+    for name in ("region.server", "region.place", "ways.tracks.following"):
         patch.setattr(f"streaming.servers.{name}.PairAllowance", Observed)
     return over
 

@@ -17,6 +17,7 @@ from streaming.elements import partition_of
 from streaming.engine.repartition import divided
 from streaming.errors import InvalidPlan
 from streaming.plans import parse_plan, plan_document
+from streaming.servers.ways.tracks.home import TRACKING
 from streaming.spaces import EARTH, Dimension, Space
 from tests.draws import examples
 from tests.servers.harness import Client, Engine, one
@@ -425,9 +426,10 @@ def test_other_home_servers_go_on_where_the_former_ones_were():
         homes = [store.home(number, batch) for number in range(2)]
         for number, home in enumerate(divided(homes, 3)):
             for name in ("fixes", "members"):
-                keys = np.sort(np.concatenate([keys_of(getattr(former.tracking, name)) for former in homes]))
+                keys = np.sort(np.concatenate([keys_of(getattr(former.parts[TRACKING], name)) for former in homes]))
                 mine = keys[partition_of(keys, 3) == number]
-                assert np.sort(keys_of(getattr(home.tracking, name))).tolist() == mine.tolist() and len(keys) == 6
+                found = np.sort(keys_of(getattr(home.parts[TRACKING], name)))
+                assert found.tolist() == mine.tolist() and len(keys) == 6
 
 
 def keys_of(table):

@@ -4,24 +4,24 @@ from collections import defaultdict
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from streaming.elements import bounds_of, point_elements
+from streaming.engine.repartition import divided
 from streaming.engine.ways import WAYS
 from streaming.servers.answers.tuples import Results
+from streaming.servers.elements import no_elements
+from streaming.servers.home_turn import EncodedPart, HomePart
 from streaming.servers.way import Part, Way, WayState
 from streaming.state.codec import HEAD, NOTHING, Codec, Tables, head_of, with_head
 from tests.servers.harness import Engine
 
 ROOT = Path(__file__).parents[2]
-ARRIVED, TOLD, SUMS = "arrived", "arrived_now", "sums"
+ARRIVED, TOLD, SUMS, READ, FIRST = "arrived", "arrived_now", "sums", "read", "first_read"
 # Whoever else names a way, and why.
 OTHERS = {
     "streaming/engine/ways.py": "the list of ways",
-    "streaming/engine/tracks.py": "what home servers follow",
-    "streaming/engine/repartition.py": "what home servers keep for ways, divided anew",
-    "streaming/servers/home.py": "the parts of ways in the step of home servers",
-    "streaming/servers/home_codec.py": "the parts of ways in the state of home servers",
     "streaming/backtest/servers.py": "when a batch without elements may tell something",
 }
 
@@ -35,10 +35,27 @@ def json_codec(empty):
     )
 
 
+class ReadCounts(HomePart):
+    """How many elements a home server has read."""
+
+    name = READ
+
+    def encode(self, part):
+        return EncodedPart({READ: part}, rows=[pa.table({"count": [part]})])
+
+    def decode(self, head, parts, rows, space):
+        assert next(rows)["count"].to_pylist() == [head[READ]]
+        return head[READ]
+
+    def divided(self, found, partitions):
+        return [sum(found), *[0] * (partitions - 1)]
+
+
 class RunningMeans(Way):
     """The mean of each object's first coordinate: regions tell the sums of a batch, and the assembler adds them up.
 
     Each region also counts what has arrived there; a region map that takes force leaves all counts to the first region.
+    Home servers count what they read, and send the first element of each batch to all regions.
     """
 
     states = (
@@ -46,6 +63,17 @@ class RunningMeans(Way):
         WayState(TOLD, lambda space: json_codec([]), passed_on=True),
         WayState(SUMS, lambda space: json_codec({})),
     )
+    home = ReadCounts()
+    element_tables = (FIRST,)
+
+    def in_home(self, turn):
+        regions = np.arange(turn.control.after.region_map.regions if turn.elements.num_rows else 0)
+        turn.route(FIRST, turn.elements, np.zeros_like(regions), regions)
+        turn.head_of_all[READ] = turn.elements.num_rows
+        return turn.home.parts.get(READ, 0) + turn.elements.num_rows
+
+    def reported(self, homes, registry):
+        return {READ: sum(home.parts.get(READ, 0) for home in homes)}
 
     def concerns(self, control):
         return True
@@ -53,6 +81,8 @@ class RunningMeans(Way):
     assembles = concerns
 
     def in_region(self, turn):
+        firsts = turn.sent(FIRST, no_elements(turn.states.space)).num_rows
+        assert firsts == sum(sent.head[READ] > 0 for sent in turn.inputs)
         arrivals = turn.tables["arrivals"]
         was = turn.before(ARRIVED)
         if turn.rescaling:
@@ -98,7 +128,10 @@ def test_a_way_from_outside_keeps_its_states_through_restarts_and_other_region_m
     store, regions = engine.layout.store, range(engine.region_map.regions)
     assert store.before(SUMS, engine.batch) == {name: [len(some), sum(some)] for name, some in values.items()}
     arrived = [store.before(f"{ARRIVED}/{number}", engine.batch) for number in regions]
+    homes = [store.home(number, engine.batch) for number in range(engine.layout.partitions)]
+    more = list(divided(homes, 3))
     assert sum(arrived) == sum(map(len, values.values()))
+    assert [RunningMeans().reported(some, None)[READ] for some in (homes, more[:1], more)] == [sum(arrived)] * 3
 
 
 def test_hardly_anybody_else_names_a_way():

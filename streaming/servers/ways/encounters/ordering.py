@@ -80,13 +80,10 @@ class Orderings:
     ordered : mapping of Ordering to Ordered
     turn : int
         The number of batches in which there were orderings without a break; all home servers have the same.
-    following : int
-        An ordering that begins numbers its runs from here on.
     """
 
     ordered: Mapping[Ordering, Ordered] = field(default_factory=dict)
     turn: int = 0
-    following: int = 0
 
 
 @dataclass(frozen=True)
@@ -105,11 +102,6 @@ class Released:
     reports: pa.Table
     region: np.ndarray
     late: Mapping[Ordering, Late] = field(default_factory=dict)
-
-    @classmethod
-    def nothing(cls, space: Space) -> "Released":
-        """Return no reports."""
-        return cls(released_schema(space).empty_table(), np.empty(0, dtype=np.int64))
 
 
 def no_last() -> dict[str, np.ndarray]:
@@ -131,7 +123,9 @@ def released_schema(space: Space) -> pa.Schema:
     return schema
 
 
-def step(was: Orderings, elements: pa.Table, control: ControlStep, now_us: int) -> tuple[Orderings, Released]:
+def step(
+    was: Orderings, elements: pa.Table, control: ControlStep, now_us: int, following: int
+) -> tuple[Orderings, Released]:
     """Take the elements of a batch, and release the reports that are due.
 
     Parameters
@@ -142,11 +136,10 @@ def step(was: Orderings, elements: pa.Table, control: ControlStep, now_us: int) 
     control : ControlStep
     now_us : int
         The latest tick.
+    following : int
+        An ordering that begins numbers its runs from here on.
     """
-    needed, space = control.after.orderings, control.after.space
-    if not needed:
-        return Orderings(following=_following(was)), Released.nothing(space)
-    turn, following = was.turn + 1, _following(was)
+    needed, space, turn = control.after.orderings, control.after.space, was.turn + 1
     arrived = elements.append_column(
         waiting_schema(space).field("arrival"), pa.array(arrivals(turn, elements.num_rows))
     )
@@ -162,12 +155,7 @@ def step(was: Orderings, elements: pa.Table, control: ControlStep, now_us: int) 
         regions.append(region)
         if late.reports:
             lates[ordering] = late
-    return Orderings(ordered, turn, following), Released(pa.concat_tables(tables), np.concatenate(regions), lates)
-
-
-def _following(was: Orderings) -> int:
-    used = [max(known.queue.following, known.last.following) for known in was.ordered.values()]
-    return max([was.following, *used])
+    return Orderings(ordered, turn), Released(pa.concat_tables(tables), np.concatenate(regions), lates)
 
 
 def _held(known: Ordered, reports: pa.Table, ordering: Ordering) -> tuple[Ordered, Late]:
@@ -262,13 +250,14 @@ def divided(states: Sequence[Orderings], partitions: int) -> Iterator[Orderings]
     partitions : int
         How many home servers there will be.
     """
-    following = max(map(_following, states))
     names = states[0].ordered
+    used = [max(known.queue.following, known.last.following) for state in states for known in state.ordered.values()]
+    following = max(used, default=0)
     for number in range(partitions):
         ordered = {
             name: _part_of([state.ordered[name] for state in states], number, partitions, following) for name in names
         }
-        yield Orderings(ordered, states[0].turn, following)
+        yield Orderings(ordered, states[0].turn)
 
 
 def _part_of(parts: Sequence[Ordered], number: int, partitions: int, following: int) -> Ordered:

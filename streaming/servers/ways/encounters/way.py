@@ -6,13 +6,15 @@ from functools import partial
 from streaming.operators.watermarks import Progress
 from streaming.servers.answers.tuples import Results
 from streaming.servers.control.step import ControlStep
+from streaming.servers.home_turn import HomeTurn
 from streaming.servers.region.object_index import ObjectIndex
 from streaming.servers.region.objects import ObjectTable
 from streaming.servers.way import AssemblerTurn, Part, RegionTurn, Way, WayState
-from streaming.servers.ways.encounters import assembler, region
+from streaming.servers.ways.encounters import assembler, home, region
 from streaming.servers.ways.encounters.assembler import EncounterAnswers, encounter_codec
 from streaming.servers.ways.encounters.event_times import CLOCKS, EncounterClock, EventTimes
-from streaming.servers.ways.encounters.ordering import Late, Ordering, released_schema
+from streaming.servers.ways.encounters.home import LATE, ORDERINGS, RELEASED, TURN, OrderingsPart
+from streaming.servers.ways.encounters.ordering import Late, Ordering, Orderings, released_schema
 from streaming.servers.ways.encounters.region import Encounters
 from streaming.servers.ways.encounters.region_codec import region_encounter_codec
 from streaming.servers.ways.encounters.spans import SPANS
@@ -29,6 +31,11 @@ class EncounterWay(Way):
         WayState(TIMES, lambda space: CLOCKS),
         WayState(ANSWERS, encounter_codec),
     )
+    home = OrderingsPart()
+
+    def in_home(self, turn: HomeTurn) -> Orderings | None:
+        """Release the reports of objects in the order of event time."""
+        return home.step(turn)
 
     def concerns(self, control: ControlStep) -> bool:
         """Tell whether there are such queries, or were some."""
@@ -38,8 +45,8 @@ class EncounterWay(Way):
 
     def in_region(self, turn: RegionTurn) -> Results:
         """Run a region's part; return its results, which tell of reports that came too late."""
-        reports = turn.sent("released", released_schema(turn.states.space).empty_table())
-        late = [(Ordering(*told[:3]), Late(*told[3:])) for sent in turn.inputs for told in sent.head.get("late", ())]
+        reports = turn.sent(RELEASED, released_schema(turn.states.space).empty_table())
+        late = [(Ordering(*told[:3]), Late(*told[3:])) for sent in turn.inputs for told in sent.head.get(LATE, ())]
         times = turn.noted["times"] = _times(turn)
         step = partial(region.step, _before(turn), reports, late=late, times=times, place=turn.place)
         state, results, spans = turn.passed_on(partial(step, indexed=partial(_indexed, turn), following=turn.following))
@@ -75,9 +82,9 @@ def _before(turn: RegionTurn) -> Encounters:
 def _times(turn: RegionTurn) -> EventTimes:
     """Return how far the home servers, and the queries, are."""
     heads = [sent.head for sent in turn.inputs]
-    homes = [{Ordering(*told[:3]): Progress(*told[3:]) for told in head.get("orderings", ())} for head in heads]
+    homes = [{Ordering(*told[:3]): Progress(*told[3:]) for told in head.get(ORDERINGS, ())} for head in heads]
     clocks = turn.states.before(TIMES, turn.batch, keep=False)
-    return EventTimes(clocks, homes, max(head.get("turn", 0) for head in heads))
+    return EventTimes(clocks, homes, max(head.get(TURN, 0) for head in heads))
 
 
 def _indexed(turn: RegionTurn, query: int, objects: ObjectTable) -> ObjectIndex:

@@ -10,9 +10,12 @@ from streaming.operators.schedules import NEVER_US
 from streaming.servers.answers.tuples import Results
 from streaming.servers.control.registry import Registry
 from streaming.servers.control.step import ControlStep
+from streaming.servers.elements import no_elements
+from streaming.servers.home_turn import HomeTurn
 from streaming.servers.way import AssemblerTurn, Part, RegionInput, RegionTurn, Way, WayState
-from streaming.servers.ways.rules import assembler
+from streaming.servers.ways.rules import assembler, home
 from streaming.servers.ways.rules.assembler_codec import rules_codec
+from streaming.servers.ways.rules.home import HEARD, SILENCES, STEPS
 from streaming.servers.ways.rules.measures import measures_of
 from streaming.servers.ways.rules.steps import steps_of
 from streaming.servers.ways.rules.watched import SPELLS, WATCHED, Heard, WatchedAnswers, concern_rules
@@ -35,6 +38,10 @@ class RuleWay(Way):
         WayState(RULES, rules_codec),
     )
 
+    def in_home(self, turn: HomeTurn) -> None:
+        """Send the steps of objects, and the silences that reports ended."""
+        home.step(turn)
+
     def concerns(self, control: ControlStep) -> bool:
         """Tell whether rules watch answers, or did."""
         return bool(len(control.before.watched) or len(control.after.watched))
@@ -51,7 +58,9 @@ class RuleWay(Way):
             were, are = turn.noted["members"]
             measures = measures_of(were, are, control, turn.changed, heard, batch)
         found = WatchedAnswers.of(turn.results, control, batch, turn.changed.was.now_us, heard)
-        steps = border.passed(partial(steps_of, turn.tables["steps"], turn.changed, batch=batch))
+        steps = border.passed(
+            partial(steps_of, turn.sent(STEPS, no_elements(turn.states.space)), turn.changed, batch=batch)
+        )
         found = found.lacks(border.left_out, control.after.watched)
         _watch(turn, _reported(found, measures, steps, turn.inputs, batch), self.assembles(control))
         return Results.nothing(turn.states.space)
@@ -89,9 +98,9 @@ def _reported(
     In another region than the first, the inputs do not say that, and have no silences.
     """
     heard_us = min((heard_us for one in inputs if (heard_us := one.head.get("newest_us"))), default=NEVER_US)
-    ended = [frame_of_table(one.tables["silences"]) for one in inputs if "silences" in one.tables]
+    ended = [frame_of_table(one.tables[SILENCES]) for one in inputs if SILENCES in one.tables]
     silences = [found.silences, *(frame.with_columns(batch=pl.lit(batch, pl.Int64)) for frame in ended)]
-    rows = [spell for one in inputs for spell in one.head.get("spells", ())]
+    rows = [spell for one in inputs for spell in one.head.get(HEARD, ())]
     measures = found.measures if measures is None else measures
     spells = pl.DataFrame(rows, SPELLS, orient="row")
     return replace(

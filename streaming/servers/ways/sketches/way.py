@@ -4,17 +4,22 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
+import numpy as np
+
 from streaming.elements import stream_number
 from streaming.servers.answers.tuples import Results
 from streaming.servers.control.registry import Registry
 from streaming.servers.control.step import ControlStep
+from streaming.servers.home_turn import HomeTurn
 from streaming.servers.way import AssemblerTurn, Part, RegionTurn, Way, WayState
 from streaming.servers.ways.sketches import asked_leaves, assembler, observing, region
 from streaming.servers.ways.sketches.assembler_codec import TOLD_ANSWERS
+from streaming.servers.ways.sketches.observing import observed
 from streaming.servers.ways.sketches.region import Sketchlet
 from streaming.servers.ways.sketches.region_codec import sketchlet_codec
 
 SKETCH, ASKED, TOLD = "sketch", "asked", "told"
+OBSERVED = "observed"
 
 
 class SketchWay(Way):
@@ -25,6 +30,11 @@ class SketchWay(Way):
         WayState(ASKED, lambda space: asked_leaves.ASKED_LEAVES, passed_on=True),
         WayState(TOLD, lambda space: TOLD_ANSWERS),
     )
+
+    def in_home(self, turn: HomeTurn) -> None:
+        """Observe the accepted elements of the streams that are sketched, in the order of arrival."""
+        rows = np.sort(turn.accepted.rows)
+        turn.tables[OBSERVED] = observed(turn.elements, rows, turn.accepted.place[rows], turn.control.after.sketched)
 
     def concerns(self, control: ControlStep) -> bool:
         """Tell whether streams are sketched, or were, or queries are answered."""
@@ -77,7 +87,7 @@ def _sketch(turn: RegionTurn, due: Sequence[int]) -> None:
     else:
         was = turn.before(SKETCH)
     asked = {stream_number(after.sketch_plans[query].stream) for query in due}
-    observed = turn.sent("observed", observing.NOTHING, promote=True)
+    observed = turn.sent(OBSERVED, observing.NOTHING, promote=True)
     turn.leave(SKETCH, region.step(was, observed, after, turn.following, asked))
 
 

@@ -9,16 +9,22 @@ from streaming.results import result_schema
 from streaming.servers.answers.tuples import Results
 from streaming.servers.control.border import Border, left_out_of_rows
 from streaming.servers.control.step import ControlStep
+from streaming.servers.home_turn import HomeTurn
 from streaming.servers.way import RegionTurn, Way
-
-# What home servers send: changes of answers, and snapshots.
-TABLES = ("tracked", "tracked_snapshots")
+from streaming.servers.ways.tracks import home
+from streaming.servers.ways.tracks.home import TABLES, TRACKS, TrackingPart
+from streaming.servers.ways.tracks.state import Tracking
 
 
 class TrackWay(Way):
     """Home servers follow the tracks of their objects. Region 0 also tells what they say of queries."""
 
+    home = TrackingPart()
     followed_at_home = True
+
+    def in_home(self, turn: HomeTurn) -> Tracking | None:
+        """Follow the tracks of a home server's objects."""
+        return home.step(turn)
 
     def concerns(self, control: ControlStep) -> bool:
         """Tell whether there are such queries, or were some."""
@@ -29,7 +35,7 @@ class TrackWay(Way):
         none = result_schema(turn.states.space).empty_table()
         changes, snapshots = (turn.sent(name, none) for name in TABLES)
         told = _Told(turn.border)
-        told.take(sent.head["tracks"] for sent in turn.inputs if "tracks" in sent.head)
+        told.take(sent.head[TRACKS] for sent in turn.inputs if TRACKS in sent.head)
         told.counters["results"] += changes.num_rows
         counters, seconds = dict(told.counters), dict(told.seconds)
         return Results(changes, snapshots, counters, told.warnings, seconds=seconds, unused=told.unused)

@@ -12,16 +12,12 @@ from streaming.backtest.asked import US, BacktestRequest
 from streaming.backtest.cuts import Nearby, micro_batches
 from streaming.backtest.servers import BacktestServers
 from streaming.backtest.unchanged import Unchanged, by_themselves
-from streaming.kinds.base import Evaluation
 from streaming.kinds.registry import kind_of
 from streaming.language import gettext, thousands
 from streaming.operators.runs import first_of_runs
 from streaming.results import ENTERED
 from streaming.results.netting import net
 from streaming.servers.elements import no_elements
-
-# What is told of encounters and of joins over event time may depend on the clock alone.
-CLOCKED = (Evaluation.TIME_JOIN, Evaluation.ENCOUNTER, Evaluation.TRACK)
 
 
 @dataclass(frozen=True)
@@ -73,7 +69,6 @@ class Playing:
         self._nearby = Nearby(plans, asked.space)
         self._unchanged = None if asked.moves or not by_themselves(plans) else Unchanged(asked)
         self._rules = np.array([n for n, plan in zip(asked.plans, plans, strict=True) if kind_of(plan).queries(plan)])
-        self._clocked = any(kind_of(plan).evaluation(plan) in CLOCKED for plan in plans)
 
     @property
     def share(self) -> float:
@@ -152,8 +147,7 @@ class Playing:
     def _ticks(self, servers: BacktestServers, until_us: int, whole: bool = False) -> Iterator[PlayedBatch]:
         """Set the clock to each second up to a time in which something is due; with `whole`, to that time, too."""
         while not self.stopped:
-            due_us = self.clock_us + 1 if self._clocked else servers.due_us(self.clock_us)
-            second_us = max(-(-due_us // US) * US, (self.clock_us // US + 1) * US)
+            second_us = max(-(-servers.due_us(self.clock_us) // US) * US, (self.clock_us // US + 1) * US)
             if whole and second_us > until_us > self.clock_us:
                 second_us = until_us
             if second_us > until_us or self._limited(0):

@@ -74,6 +74,16 @@ class Evaluation(Enum):
         return self in (Evaluation.MOVING_RANGE, Evaluation.NEAREST, Evaluation.AGGREGATE)
 
     @property
+    def event_timed(self) -> bool:
+        """Whether it is about pairs of reports, by their own times: each report counts, also one that comes late."""
+        return self is Evaluation.TIME_JOIN
+
+    @property
+    def told_at_once(self) -> bool:
+        """Whether its answer follows from where objects are, whatever they reported before."""
+        return self not in (Evaluation.TIME_JOIN, Evaluation.ENCOUNTER, Evaluation.TRACK, Evaluation.RULE)
+
+    @property
     def assembled(self) -> bool:
         """Whether the assembler reports the answer, instead of each region its part."""
         return self in (

@@ -8,7 +8,6 @@ import numpy as np
 import pyarrow as pa
 
 from streaming.backtest import Playing
-from streaming.backtest.play import CLOCKED
 from streaming.kinds.base import Plan
 from streaming.kinds.registry import kind_of
 from streaming.results import joined_columns, result_schema
@@ -40,8 +39,7 @@ class AnswerPage:
 
 def told_at_once(plan: Plan) -> bool:
     """Return whether an answer follows from where objects are: no encounter, track, rule or join over event time."""
-    kind = kind_of(plan)
-    return kind.evaluation(plan) not in CLOCKED and not kind.queries(plan)
+    return kind_of(plan).evaluation(plan).told_at_once
 
 
 def scene(playing: Playing, elements: Iterable[pa.Table], queries: Iterable[int]) -> AnswerPage:

@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from streaming.operators.region_map import RegionMap
+from streaming.operators.schedules import NEVER_US
 from streaming.servers.answers.tuples import Results
 from streaming.servers.control.border import Border, LeftOut
 from streaming.servers.control.registry import Registry
@@ -302,6 +303,17 @@ class Way:
         JSON can hold it.
         """
         return {}
+
+    def due_us(self, states: States, batch: int, registry: Registry, now_us: int) -> int:
+        """Return before which time a batch without elements tells nothing by it, given the clock; `NEVER_US` if never.
+
+        A back-test, which has one region, runs no batch that tells nothing. The states are those before `batch`.
+        """
+        return NEVER_US
+
+    def waits(self, states: States, batch: int, registry: Registry) -> bool:
+        """Tell whether something waits that the next tick tells, since what came before it has no order."""
+        return False
 
     def left_by_regions(self, registry: Registry) -> tuple[str, ...]:
         """Return the states that regions keep in memory until they are saved, given the registry after the batch."""

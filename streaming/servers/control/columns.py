@@ -1,7 +1,7 @@
 """The running queries as columns of arrays, changed by copying the arrays and never by going through the queries."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeVar
 
@@ -16,11 +16,9 @@ from streaming.operators.runs import expand, find
 
 K = TypeVar("K")
 
-# What a query is, as bits.
-STREAM_JOIN, DISTRIBUTED, MEMBERSHIP, EVERY_ELEMENT, BY_DISTANCE, LAYER_JOIN, TIME_JOIN, ENCOUNTER, SKETCH, RULE = (
-    1 << bit for bit in range(10)
-)
-TRACK = 1 << 10
+# What a query is, as bits; one more for each evaluation.
+MEMBERSHIP, EVERY_ELEMENT, BY_DISTANCE, LAYER_JOIN = (1 << bit for bit in range(4))
+_EVALUATIONS = {evaluation: 1 << bit for bit, evaluation in enumerate(Evaluation, 4)}
 
 
 def layer_of(plan: Plan) -> str | None:
@@ -33,19 +31,17 @@ def bits_of(plan: Plan) -> int:
     kind = kind_of(plan)
     evaluation = kind.evaluation(plan)
     tests = {
-        STREAM_JOIN: evaluation is Evaluation.STREAM_JOIN,
-        DISTRIBUTED: evaluation.distributed,
         MEMBERSHIP: plan.emit == "membership",
-        EVERY_ELEMENT: plan.emit == "all" and evaluation is not Evaluation.TIME_JOIN,
+        EVERY_ELEMENT: plan.emit == "all" and not evaluation.event_timed,
         BY_DISTANCE: kind.measures(plan),
         LAYER_JOIN: kind.layer(plan) is not None,
-        TIME_JOIN: evaluation is Evaluation.TIME_JOIN,
-        ENCOUNTER: evaluation is Evaluation.ENCOUNTER,
-        SKETCH: evaluation is Evaluation.SKETCH,
-        RULE: evaluation is Evaluation.RULE,
-        TRACK: evaluation is Evaluation.TRACK,
     }
-    return sum(bit for bit, is_set in tests.items() if is_set)
+    return sum(bit for bit, is_set in tests.items() if is_set) + _EVALUATIONS[evaluation]
+
+
+def bits_where(matches: Callable[[Evaluation], bool]) -> int:
+    """Return the bits of all evaluations that match."""
+    return sum(bit for evaluation, bit in _EVALUATIONS.items() if matches(evaluation))
 
 
 class Row(NamedTuple):
@@ -70,7 +66,7 @@ class Columns:
     ----------
     query, answer : ndarray of int64, shape (Q,)
         The numbers of the queries, ascending, and of their answers.
-    bits : ndarray of uint16, shape (Q,)
+    bits : ndarray of uint32, shape (Q,)
         What each query is; see `bits_of`.
     owner : ndarray of int64, shape (Q,)
         Whom each query counts for.
@@ -82,7 +78,7 @@ class Columns:
 
     query: np.ndarray = field(default_factory=_none)
     answer: np.ndarray = field(default_factory=_none)
-    bits: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=np.uint16))
+    bits: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=np.uint32))
     owner: np.ndarray = field(default_factory=_none)
     ordered_answer: np.ndarray = field(default_factory=_none)
     ordered_query: np.ndarray = field(default_factory=_none)
@@ -121,7 +117,7 @@ class Columns:
         queries, answers, _, what, whose = zip(*rows, strict=True)
         order = np.argsort(query := np.array(queries, dtype=np.int64))
         query, answer = query[order], np.array(answers, dtype=np.int64)[order]
-        bits, owner = np.array(what, dtype=np.uint16)[order], np.array(whose, dtype=np.int64)[order]
+        bits, owner = np.array(what, dtype=np.uint32)[order], np.array(whose, dtype=np.int64)[order]
         place, order = np.searchsorted(self.query, query), np.argsort(answer, kind="stable")
         ordered = np.searchsorted(self.ordered_answer, answer[order])
         streams, layers = _counted(rows)
@@ -146,7 +142,7 @@ class Columns:
 
     def having(self, bits: int) -> np.ndarray:
         """Tell which queries have one of the bits, bool of shape (Q,)."""
-        return (self.bits & np.uint16(bits)) != 0
+        return (self.bits & np.uint32(bits)) != 0
 
     def answers_of(self, queries: np.ndarray) -> np.ndarray:
         """Return the answers of those of some queries that run, int64, ascending, each once."""

@@ -41,19 +41,18 @@ from streaming.servers.answers.recipients import Recipients
 from streaming.servers.control.answer_numbers import AnswerNumbers, Put
 from streaming.servers.control.columns import (
     BY_DISTANCE,
-    DISTRIBUTED,
-    ENCOUNTER,
     EVERY_ELEMENT,
     LAYER_JOIN,
     MEMBERSHIP,
     Columns,
     Row,
+    bits_where,
     layer_of,
 )
 from streaming.servers.control.entries import ControlEntries, Entry
 from streaming.servers.control.levels import Level, Levels
 from streaming.servers.control.registrations import ParsedPlan, Registration, words
-from streaming.servers.control.running import RunningQueries
+from streaming.servers.control.running import EncounterGroup, RunningQueries
 from streaming.sketch.settings import InvalidSketch
 from streaming.sketch.stream import StreamSketch, parse_stream_sketch, stream_sketch_document
 from streaming.spaces import Space
@@ -66,6 +65,7 @@ MICROSECONDS = 1_000_000
 # More than one, since the regions of a process may leave out different queries.
 NARROWER_KEPT = 16
 FOREVER_US = np.iinfo(np.int64).max // 2
+_ASSEMBLED = bits_where(lambda evaluation: evaluation.assembled)
 
 Catalogue = Callable[[str, int], LayerVersion]
 
@@ -274,7 +274,7 @@ class Registry:
         columns = self.columns
         if not any(reach.layer in layers for reach in columns.layers):
             return np.empty(0, dtype=np.int64)
-        rows = self._rows(columns.query[columns.having(LAYER_JOIN) & ~columns.having(ENCOUNTER)].tolist())
+        rows = self._rows(columns.query[columns.having(LAYER_JOIN) & ~columns.having(EncounterGroup.bits)].tolist())
         return np.unique(np.array([row.answer for row in rows if layer_of(row.plan) in layers], dtype=np.int64))
 
     @property
@@ -372,7 +372,7 @@ class Registry:
     def watches_assembled(self) -> bool:
         """Whether a rule names a query whose objects the assembler reports; aggregates have groups in place of them."""
         columns = self.running.columns
-        queries = np.setdiff1d(columns.query[columns.having(DISTRIBUTED | ENCOUNTER)], self.valued)
+        queries = np.setdiff1d(columns.query[columns.having(_ASSEMBLED)], self.valued)
         return any(self.assembled(query) for query in queries[find(self.watched, queries)[1]].tolist())
 
     @property

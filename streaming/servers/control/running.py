@@ -12,6 +12,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
+from streaming.kinds.base import Evaluation
 from streaming.kinds.registry import kind_of
 from streaming.operators.distributed import DistributedQueries
 from streaming.operators.encounters import Ordering, orderings_of
@@ -23,18 +24,7 @@ from streaming.operators.stream_join import StreamJoins
 from streaming.operators.stream_reach import Reach, unfiltered
 from streaming.operators.time_joins import compiled, driving
 from streaming.operators.tracks import TrackQueries
-from streaming.servers.control.columns import (
-    DISTRIBUTED,
-    ENCOUNTER,
-    RULE,
-    SKETCH,
-    STREAM_JOIN,
-    TIME_JOIN,
-    TRACK,
-    Columns,
-    Row,
-    distinct_of,
-)
+from streaming.servers.control.columns import Columns, Row, bits_where, distinct_of
 from streaming.spaces import Space
 
 # As many joins over event time, at most, stay compiled from one version of the queries to the next.
@@ -53,17 +43,23 @@ class Group:
 
     Attributes
     ----------
-    bit : int
-        What the queries have in common; see `columns.bits_of`.
+    evaluations : tuple of Evaluation
+        How its queries are evaluated.
+    bits : int
+        The bits of these; see `columns.bits_of`.
     """
 
     space: Space
     plans: Mapping[int, Any] = field(default_factory=dict)
-    bit: ClassVar[int]
+    evaluations: ClassVar[tuple[Evaluation, ...]]
+    bits: ClassVar[int]
+
+    def __init_subclass__(cls) -> None:
+        cls.bits = bits_where(lambda evaluation: evaluation in cls.evaluations)
 
     def changed(self, ended: Sequence[Row], begun: Sequence[Row]) -> Self:
         """Return the group after some queries of any kind have ended, and others have begun."""
-        ended, begun = ([row for row in rows if row.bits & self.bit] for rows in (ended, begun))
+        ended, begun = ([row for row in rows if row.bits & self.bits] for rows in (ended, begun))
         if not ended and not begun:
             return self
         gone = {row.query for row in ended}
@@ -84,7 +80,7 @@ class Group:
 class StreamJoinGroup(Group):
     """The joins with streams."""
 
-    bit = STREAM_JOIN
+    evaluations = (Evaluation.STREAM_JOIN,)
 
     @functools.cached_property
     def joins(self) -> StreamJoins:
@@ -117,11 +113,11 @@ class TimeJoinGroup(Group):
     """
 
     by_partner: frozenset[int] = frozenset()
-    bit = TIME_JOIN
+    evaluations = (Evaluation.TIME_JOIN,)
 
     def changed(self, ended: Sequence[Row], begun: Sequence[Row]) -> Self:
         """See `Group`. A query that begins, or gets another plan, is driven by its own stream."""
-        ended = [row for row in ended if row.bits & self.bit]
+        ended = [row for row in ended if row.bits & self.bits]
         plans = {row.query: row.plan for row in begun}
         other = {row.query for row in ended if plans.get(row.query) is not row.plan}
         return replace(super().changed(ended, begun), by_partner=self.by_partner - other)
@@ -150,7 +146,7 @@ class TimeJoinGroup(Group):
 class EncounterGroup(TimeJoinGroup):
     """The queries for encounters."""
 
-    bit = ENCOUNTER
+    evaluations = (Evaluation.ENCOUNTER,)
 
     @functools.cached_property
     def orderings(self) -> Mapping[Ordering, int]:
@@ -161,7 +157,7 @@ class EncounterGroup(TimeJoinGroup):
 class DistributedGroup(Group):
     """The distributed queries: moving ranges, kNN, aggregates."""
 
-    bit = DISTRIBUTED
+    evaluations = tuple(one for one in Evaluation if one.distributed)
 
     @functools.cached_property
     def queries(self) -> DistributedQueries:
@@ -178,13 +174,13 @@ class DistributedGroup(Group):
 class SketchGroup(Group):
     """The queries of sketches."""
 
-    bit = SKETCH
+    evaluations = (Evaluation.SKETCH,)
 
 
 class RuleGroup(Group):
     """The rules."""
 
-    bit = RULE
+    evaluations = (Evaluation.RULE,)
 
     @functools.cached_property
     def rules(self) -> Rules:
@@ -195,7 +191,7 @@ class RuleGroup(Group):
 class TrackGroup(Group):
     """The queries about tracks."""
 
-    bit = TRACK
+    evaluations = (Evaluation.TRACK,)
 
     @functools.cached_property
     def queries(self) -> TrackQueries:
@@ -220,7 +216,7 @@ class Groups(NamedTuple):
         return cls(*(kind(space) for kind in cls.__annotations__.values()))
 
 
-APART = functools.reduce(operator.or_, (kind.bit for kind in Groups.__annotations__.values()))
+APART = functools.reduce(operator.or_, (kind.bits for kind in Groups.__annotations__.values()))
 
 
 @dataclass(frozen=True)
@@ -297,5 +293,5 @@ class RunningQueries:
         place, shared = find(columns.ordered_answer, query)
         query[shared] = columns.ordered_query[place[shared]]
         place, known = find(columns.query, query)
-        known[known] = columns.bits[place[known]] & np.uint16(bit) != 0
+        known[known] = columns.bits[place[known]] & np.uint32(bit) != 0
         return known

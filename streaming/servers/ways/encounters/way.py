@@ -3,13 +3,15 @@
 from dataclasses import replace
 from functools import partial
 
+from streaming.operators.schedules import NEVER_US
 from streaming.operators.watermarks import Progress
 from streaming.servers.answers.tuples import Results
+from streaming.servers.control.registry import Registry
 from streaming.servers.control.step import ControlStep
 from streaming.servers.home_turn import HomeTurn
 from streaming.servers.region.object_index import ObjectIndex
 from streaming.servers.region.objects import ObjectTable
-from streaming.servers.way import AssemblerTurn, Part, RegionTurn, Way, WayState
+from streaming.servers.way import AssemblerTurn, Part, RegionTurn, States, Way, WayState
 from streaming.servers.ways.encounters import assembler, home, region
 from streaming.servers.ways.encounters.assembler import EncounterAnswers, encounter_codec
 from streaming.servers.ways.encounters.event_times import CLOCKS, EncounterClock, EventTimes
@@ -42,6 +44,10 @@ class EncounterWay(Way):
         return bool(control.before.orderings or control.after.orderings)
 
     assembles = concerns
+
+    def due_us(self, states: States, batch: int, registry: Registry, now_us: int) -> int:
+        """Return the clock's next step while there are such queries: what they tell may depend on it alone."""
+        return now_us + 1 if registry.encounters else NEVER_US
 
     def in_region(self, turn: RegionTurn) -> Results:
         """Run a region's part; return its results, which tell of reports that came too late."""

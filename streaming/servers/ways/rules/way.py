@@ -12,8 +12,8 @@ from streaming.servers.control.registry import Registry
 from streaming.servers.control.step import ControlStep
 from streaming.servers.elements import no_elements
 from streaming.servers.home_turn import HomeTurn
-from streaming.servers.way import AssemblerTurn, Part, RegionInput, RegionTurn, Way, WayState
-from streaming.servers.ways.rules import assembler, home
+from streaming.servers.way import AssemblerTurn, Part, RegionInput, RegionTurn, States, Way, WayState
+from streaming.servers.ways.rules import assembler, due, home
 from streaming.servers.ways.rules.assembler_codec import rules_codec
 from streaming.servers.ways.rules.home import HEARD, SILENCES, STEPS
 from streaming.servers.ways.rules.measures import measures_of
@@ -76,6 +76,14 @@ class RuleWay(Way):
         if len(turn.control.after.watched):
             turn.attempt.save(RULES, replace(state, left_out=border.left_out))
         return Part(results, border)
+
+    def due_us(self, states: States, batch: int, registry: Registry, now_us: int) -> int:
+        """Return when rules are to be looked at next."""
+        return due.next_us(states.before(RULES, batch), registry.rules, now_us) if len(registry.rules) else NEVER_US
+
+    def waits(self, states: States, batch: int, registry: Registry) -> bool:
+        """Tell whether alarms wait for those before them: they ended as they began."""
+        return bool(len(registry.rules)) and states.before(RULES, batch).over.num_rows > 0
 
     def left_by_regions(self, registry: Registry) -> tuple[str, ...]:
         """Return what waits for the assembler, while there are rules."""

@@ -3,10 +3,12 @@
 from dataclasses import replace
 from functools import partial
 
+from streaming.operators.schedules import NEVER_US
 from streaming.servers.answers.tuples import Results
+from streaming.servers.control.registry import Registry
 from streaming.servers.control.step import ControlStep
 from streaming.servers.region.codec import region_codec
-from streaming.servers.way import RegionTurn, Way, WayState
+from streaming.servers.way import RegionTurn, States, Way, WayState
 from streaming.servers.ways.stream_joins import region
 from streaming.servers.ways.stream_joins.join_input import JoinInput, found_elements
 from streaming.servers.ways.stream_joins.rescaling import joined
@@ -24,6 +26,12 @@ class StreamJoinWay(Way):
         return bool(control.before.reach or control.after.reach)
 
     reads_before = reads_after = concerns
+
+    def due_us(self, states: States, batch: int, registry: Registry, now_us: int) -> int:
+        """Return when pairs pass their closest points next."""
+        if not registry.reach:
+            return NEVER_US
+        return int(states.before(f"{STATE}/0", batch).dues.due_us.min(initial=NEVER_US))
 
     def in_region(self, turn: RegionTurn) -> Results:
         """Run a region's joins; return their results."""

@@ -3,13 +3,14 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from streaming.operators.schedules import NEVER_US
 from streaming.operators.watermarks import Progress
 from streaming.servers.answers.tuples import Results
 from streaming.servers.control.registry import Registry
 from streaming.servers.control.step import ControlStep
 from streaming.servers.home import Home
 from streaming.servers.home_turn import HomeTurn
-from streaming.servers.way import RegionTurn, Way, WayState
+from streaming.servers.way import RegionTurn, States, Way, WayState
 from streaming.servers.ways.time_joins import home, region
 from streaming.servers.ways.time_joins.home import REPORTS, ProgressPart, progress_of
 from streaming.servers.ways.time_joins.region import TimeJoins
@@ -41,6 +42,10 @@ class TimeJoinWay(Way):
     def reads_before(self, control: ControlStep) -> bool:
         """Tell whether the other stream drives a join from now on."""
         return control.before.by_partner != control.after.by_partner
+
+    def due_us(self, states: States, batch: int, registry: Registry, now_us: int) -> int:
+        """Return the clock's next step while there are such queries: what they tell may depend on it alone."""
+        return now_us + 1 if registry.time_join_plans else NEVER_US
 
     def in_region(self, turn: RegionTurn) -> Results:
         """Run a region's joins; return their results."""

@@ -5,12 +5,14 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from streaming.operators.failures import Unused, UnusedReports
+from streaming.operators.schedules import NEVER_US
 from streaming.results import result_schema
 from streaming.servers.answers.tuples import Results
 from streaming.servers.control.border import Border, left_out_of_rows
+from streaming.servers.control.registry import Registry
 from streaming.servers.control.step import ControlStep
 from streaming.servers.home_turn import HomeTurn
-from streaming.servers.way import RegionTurn, Way
+from streaming.servers.way import RegionTurn, States, Way
 from streaming.servers.ways.tracks import home
 from streaming.servers.ways.tracks.home import TABLES, TRACKS, TrackingPart
 from streaming.servers.ways.tracks.state import Tracking
@@ -29,6 +31,10 @@ class TrackWay(Way):
     def concerns(self, control: ControlStep) -> bool:
         """Tell whether there are such queries, or were some."""
         return bool(len(control.before.tracks) or len(control.after.tracks))
+
+    def due_us(self, states: States, batch: int, registry: Registry, now_us: int) -> int:
+        """Return the clock's next step while there are such queries: what they tell may depend on it alone."""
+        return now_us + 1 if len(registry.tracks) else NEVER_US
 
     def in_region(self, turn: RegionTurn) -> Results:
         """Return what the home servers tell by the fragment of a region."""

@@ -1,5 +1,6 @@
 """What a user does with the page, and sees on it."""
 
+import contextlib
 import json
 import math
 import re
@@ -211,8 +212,22 @@ class Screen:
 
     def expect_query(self, name: str, status: str, count: str = "") -> None:
         """Wait until a query has a status, and so many objects in its answer."""
-        expect(self.query(name).locator(".pill")).to_have_text(status)
-        expect(self.query(name).locator(".query-count")).to_have_text(count)
+        try:
+            expect(self.query(name).locator(".pill")).to_have_text(status)
+            expect(self.query(name).locator(".query-count")).to_have_text(count)
+        except AssertionError as error:
+            raise AssertionError(f"{error}\n{self._anew()}") from None
+
+    def _anew(self) -> str:
+        """Say what the page had of all queries, and what it has when it is loaded anew: so whose fault it was."""
+        cards = self.page.locator(".query")
+        had = cards.all_inner_texts()
+        self.page.reload()
+        with contextlib.suppress(AssertionError):
+            self.live()
+            expect(cards).to_have_count(len(had), timeout=30_000)
+            expect(cards.locator(".query-count:empty")).to_have_count(0, timeout=30_000)
+        return f"the page had {had}, and loaded anew it has {cards.all_inner_texts()}; faults: {self.faults}"
 
     def act(self, name: str, action: str) -> None:
         """Choose from the menu of a query."""

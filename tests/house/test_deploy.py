@@ -2,11 +2,15 @@
 
 import importlib.util
 import re
+import shlex
 from pathlib import Path
 
 import pytest
 import yaml
 from django.core.management import get_commands
+from uvicorn.main import main as uvicorn_main
+
+from webapp.live.programs import WEB_OPTIONS
 
 ROOT = Path(__file__).parents[2]
 COMPOSE = yaml.safe_load((ROOT / "deploy" / "compose.yaml").read_text())
@@ -46,3 +50,9 @@ def test_the_image_copies_files_that_exist_and_sets_settings_that_exist():
     copied = [word for words in re.findall(r"^COPY (.*) \S+$", DOCKERFILE, re.MULTILINE) for word in words.split()]
     assert copied and all((ROOT / name).exists() for name in copied)
     assert set(re.findall(r"\b(LOOKOUT_[A-Z_]+)=", DOCKERFILE)) <= set(SETTINGS)
+
+
+@pytest.mark.parametrize("options", [WEB_OPTIONS, shlex.split(OWN["web"]["command"])[4:]], ids=["live", "compose"])
+def test_a_page_that_is_busy_for_a_minute_keeps_its_connection(options):
+    started = uvicorn_main.make_context("uvicorn", ["webapp.asgi:application", *options])
+    assert started.params["ws_ping_timeout"] > 60

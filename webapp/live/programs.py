@@ -47,6 +47,8 @@ _ZEROS = bytes(16)
 
 WEB_OPTIONS = (
     "--ws=websockets-sansio",
+    # A busy page does not read for a while, and answers no ping: it would begin anew, and be as busy again.
+    "--ws-ping-timeout=120",
     "--ws-per-message-deflate=false",  # most clients are on this machine, where compressing costs more than sending
     "--no-access-log",
     "--timeout-graceful-shutdown=2",

@@ -4,6 +4,7 @@ import os
 import socket
 import time
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pyarrow as pa
@@ -108,6 +109,14 @@ def test_the_spans_of_an_element_hang_on_each_other_although_each_stage_computes
     assert [span.start_time - began_ns for span in spans] == [0, 1, 2, 3]
     assert spans[0].attributes == {"lookout.stream": "ships", "lookout.object": "ship 0"}
     assert spans[3].attributes == {"lookout.object": "ship 0", "lookout.batch": 9, "lookout.region": 2}
+
+
+@pytest.mark.parametrize(("name", "traced"), [("steps", 1), ("reports", 1), ("arrivals", 1), ("released", 0)])
+def test_elements_are_traced_in_each_table_that_has_them_but_not_reports_of_batches_before(name, traced):
+    spans = []
+    batch = EngineTraces(Traces(1, SimpleNamespace(record=lambda *span: spans.append(span))))
+    batch.send(9, [RegionInput(2, {}, {name: elements(1)})], time.time_ns())
+    assert len(spans) == traced
 
 
 def test_a_collector_that_never_answers_holds_up_nothing_and_the_losses_are_logged_once(monkeypatch, caplog):

@@ -37,6 +37,7 @@ class RuleWay(Way):
         WayState(WAITING, lambda space: WATCHED),
         WayState(RULES, rules_codec),
     )
+    element_tables = (STEPS,)
 
     def in_home(self, turn: HomeTurn) -> None:
         """Send the steps of objects, and the silences that reports ended."""

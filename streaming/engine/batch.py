@@ -214,8 +214,12 @@ def home_step(
     state, outbox = home.step(was, elements, control)
     watched = partial(layout.watched, home_place(partition), batch)
     turn = HomeTurn(batch, elements, outbox.accepted, state, control, rescaling is not None, watched)
-    kept = {way.home.name: part for way in WAYS if (part := way.in_home(turn)) is not None and way.home}
-    state = replace(state, parts=kept)
+    parts = {}
+    for way in WAYS:
+        kept = way.in_home(turn)
+        if way.home_part is not None and kept is not None:
+            parts[way.home_part.name] = kept
+    state = replace(state, parts=parts)
     store.leave(f"home/{partition}", batch, state)
     if saving:
         _save_home(store, partition, batch, state, saving, blocks)

@@ -24,4 +24,4 @@ WAYS: list[Way] = [
 
 def home_parts() -> list[HomePart]:
     """Return how the ways keep parts of the state of home servers, in their order."""
-    return [way.home for way in WAYS if way.home is not None]
+    return [way.home_part for way in WAYS if way.home_part is not None]

@@ -76,7 +76,7 @@ class Evaluation(Enum):
     @property
     def event_timed(self) -> bool:
         """Whether it is about pairs of reports, by their own times: each report counts, also one that comes late."""
-        return self is Evaluation.TIME_JOIN
+        return self in (Evaluation.TIME_JOIN, Evaluation.ENCOUNTER)
 
     @property
     def told_at_once(self) -> bool:

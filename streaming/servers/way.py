@@ -256,7 +256,7 @@ class Way:
     ----------
     states : tuple of WayState
         What its servers leave.
-    home : HomePart or None
+    home_part : HomePart or None
         How it keeps a part of the state of home servers; None if it keeps nothing there.
     element_tables : tuple of str
         The tables with elements of the batch that it sends from home servers to regions.
@@ -265,12 +265,12 @@ class Way:
     """
 
     states: tuple[WayState, ...] = ()
-    home: HomePart | None = None
+    home_part: HomePart | None = None
     element_tables: tuple[str, ...] = ()
     followed_at_home = False
 
     def in_home(self, turn: HomeTurn) -> Any:
-        """Run the part of a home server in a batch; return what `home` keeps there, None for nothing."""
+        """Run the part of a home server in a batch; return what `home_part` keeps there, None for nothing."""
         return None
 
     def concerns(self, control: ControlStep) -> bool:
@@ -309,7 +309,11 @@ class Way:
 
         A back-test, which has one region, runs no batch that tells nothing. The states are those before `batch`.
         """
-        return NEVER_US
+        return now_us + 1 if self.told_by_clock(registry) else NEVER_US
+
+    def told_by_clock(self, registry: Registry) -> bool:
+        """Tell whether it may tell something whenever the clock is set, given the registry before a batch."""
+        return False
 
     def waits(self, states: States, batch: int, registry: Registry) -> bool:
         """Tell whether something waits that the next tick tells, since what came before it has no order."""

@@ -60,7 +60,7 @@ class RunningMeans(Way):
         WayState(TOLD, lambda space: json_codec([]), passed_on=True),
         WayState(SUMS, lambda space: json_codec({})),
     )
-    home = ReadCounts()
+    home_part = ReadCounts()
     element_tables = (FIRST,)
 
     def in_home(self, turn):

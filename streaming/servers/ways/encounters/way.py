@@ -3,7 +3,6 @@
 from dataclasses import replace
 from functools import partial
 
-from streaming.operators.schedules import NEVER_US
 from streaming.operators.watermarks import Progress
 from streaming.servers.answers.tuples import Results
 from streaming.servers.control.registry import Registry
@@ -11,7 +10,7 @@ from streaming.servers.control.step import ControlStep
 from streaming.servers.home_turn import HomeTurn
 from streaming.servers.region.object_index import ObjectIndex
 from streaming.servers.region.objects import ObjectTable
-from streaming.servers.way import AssemblerTurn, Part, RegionTurn, States, Way, WayState
+from streaming.servers.way import AssemblerTurn, Part, RegionTurn, Way, WayState
 from streaming.servers.ways.encounters import assembler, home, region
 from streaming.servers.ways.encounters.assembler import EncounterAnswers, encounter_codec
 from streaming.servers.ways.encounters.event_times import CLOCKS, EncounterClock, EventTimes
@@ -33,7 +32,7 @@ class EncounterWay(Way):
         WayState(TIMES, lambda space: CLOCKS),
         WayState(ANSWERS, encounter_codec),
     )
-    home = OrderingsPart()
+    home_part = OrderingsPart()
 
     def in_home(self, turn: HomeTurn) -> Orderings | None:
         """Release the reports of objects in the order of event time."""
@@ -45,9 +44,9 @@ class EncounterWay(Way):
 
     assembles = concerns
 
-    def due_us(self, states: States, batch: int, registry: Registry, now_us: int) -> int:
-        """Return the clock's next step while there are such queries: what they tell may depend on it alone."""
-        return now_us + 1 if registry.encounters else NEVER_US
+    def told_by_clock(self, registry: Registry) -> bool:
+        """Tell whether there are such queries."""
+        return bool(registry.encounters)
 
     def in_region(self, turn: RegionTurn) -> Results:
         """Run a region's part; return its results, which tell of reports that came too late."""

@@ -33,8 +33,9 @@ class SketchWay(Way):
 
     def in_home(self, turn: HomeTurn) -> None:
         """Observe the accepted elements of the streams that are sketched, in the order of arrival."""
-        rows = np.sort(turn.accepted.rows)
-        turn.tables[OBSERVED] = observed(turn.elements, rows, turn.accepted.place[rows], turn.control.after.sketched)
+        if sketched := turn.control.after.sketched:
+            rows = np.sort(turn.accepted.rows)
+            turn.tables[OBSERVED] = observed(turn.elements, rows, turn.accepted.place[rows], sketched)
 
     def concerns(self, control: ControlStep) -> bool:
         """Tell whether streams are sketched, or were, or queries are answered."""

@@ -3,14 +3,13 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from streaming.operators.schedules import NEVER_US
 from streaming.operators.watermarks import Progress
 from streaming.servers.answers.tuples import Results
 from streaming.servers.control.registry import Registry
 from streaming.servers.control.step import ControlStep
 from streaming.servers.home import Home
 from streaming.servers.home_turn import HomeTurn
-from streaming.servers.way import RegionTurn, States, Way, WayState
+from streaming.servers.way import RegionTurn, Way, WayState
 from streaming.servers.ways.time_joins import home, region
 from streaming.servers.ways.time_joins.home import REPORTS, ProgressPart, progress_of
 from streaming.servers.ways.time_joins.region import TimeJoins
@@ -24,7 +23,7 @@ class TimeJoinWay(Way):
     """Regions compare reports of two streams by place and time."""
 
     states = (WayState(STATE, time_join_codec),)
-    home = ProgressPart()
+    home_part = ProgressPart()
     element_tables = (REPORTS,)
 
     def in_home(self, turn: HomeTurn) -> Mapping[int, Progress] | None:
@@ -43,9 +42,9 @@ class TimeJoinWay(Way):
         """Tell whether the other stream drives a join from now on."""
         return control.before.by_partner != control.after.by_partner
 
-    def due_us(self, states: States, batch: int, registry: Registry, now_us: int) -> int:
-        """Return the clock's next step while there are such queries: what they tell may depend on it alone."""
-        return now_us + 1 if registry.time_join_plans else NEVER_US
+    def told_by_clock(self, registry: Registry) -> bool:
+        """Tell whether there are such queries."""
+        return bool(registry.time_join_plans)
 
     def in_region(self, turn: RegionTurn) -> Results:
         """Run a region's joins; return their results."""

@@ -63,11 +63,6 @@ _DOUBTED_TEXT = gettext_noop("reports were not believed: faster than %(fastest)g
 Begun = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
-def concern_tracks(control: ControlStep) -> bool:
-    """Tell whether there are queries about tracks before or after a micro-batch."""
-    return bool(len(control.before.tracks) or len(control.after.tracks))
-
-
 def step(was: Tracking, elements: pa.Table, control: ControlStep, now_us: int) -> tuple[Tracking, Tracked]:
     """Follow the tracks of objects through a micro-batch.
 

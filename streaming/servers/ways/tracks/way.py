@@ -5,14 +5,13 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from streaming.operators.failures import Unused, UnusedReports
-from streaming.operators.schedules import NEVER_US
 from streaming.results import result_schema
 from streaming.servers.answers.tuples import Results
 from streaming.servers.control.border import Border, left_out_of_rows
 from streaming.servers.control.registry import Registry
 from streaming.servers.control.step import ControlStep
 from streaming.servers.home_turn import HomeTurn
-from streaming.servers.way import RegionTurn, States, Way
+from streaming.servers.way import RegionTurn, Way
 from streaming.servers.ways.tracks import home
 from streaming.servers.ways.tracks.home import TABLES, TRACKS, TrackingPart
 from streaming.servers.ways.tracks.state import Tracking
@@ -21,7 +20,7 @@ from streaming.servers.ways.tracks.state import Tracking
 class TrackWay(Way):
     """Home servers follow the tracks of their objects. Region 0 also tells what they say of queries."""
 
-    home = TrackingPart()
+    home_part = TrackingPart()
     followed_at_home = True
 
     def in_home(self, turn: HomeTurn) -> Tracking | None:
@@ -32,9 +31,9 @@ class TrackWay(Way):
         """Tell whether there are such queries, or were some."""
         return bool(len(control.before.tracks) or len(control.after.tracks))
 
-    def due_us(self, states: States, batch: int, registry: Registry, now_us: int) -> int:
-        """Return the clock's next step while there are such queries: what they tell may depend on it alone."""
-        return now_us + 1 if len(registry.tracks) else NEVER_US
+    def told_by_clock(self, registry: Registry) -> bool:
+        """Tell whether there are such queries."""
+        return bool(len(registry.tracks))
 
     def in_region(self, turn: RegionTurn) -> Results:
         """Return what the home servers tell by the fragment of a region."""

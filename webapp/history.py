@@ -16,7 +16,7 @@ from django.utils.translation import gettext
 from streaming.errors import LookoutError
 from streaming.history import InvalidQuestion, Table, parse_table, snapshots, upkeep
 from streaming.history.answers import AnswerLimits, HistoryQuestion, answered
-from streaming.kinds.join.plan import STORED_PREFIX
+from streaming.kinds.join.partners import STORED_PREFIX
 from streaming.kinds.parts import parse_box
 from streaming.language import thousands
 from webapp.access import Asker, Rights, rights_of

@@ -10,7 +10,7 @@ import numpy as np
 
 from streaming.elements import key_hashes
 from streaming.history.snapshots import snapshots
-from streaming.kinds.join.plan import STORED_PREFIX
+from streaming.kinds.join.partners import STORED_PREFIX
 from streaming.layers.features import InvalidLayer
 from streaming.layers.pages import SUFFIX, Pages, mapped_pages, write_pages
 from streaming.layers.parts import read_groups

@@ -18,7 +18,8 @@ from streaming.explaining.terms import BorderDistance, Term, every
 from streaming.explaining.words import metres, span
 from streaming.kinds.encounter.plan import AwayFrom, EncounterPlan
 from streaming.kinds.interval_join.plan import IntervalJoinPlan
-from streaming.kinds.join.plan import JoinPlan, Partners
+from streaming.kinds.join.partners import Partners
+from streaming.kinds.join.plan import JoinPlan
 from streaming.kinds.parts import Box
 from streaming.kinds.window_join.plan import WindowJoinPlan
 from streaming.kinds.words import number

@@ -7,8 +7,12 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
+from streaming.errors import InvalidPlan
+from streaming.kinds import declared
 from streaming.kinds.around import Focus
-from streaming.kinds.parts import Box, Enlargement, Filter, UserFilter
+from streaming.kinds.parts import Box, Enlargement, Filter, UserFilter, check_keys
+from streaming.kinds.schema import Schema, of_kind
+from streaming.language import gettext
 from streaming.spaces import Space
 
 
@@ -163,8 +167,13 @@ class Kind(ABC, Generic[P]):
         The name of the kind, of its folder, and of its definition in the JSON Schema.
     written : str
         The value of the key `kind` in its documents; several kinds may share one.
+    called : str
+        What messages call its documents, marked for translation, such as "a join".
     plan_class : type
-        The class of its plans, which belongs to this kind alone.
+        The class of its plans, which belongs to this kind alone. Its fields declare the keys of documents, from which
+        reading, writing and the JSON Schema follow; see `streaming.kinds.declared`.
+    geographic : bool
+        Whether it needs a space with longitude and latitude.
     refinement : str
         For kinds that are evaluated ``REGIONAL``: where the `Refinement` of its plans is, as ``module:object``; empty
         if a plan is a `RangePlan`, which needs none. It is loaded where queries are evaluated, so that programs that
@@ -180,7 +189,9 @@ class Kind(ABC, Generic[P]):
 
     name: ClassVar[str]
     written: ClassVar[str]
+    called: ClassVar[str]
     plan_class: ClassVar[type]
+    geographic: ClassVar[bool] = False
     refinement: ClassVar[str] = ""
     operator: ClassVar[str] = ""
     boxes: ClassVar[tuple[str, ...]] = ()
@@ -190,7 +201,11 @@ class Kind(ABC, Generic[P]):
         """Tell whether a document, whose `kind` is a known one, has a plan of this kind, valid or not."""
         return document.get("kind", "range") == self.written
 
-    @abstractmethod
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The keys that its documents may have."""
+        return declared.keys_of(self.plan_class)
+
     def parse(self, document: dict[str, Any], space: Space) -> P:
         """Return the plan that a document describes.
 
@@ -199,6 +214,25 @@ class Kind(ABC, Generic[P]):
         InvalidPlan
             If the document breaks a rule. The message says the rule and the value.
         """
+        called = gettext(self.called)
+        check_keys(document, self.keys, called)
+        if self.geographic and not space.geographic:
+            raise InvalidPlan(
+                "%(what)s needs a space with longitude and latitude; got %(name)s", what=called, name=repr(space.name)
+            )
+        found = declared.read(self.plan_class, document, space)
+        made: P = self.plan_class(**self.completed(found, document, space))
+        return made
+
+    def completed(self, fields: dict[str, Any], document: dict[str, Any], space: Space) -> dict[str, Any]:
+        """Return the fields of a plan, given those that were read: check that they go together, and add what follows.
+
+        Raises
+        ------
+        InvalidPlan
+            If they do not go together.
+        """
+        return fields
 
     def like(self, plan: P, boxes: Mapping[str, Sequence[Box]]) -> list[P]:
         """Return the plans of documents that are sound, and that differ from the one of `plan` in their boxes alone.
@@ -217,9 +251,9 @@ class Kind(ABC, Generic[P]):
             plans.append(made)
         return plans
 
-    @abstractmethod
     def document(self, plan: P, space: Space) -> dict[str, Any]:
         """Return the JSON document of a plan; `parse` is the inverse."""
+        return {"stream": plan.stream, "kind": plan.kind} | declared.write(plan, space)
 
     @abstractmethod
     def words(self, document: dict[str, Any], unit: str) -> str:
@@ -232,21 +266,21 @@ class Kind(ABC, Generic[P]):
             Unit that follows lengths, with a leading space; empty outside of geographic spaces.
         """
 
-    @abstractmethod
-    def definition(self) -> dict[str, Any]:
+    def definition(self) -> Schema:
         """Return the JSON Schema of its documents."""
+        return declared.definition(self.plan_class)
 
-    def definitions(self) -> dict[str, dict[str, Any]]:
+    def definitions(self) -> Mapping[str, Schema]:
         """Return further definitions that `definition` refers to, by name."""
-        return {}
+        return declared.definitions(self.plan_class)
 
-    def condition(self) -> dict[str, Any] | None:
-        """Return the JSON Schema of what only its documents have.
+    def condition(self) -> Schema | None:
+        """Return the JSON Schema of what only its documents have: the value of the key `kind`.
 
         None if they have nothing that the kinds registered before lack, or if `definition` describes only an object
         within the documents of other kinds.
         """
-        return None
+        return of_kind(self.written)
 
     @abstractmethod
     def evaluation(self, plan: P) -> Evaluation:

@@ -16,7 +16,6 @@ from typing import Any, get_type_hints
 
 from streaming.kinds.areas import MAX_AREA_METRES, MAX_AREA_VERTICES, CircleArea, CorridorArea
 from streaming.kinds.around import MAX_VERTICES, SHAPES, Carried, Circle, Focus, Rectangle
-from streaming.kinds.fields import EMITS
 from streaming.kinds.parts import (
     ENLARGEMENTS,
     MAX_ARGUMENT_CHARACTERS,
@@ -40,7 +39,6 @@ Schema = dict[str, Any]
 AMOUNT: Schema = {"type": "number", "minimum": 0}
 PROPERTY_NAME: Schema = {"pattern": f"^{NAME}$"}
 ABOVE_0: Schema = {"exclusiveMinimum": 0}
-_KEPT = EMITS[:2]
 _MAX_CHARACTERS = {"where": MAX_WHERE_CHARACTERS, "argument": MAX_ARGUMENT_CHARACTERS}
 
 
@@ -74,8 +72,6 @@ def _property(field: Field, kind: Any, special: Mapping[str, Schema]) -> Schema:
     if field.name == "area" and field.name not in special:
         return dict(ref("area"))
     schema = dict(special[field.name]) if field.name in special else dict(_TYPES[kind])
-    if field.name == "emit":
-        schema = {"enum": list(EMITS)}
     if field.name in _MAX_CHARACTERS:
         schema["maxLength"] = _MAX_CHARACTERS[field.name]
     if field.default is MISSING:
@@ -128,22 +124,16 @@ def null(name: str) -> Schema:
     return {"properties": {name: {"type": "null"}}}
 
 
+def nullable(schema: Schema) -> Schema:
+    """Return a schema that allows null, too."""
+    return schema | {"type": [schema["type"], "null"]} if "type" in schema else {"anyOf": [schema, {"type": "null"}]}
+
+
 def allow_null(schema: Schema, names: Iterable[str]) -> None:
     """Allow some keys, which refer to definitions, to be null."""
     for name in names:
         box = schema["properties"][name]
         schema["properties"][name] = {"anyOf": [{"$ref": box.pop("$ref")}, {"type": "null"}], **box}
-
-
-def keep_answer(schema: Schema) -> None:
-    """Allow only those values of `emit` that keep the answer, and allow the area to be null."""
-    allow_null(schema, ["area"])
-    schema["properties"]["emit"]["enum"] = list(_KEPT)
-
-
-def emit_kept() -> Schema:
-    """Return the schema of an object whose `emit`, if it has it, is a value with which the answer is kept."""
-    return {"properties": {"emit": {"enum": list(_KEPT)}}}
 
 
 def shared_definitions() -> dict[str, Schema]:

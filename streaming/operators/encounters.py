@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from streaming.kinds.join.plan import JoinPlan, Partners
+from streaming.kinds.join.partners import Partners
+from streaming.kinds.join.plan import JoinPlan
 from streaming.kinds.range.plan import RangePlan
 from streaming.operators.elements import Elements
 from streaming.operators.failures import Failures

@@ -15,7 +15,8 @@ from time import perf_counter
 
 import numpy as np
 
-from streaming.kinds.join.plan import JoinPlan, Partners
+from streaming.kinds.join.partners import Partners
+from streaming.kinds.join.plan import JoinPlan
 from streaming.kinds.parts import Filter, UserFilter
 from streaming.kinds.range.plan import RangePlan
 from streaming.operators.allowance import PIECE

@@ -54,6 +54,10 @@ class QueryPlanBuilder:
         """Begin with an existing plan, given as a JSON document."""
         return cls(plan_document(parse_plan(document, space), space), space)
 
+    def of_kind(self, kind: str, **keys: Any) -> "QueryPlanBuilder":
+        """Make it a query of any kind, with keys as in the JSON documents of the kind."""
+        return self._with(kind=kind, **keys)
+
     def for_all_new_elements_in(self, lo: Corner, hi: Corner) -> "QueryPlanBuilder":
         """Register the query in a box (alpha): the query ignores elements outside of it."""
         return self._with(area=_box(lo, hi))

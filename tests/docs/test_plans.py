@@ -11,13 +11,10 @@ from jsonschema import Draft202012Validator
 
 from streaming.kinds.aggregate.plan import AGGREGATE_KEYS, FUNCTIONS, THRESHOLD_KEYS
 from streaming.kinds.around import FOCUS_KEYS, SHAPES
-from streaming.kinds.encounter.plan import KEYS as ENCOUNTER_KEYS
 from streaming.kinds.fields import EMITS
-from streaming.kinds.join.plan import JOIN_KEYS, PARTNERS_KEYS, PREDICATES
-from streaming.kinds.knn.plan import NEAREST_KEYS
-from streaming.kinds.moving_range.plan import MOVING_KEYS
+from streaming.kinds.join.partners import PARTNERS_KEYS, PREDICATES
 from streaming.kinds.parts import ENLARGEMENTS
-from streaming.kinds.range.plan import RANGE_KEYS, REPORTS
+from streaming.kinds.range.plan import REPORTS
 from streaming.kinds.registry import KINDS
 from streaming.plans import QueryPlanBuilder, parse_plan, plan_document
 from streaming.plans.schema import plan_schema
@@ -30,7 +27,7 @@ TEXT = (Path(__file__).parents[2] / "docs" / "plans.md").read_text()
 EXAMPLES = re.findall(r"```json\n(.*?)```", TEXT, re.DOTALL)
 RECIPES = re.findall(r"```json\n(.*?)```\n\n```python\n(.*?)```", TEXT.split("## Recipes")[1], re.DOTALL)
 SPACES = {"shares": Space("prices", (Dimension("price", "EUR", 0, 1_000_000),))}
-KEYS = (*RANGE_KEYS, *JOIN_KEYS, *PARTNERS_KEYS, *MOVING_KEYS, *NEAREST_KEYS, *ENCOUNTER_KEYS)
+KEYS = (*(key for kind in KINDS if kind.name not in ("aggregate", "sketch") for key in kind.keys), *PARTNERS_KEYS)
 PARTS = (*FOCUS_KEYS, *SHAPES, *AGGREGATE_KEYS, *THRESHOLD_KEYS, *FUNCTIONS)
 WORDS = dict.fromkeys(
     [*KEYS, *PARTS, *(kind.written for kind in KINDS), *REPORTS, *EMITS, *ENLARGEMENTS, *PREDICATES, *BUILT_IN]

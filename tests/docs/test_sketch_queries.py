@@ -8,12 +8,14 @@ import numpy as np
 import pytest
 from jsonschema import Draft202012Validator
 
+from streaming.kinds import declared
 from streaming.kinds.schema import shared_definitions
 from streaming.kinds.sketch.asks import ASK_KEYS, CONTRASTED, EVERY, FORMS, KEY, STATISTICS
 from streaming.kinds.sketch.grammar import WORDS
 from streaming.kinds.sketch.kind import SketchKind
-from streaming.kinds.sketch.plan import OTHER_KEYS, RANGE_KEYS, SKETCH_KEYS
+from streaming.kinds.sketch.plan import SketchPlan
 from streaming.kinds.sketch.reading import document_of
+from streaming.kinds.sketch.selection import FeatureRange, Other
 from streaming.kinds.sketch.times import TIMES_KEYS
 from streaming.sketch.inference.registry import GROUP, model_names
 from streaming.sketch.inference.series import MeanSeries
@@ -21,7 +23,16 @@ from streaming.spaces import EARTH
 
 TEXT = (Path(__file__).parents[2] / "docs" / "sketch-queries.md").read_text()
 EXAMPLES = re.findall(r"```json\n(.*?)```\n\n```sql\n(.*?)```", TEXT, re.DOTALL)
-NAMES = [*SKETCH_KEYS, *OTHER_KEYS, *RANGE_KEYS, *TIMES_KEYS, *ASK_KEYS, *FORMS, *STATISTICS, *CONTRASTED, *EVERY, KEY]
+NAMES = [
+    *(key for part in (SketchPlan, Other, FeatureRange) for key in declared.keys_of(part)),
+    *TIMES_KEYS,
+    *ASK_KEYS,
+    *FORMS,
+    *STATISTICS,
+    *CONTRASTED,
+    *EVERY,
+    KEY,
+]
 LANGUAGE = re.split("^## ", TEXT.split("\n## Text\n")[1], flags=re.MULTILINE)[0]
 KEYWORDS = [name.strip("_") for name in WORDS if name.strip("_") == WORDS[name]]
 KIND = SketchKind()

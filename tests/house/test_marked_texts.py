@@ -70,6 +70,8 @@ ALLOWED = {
     "webapp/models/queries.py": r"^examples removed by",  # likewise
     "webapp/models/events.py": r"^no longer $",  # a name of a threshold
     "streaming/kinds/aggregate/plan.py": r"^(above|below) |for \{\} s$",  # the engine's names of thresholds
+    "streaming/kinds/closest_approach/plan.py": r"^The (stream of the other objects|objects that come close)\.$",
+    "streaming/kinds/range/kind.py": r"^An aggregate over a fixed area has no focus\.$",  # the JSON schema of plans
     "streaming/kinds/rule/plan.py": r"^\{\} of \{\}\{\}$",  # names of properties of alarms
     "streaming/decoders/ais_reports.py": r"^(base station|aid to navigation)$",  # values of properties are data
     "streaming/gateway/intake.py": r"^writer of",  # the name of a thread

@@ -6,7 +6,8 @@ import pytest
 import shapely
 
 from streaming.elements import stream_number
-from streaming.kinds.join.plan import JoinPlan, Partners
+from streaming.kinds.join.partners import Partners
+from streaming.kinds.join.plan import JoinPlan
 from streaming.kinds.parts import Enlargement
 from streaming.operators.elements import Elements
 from streaming.operators.stream_join import StreamJoins

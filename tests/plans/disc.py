@@ -2,15 +2,14 @@
 
 import copy
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 
 from streaming.errors import InvalidPlan
 from streaming.kinds.base import Evaluation, Kind
-from streaming.kinds.fields import common, emitted, opening
-from streaming.kinds.parts import check_keys, parse_number
 from streaming.kinds.range.plan import RangePlan
-from streaming.kinds.schema import AMOUNT, Schema, object_schema, of_kind
+from streaming.kinds.values import Amount, FiniteNumber
 from streaming.operators.numbered import Numbered
 from streaming.operators.spatial_join import Pairs
 
@@ -29,9 +28,9 @@ class DiscPlan:
     """
 
     stream: str
-    x: float
-    y: float
-    radius: float
+    x: Annotated[float, FiniteNumber()]
+    y: Annotated[float, FiniteNumber()]
+    radius: Annotated[float, Amount()]
     where: str = ""
     filters: tuple = ()
     emit: str = "changes"
@@ -44,28 +43,16 @@ class DiscPlan:
 
 class DiscKind(Kind[DiscPlan]):
     name, written, plan_class = "disc", "disc", DiscPlan
+    called = "a disc"
     refinement = "tests.plans.disc:Discs"
 
-    def parse(self, document, space):
-        check_keys(document, ("stream", "kind", "x", "y", "radius", "where", "filters", "emit"), "a disc")
+    def completed(self, fields, document, space):
         if space.geographic:
             raise InvalidPlan(f"a disc needs a flat space; got {space.name!r}")
-        numbers = {name: parse_number(document.get(name), name) for name in ("x", "y", "radius")}
-        return DiscPlan(**numbers, **common(document, space))
-
-    def document(self, plan, space):
-        return opening(plan) | {"x": plan.x, "y": plan.y, "radius": plan.radius} | emitted(plan, space)
+        return fields
 
     def words(self, document, unit):
         return f"within {document['radius']:g} of {document['x']:g}, {document['y']:g}"
-
-    def definition(self) -> Schema:
-        return object_schema(
-            DiscPlan, {"filters": {}, "radius": AMOUNT, "x": {"type": "number"}, "y": {"type": "number"}}
-        )
-
-    def condition(self):
-        return of_kind("disc")
 
     def evaluation(self, plan):
         return Evaluation.REGIONAL

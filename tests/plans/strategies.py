@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from streaming.kinds.aggregate.plan import FUNCTIONS
 from streaming.kinds.fields import EMITS
-from streaming.kinds.join.plan import PREDICATES, SOURCES
+from streaming.kinds.join.partners import PREDICATES, SOURCES
 from streaming.kinds.range.plan import REPORTS
 from tests.areas import random_area
 from tests.draws import rngs

@@ -8,7 +8,7 @@ from hypothesis import given
 
 from streaming.errors import InvalidPlan
 from streaming.kinds.around import Circle, Focus, Rectangle
-from streaming.kinds.join.plan import SOURCES
+from streaming.kinds.join.partners import SOURCES
 from streaming.plans import QueryPlanBuilder, parse_plan, plan_document
 from streaming.spaces import Dimension, Space
 from tests.plans.strategies import documents
@@ -250,3 +250,10 @@ def test_a_wrong_call_is_refused_at_once(call, words):
 def test_a_plan_is_built_in_the_space_of_its_stream():
     plan = QueryPlanBuilder.create_query_on("shares", PRICES).compare_with_static_space([100], [9999]).build()
     assert plan.compare == (100.0, 9999.0)
+
+
+def test_a_kind_without_a_method_of_its_own_is_built_by_its_keys():
+    near = SHIPS.of_kind("knn", k=3, around={"at": [24, 60]})
+    assert near.build() == SHIPS.around_place([24, 60]).nearest(3).build()
+    with pytest.raises(InvalidPlan, match=r"k must be a whole number of 1 to 1,000; got 0"):
+        near.of_kind("knn", k=0)

@@ -16,7 +16,7 @@ from hypothesis import given
 from shapely import affinity
 
 from streaming.elements import box_elements, wrapped
-from streaming.kinds.join.plan import PREDICATES
+from streaming.kinds.join.partners import PREDICATES
 from streaming.layers import store
 from streaming.layers.features import feature_table
 from streaming.logs import fragment_fields, read_fragment

@@ -13,7 +13,7 @@ from hypothesis import given
 from shapely import affinity
 
 from streaming.elements import UNKNOWN, bounds_of, box_elements, wrapped
-from streaming.kinds.join.plan import PREDICATES
+from streaming.kinds.join.partners import PREDICATES
 from streaming.plans import parse_plan, plan_document
 from streaming.results import (
     CANCELLED,

@@ -13,7 +13,7 @@ import shapely
 from hypothesis import given
 
 from streaming.elements import box_elements, key_hashes, partition_of, wrapped
-from streaming.kinds.join.plan import PREDICATES
+from streaming.kinds.join.partners import PREDICATES
 from streaming.plans import parse_plan, plan_document
 from streaming.results import ENTERED
 from streaming.results.netting import net

@@ -9,7 +9,7 @@ from django.utils.functional import Promise, lazy
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from streaming.kinds.join.plan import PREDICATES
+from streaming.kinds.join.partners import PREDICATES
 from streaming.kinds.parts import MAX_WHERE_CHARACTERS
 from streaming.kinds.sketch.reading import MAX_CHARACTERS as MAX_QUESTION_CHARACTERS
 from webapp.history import MAX_ROWS

@@ -15,7 +15,7 @@ from streaming.explaining.closest import MOST_LOOKED_AT
 from streaming.history import InvalidQuestion, StoredTables, layer
 from streaming.history.snapshots import snapshots
 from streaming.kinds.base import Evaluation, Focus, Plan
-from streaming.kinds.join.plan import STORED_PREFIX
+from streaming.kinds.join.partners import STORED_PREFIX
 from streaming.kinds.registry import kind_of
 from streaming.kinds.rule.plan import RulePlan
 from streaming.layers.features import with_hashes

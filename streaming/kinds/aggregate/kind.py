@@ -39,6 +39,7 @@ class AggregateKind(Kind[AggregatePlan]):
     """A value of all elements in the answer of a range query, or of each group of them."""
 
     name, written, plan_class = "aggregate", "range", AggregatePlan
+    called = gettext_noop("a range query")
 
     def claims(self, document: dict[str, Any]) -> bool:
         return document.get("aggregate") is not None
@@ -65,6 +66,9 @@ class AggregateKind(Kind[AggregatePlan]):
 
     def definition(self) -> dict[str, Any]:
         return definition()
+
+    def condition(self) -> None:
+        return None
 
     def definitions(self) -> dict[str, dict[str, Any]]:
         return definitions()

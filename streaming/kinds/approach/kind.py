@@ -4,15 +4,11 @@ from typing import Any
 
 from streaming.errors import InvalidPlan
 from streaming.kinds import words
-from streaming.kinds.approach.plan import APPROACH_KEYS, FASTEST_MPS, MOST_AHEAD_S, ApproachPlan
-from streaming.kinds.approach.schema import definition
-from streaming.kinds.area_documents import area_document, parse_area_value, shape_of
+from streaming.kinds.approach.plan import FASTEST_MPS, ApproachPlan
 from streaming.kinds.areas import AreaShape, CircleArea, CorridorArea, Place, envelope, vertices_of
 from streaming.kinds.base import Evaluation, Kind
-from streaming.kinds.fields import common, emitted, opening
-from streaming.kinds.parts import Box, box_document, check_keys, parse_number
-from streaming.kinds.schema import of_kind
-from streaming.language import gettext
+from streaming.kinds.parts import Box
+from streaming.language import gettext, gettext_noop
 from streaming.spaces import Space
 
 
@@ -20,25 +16,12 @@ class ApproachKind(Kind[ApproachPlan]):
     """Elements that are outside of an area, and in it soon if they keep their course and speed."""
 
     name, written, plan_class = "approach", "approach", ApproachPlan
+    called, geographic = gettext_noop("a predicted entry"), True
     refinement = "streaming.operators.approaches:Approaches"
 
-    def parse(self, document: dict[str, Any], space: Space) -> ApproachPlan:
-        check_keys(document, APPROACH_KEYS, gettext("a predicted entry"))
-        if not space.geographic:
-            raise InvalidPlan(
-                "a predicted entry needs a space with longitude and latitude; got %(name)s", name=repr(space.name)
-            )
-        target, filters = parse_area_value(document.get("target"), "target", space)
-        if target is None:
-            raise InvalidPlan("target must be the area that objects will enter; got none")
-        within_s = parse_number(document.get("within_s"), "within_s", above=0.0, hi=MOST_AHEAD_S)
-        shape = shape_of(filters)
-        area = _reached(shape, target, FASTEST_MPS * within_s, space)
-        return ApproachPlan(target=target, within_s=within_s, shape=shape, area=area, **common(document, space))
-
-    def document(self, plan: ApproachPlan, space: Space) -> dict[str, Any]:
-        target = area_document(plan.shape) if plan.shape else box_document(plan.target, space)
-        return opening(plan) | {"target": target, "within_s": plan.within_s} | emitted(plan, space)
+    def completed(self, fields: dict[str, Any], document: dict[str, Any], space: Space) -> dict[str, Any]:
+        reach_m = FASTEST_MPS * fields["within_s"]
+        return fields | {"area": _reached(fields["shape"], fields["target"], reach_m, space)}
 
     def words(self, document: dict[str, Any], unit: str) -> str:
         target = document["target"]
@@ -47,12 +30,6 @@ class ApproachKind(Kind[ApproachPlan]):
             "place": place,
             "words": words.number(document["within_s"]),
         }
-
-    def definition(self) -> dict[str, Any]:
-        return definition()
-
-    def condition(self) -> dict[str, Any]:
-        return of_kind(self.written)
 
     def evaluation(self, plan: ApproachPlan) -> Evaluation:
         return Evaluation.REGIONAL

@@ -1,14 +1,41 @@
 """Predicted entries into an area: the plan."""
 
 from dataclasses import dataclass
+from typing import Annotated, Any
 
+from streaming.errors import InvalidPlan
+from streaming.kinds.area_documents import area_document, parse_area_value, shape_of
 from streaming.kinds.areas import AreaShape
-from streaming.kinds.parts import Box, Filter
+from streaming.kinds.parts import Box, Filter, box_document
+from streaming.kinds.schema import Schema, ref
+from streaming.kinds.values import Derived, FiniteNumber, Reading, Value
+from streaming.spaces import Space
 
 # An object that says it is faster than this is not predicted: no ship, vehicle or airliner is.
 FASTEST_MPS = 350.0
 # A prediction farther ahead says little, and many objects would have to be looked at for it.
 MOST_AHEAD_S = 3_600.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Target(Value):
+    """A box, or a shape, which is the field `shape` then."""
+
+    def read(self, value: Any, reading: Reading) -> Box:
+        """See `Value`."""
+        target, filters = parse_area_value(value, reading.name, reading.space)
+        if target is None:
+            raise InvalidPlan("target must be the area that objects will enter; got none")
+        reading.fields["shape"] = shape_of(filters)
+        return target
+
+    def write(self, plan: Any, name: str, space: Space) -> dict[str, Any]:
+        """See `Value`."""
+        return area_document(plan.shape) if plan.shape else box_document(plan.target, space)
+
+    def schema(self) -> Schema:
+        """See `Value`."""
+        return ref("area")
 
 
 @dataclass(frozen=True)
@@ -36,14 +63,11 @@ class ApproachPlan:
     """
 
     stream: str
-    target: Box
-    within_s: float
-    shape: AreaShape | None
-    area: Box
+    target: Annotated[Box, Target()]
+    within_s: Annotated[float, FiniteNumber(above=0, most=MOST_AHEAD_S)]
+    shape: Annotated[AreaShape | None, Derived()]
+    area: Annotated[Box, Derived()]
     where: str = ""
     filters: tuple[Filter, ...] = ()
     emit: str = "changes"
     kind: str = "approach"
-
-
-APPROACH_KEYS = ("stream", "kind", "target", "within_s", "where", "filters", "emit")

@@ -5,15 +5,68 @@ References
 IMO resolution A.823(19), 1995: distance at the closest point of approach (CPA), and time to it (TCPA).
 """
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
+from typing import Annotated, Any
 
-from streaming.kinds.join.plan import Partners
-from streaming.kinds.parts import Box, Filter
+from streaming.errors import InvalidPlan
+from streaming.kinds.approach.plan import MOST_AHEAD_S
+from streaming.kinds.fields import EmitKept
+from streaming.kinds.join.partners import Partners, PartnersIn, parse_partners
+from streaming.kinds.parts import Box, Filter, check_keys
+from streaming.kinds.schema import Schema, ref
+from streaming.kinds.values import Definitions, FiniteNumber, Flag, Reading
+from streaming.language import gettext
+from streaming.spaces import Space
 
 GAP_S = 300.0
 # A pair that keeps its distance has no closest point: slower than this, two do not come nearer.
 SLOWEST_MPS = 0.1
 MOST_WITHIN_M = 100_000.0
+
+
+PARTNER_KEYS = ("stream", "where", "filters", "pair_filters")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ApproachedIn(PartnersIn):
+    """The other objects, in the key `join`: a stream and filters; without it, all objects of the query's own stream."""
+
+    null: bool = True
+
+    @property
+    def optional(self) -> bool:
+        """See `Value`."""
+        return True
+
+    def missing(self, reading: Reading) -> Partners:
+        """See `Value`."""
+        return self.read({"stream": reading.fields["stream"]}, reading)
+
+    def read(self, value: Any, reading: Reading) -> Partners:
+        """See `Value`."""
+        if not isinstance(value, dict):
+            raise InvalidPlan("join must be an object with stream; got %(document)s", document=f"{value!r:.200}")
+        check_keys(value, PARTNER_KEYS, gettext("join of a closest approach"))
+        # The boxes that are compared are those of the ways.
+        return parse_partners({**value, "predicate": "boxes"}, reading.space, ("stream",))
+
+    def write(self, plan: Any, name: str, space: Space) -> dict[str, Any]:
+        """See `Value`."""
+        document = super().write(plan, name, space)
+        del document["predicate"]
+        return document
+
+    def schema(self) -> Schema:
+        """See `Value`."""
+        return ref("approached")
+
+    def definitions(self) -> Definitions:
+        """See `Value`."""
+        partners = super().definitions()["partners"]
+        properties = {name: partners["properties"][name] for name in PARTNER_KEYS}
+        properties["stream"] = {"type": "string", "minLength": 1, "description": "The stream of the other objects."}
+        schema = {"description": "The objects that come close.", "type": "object", "properties": properties}
+        return {"approached": schema | {"required": ["stream"], "additionalProperties": False}}
 
 
 @dataclass(frozen=True)
@@ -46,22 +99,18 @@ class ClosestApproachPlan:
     """
 
     stream: str
-    partners: Partners
-    within_m: float
-    within_s: float
+    partners: Annotated[Partners, ApproachedIn()]
+    within_m: Annotated[float, FiniteNumber(above=0, most=MOST_WITHIN_M)]
+    within_s: Annotated[float, FiniteNumber(above=0, most=MOST_AHEAD_S)]
     area: Box
-    gap_s: float = GAP_S
-    mirrored: bool = False
+    gap_s: Annotated[float, FiniteNumber(least=0, most=MOST_AHEAD_S)] = GAP_S
+    mirrored: Annotated[bool, Flag()] = False
     where: str = ""
     filters: tuple[Filter, ...] = ()
-    emit: str = "changes"
+    emit: Annotated[str, EmitKept()] = "changes"
     kind: str = "closest_approach"
 
     @property
     def transform(self) -> tuple[()]:
         """Nothing: it is not the box of an object that is compared."""
         return ()
-
-
-KEYS = ("join", *(field.name for field in fields(ClosestApproachPlan) if field.name != "partners"))
-PARTNER_KEYS = ("stream", "where", "filters", "pair_filters")

@@ -6,11 +6,15 @@ Li et al., "Distributed join query method for large-scale spatial data streams",
 place and time; here, what lies between the reports of an object counts, too.
 """
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
+from typing import Annotated
 
-from streaming.kinds.join.plan import Partners
-from streaming.kinds.join.times import IDLE_S, LATENESS_S
+from streaming.kinds.declared import Object
+from streaming.kinds.fields import EmitKept
+from streaming.kinds.join.partners import Partners, PartnersIn
+from streaming.kinds.join.times import IDLE_S, LATENESS_S, Duration
 from streaming.kinds.parts import Box, Enlargement, Filter
+from streaming.kinds.values import Amount, Flag, Text
 
 GAP_S = 600.0
 
@@ -28,8 +32,8 @@ class AwayFrom:
         latitude, the unit of the first dimension elsewhere.
     """
 
-    layer: str
-    distance: float
+    layer: Annotated[str, Text()]
+    distance: Annotated[float, Amount()]
 
 
 @dataclass(frozen=True)
@@ -69,19 +73,16 @@ class EncounterPlan:
     """
 
     stream: str
-    partners: Partners
+    partners: Annotated[Partners, PartnersIn(sources=("stream",))]
     area: Box
-    for_s: float
-    gap_s: float = GAP_S
-    away_from: AwayFrom | None = None
-    lateness_s: float = LATENESS_S
-    idle_s: float = IDLE_S
-    mirrored: bool = False
+    for_s: Annotated[float, Duration(least=0)]
+    gap_s: Annotated[float, Duration(above=0)] = GAP_S
+    away_from: Annotated[AwayFrom | None, Object(of=AwayFrom, definition="away_from")] = None
+    lateness_s: Annotated[float, Duration(least=0)] = LATENESS_S
+    idle_s: Annotated[float, Duration(above=0)] = IDLE_S
+    mirrored: Annotated[bool, Flag()] = False
     transform: tuple[Enlargement, ...] = ()
     where: str = ""
     filters: tuple[Filter, ...] = ()
-    emit: str = "changes"
+    emit: Annotated[str, EmitKept()] = "changes"
     kind: str = "encounter"
-
-
-KEYS = ("join", *(field.name for field in fields(EncounterPlan) if field.name != "partners"))

@@ -5,11 +5,22 @@ References
 Li et al., "Distributed join query method for large-scale spatial data streams", 2023, definition 7 and section 2.3.2.
 """
 
-from dataclasses import dataclass, fields
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any
 
-from streaming.kinds.join.plan import Partners
-from streaming.kinds.join.times import IDLE_S, LATENESS_S
+from streaming.kinds.fields import EmitOnce
+from streaming.kinds.join.partners import Partners, PartnersIn
+from streaming.kinds.join.times import IDLE_S, LATENESS_S, MOST_S, Duration
 from streaming.kinds.parts import Box, Enlargement, Filter
+from streaming.kinds.values import Flag
+
+# By default a bin is as long as the interval, but at least this long, and at most as long as it may be.
+LEAST_BIN_S = 1.0
+
+
+def _length_s(fields: Mapping[str, Any]) -> float:
+    return min(max(fields["upper_s"] - fields["lower_s"], LEAST_BIN_S), MOST_S)
 
 
 @dataclass(frozen=True)
@@ -49,19 +60,16 @@ class IntervalJoinPlan:
     """
 
     stream: str
-    partners: Partners
+    partners: Annotated[Partners, PartnersIn(sources=("stream",))]
     area: Box
-    lower_s: float
-    upper_s: float
-    bin_s: float
-    lateness_s: float = LATENESS_S
-    idle_s: float = IDLE_S
-    mirrored: bool = False
+    lower_s: Annotated[float, Duration(least=-MOST_S)]
+    upper_s: Annotated[float, Duration(least=-MOST_S)]
+    bin_s: Annotated[float, Duration(above=0, follows=_length_s)]
+    lateness_s: Annotated[float, Duration(least=0)] = LATENESS_S
+    idle_s: Annotated[float, Duration(above=0)] = IDLE_S
+    mirrored: Annotated[bool, Flag()] = False
     transform: tuple[Enlargement, ...] = ()
     where: str = ""
     filters: tuple[Filter, ...] = ()
-    emit: str = "all"
+    emit: Annotated[str, EmitOnce()] = "all"
     kind: str = "interval_join"
-
-
-KEYS = ("join", *(field.name for field in fields(IntervalJoinPlan) if field.name != "partners"))

@@ -4,7 +4,6 @@ from typing import Any, TypeVar
 
 from streaming.kinds.base import Evaluation, Kind, Plan, Source, udfs
 from streaming.kinds.parts import UserFilter
-from streaming.kinds.schema import of_kind
 
 P = TypeVar("P", bound=Plan)
 
@@ -14,10 +13,6 @@ class TimeJoinKind(Kind[P]):
 
     boxes = ("area",)
     once = True
-
-    def condition(self) -> dict[str, Any]:
-        """See `Kind`."""
-        return of_kind(self.written)
 
     def evaluation(self, plan: P) -> Evaluation:
         """See `Kind`."""

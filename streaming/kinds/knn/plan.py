@@ -7,11 +7,13 @@ PLACE* (2007), section 5: kNN queries whose focal objects move.
 
 import math
 from dataclasses import dataclass
+from typing import Annotated
 
 from streaming.kinds.around import Focus
+from streaming.kinds.fields import EmitKept, FocusOf, Length
 from streaming.kinds.parts import Box, Filter
+from streaming.kinds.values import FiniteNumber, WholeNumber
 
-NEAREST_KEYS = ("stream", "kind", "k", "around", "max_distance", "alpha", "area", "where", "filters", "emit")
 MAX_K = 1_000
 MAX_ALPHA = 10.0
 
@@ -45,14 +47,14 @@ class NearestPlan:
     """
 
     stream: str
-    focus: Focus
-    k: int
+    focus: Annotated[Focus, FocusOf()]
+    k: Annotated[int, WholeNumber(most=MAX_K)]
     area: Box
-    max_distance: float = math.inf
-    alpha: float = 0.2
+    max_distance: Annotated[float, Length()] = math.inf
+    alpha: Annotated[float, FiniteNumber(least=0, most=MAX_ALPHA)] = 0.2
     where: str = ""
     filters: tuple[Filter, ...] = ()
-    emit: str = "changes"
+    emit: Annotated[str, EmitKept()] = "changes"
     kind: str = "knn"
 
     @property

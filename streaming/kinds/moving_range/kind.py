@@ -4,23 +4,15 @@ from typing import Any
 
 from streaming.errors import InvalidPlan
 from streaming.kinds import words
+from streaming.kinds.aggregate.schema import aggregated
 from streaming.kinds.around import (
-    FOCUS_KEYS,
-    SHAPES,
     Focus,
-    focus_document,
-    parse_focus,
-    parse_shape,
-    shape_document,
     shape_reach,
 )
 from streaming.kinds.base import Evaluation, Kind, Source, focal_source
-from streaming.kinds.fields import area_of, check_kept, emitted, located, opening, whole
-from streaming.kinds.moving_range.plan import MOVING_KEYS, MovingRangePlan
-from streaming.kinds.moving_range.schema import definition
-from streaming.kinds.parts import check_keys
-from streaming.kinds.schema import given_as
-from streaming.language import gettext
+from streaming.kinds.moving_range.plan import MovingRangePlan
+from streaming.kinds.schema import Schema, given_as
+from streaming.language import gettext, gettext_noop
 from streaming.spaces import Space
 
 
@@ -28,7 +20,12 @@ class MovingRangeKind(Kind[MovingRangePlan]):
     """Elements in a shape about a focus."""
 
     name, written, plan_class = "moving_range", "range", MovingRangePlan
+    called = gettext_noop("a range query with around")
     boxes = ("area",)
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        return (*super().keys, "aggregate")
 
     def claims(self, document: dict[str, Any]) -> bool:
         return super().claims(document) and document.get("around") is not None
@@ -39,22 +36,15 @@ class MovingRangeKind(Kind[MovingRangePlan]):
             raise InvalidPlan(
                 "a plan has around, or compare, report and transform; got around and %(fixed)s", fixed=", ".join(fixed)
             )
-        check_keys(document, MOVING_KEYS, gettext("a range query with around"))
-        around, shared = document["around"], located(document, space)
-        check_kept(shared["emit"])
-        focus = parse_focus(around, shared["stream"], space)
-        check_keys(around, (*FOCUS_KEYS, *SHAPES), "around")
-        return MovingRangePlan(focus=focus, shape=parse_shape(around, space), **shared)
-
-    def document(self, plan: MovingRangePlan, space: Space) -> dict[str, Any]:
-        around = {"around": focus_document(plan.focus) | shape_document(plan.shape)}
-        return opening(plan) | around | emitted(plan, space) | area_of(plan, space, whole(space))
+        return super().parse(document, space)
 
     def words(self, document: dict[str, Any], unit: str) -> str:
         return _about(document["around"], unit) + words.within(document, unit)
 
-    def definition(self) -> dict[str, Any]:
-        return definition()
+    def definition(self) -> Schema:
+        schema = super().definition()
+        schema["properties"]["aggregate"] = aggregated()
+        return schema
 
     def condition(self) -> dict[str, Any]:
         return given_as("around", "object")

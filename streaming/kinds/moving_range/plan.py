@@ -6,14 +6,14 @@ PLACE* (2007), section 4: range queries whose focal objects move.
 """
 
 from dataclasses import dataclass
+from typing import Annotated
 
 from streaming.kinds.around import (
     Focus,
     Shape,
 )
+from streaming.kinds.fields import EmitKept, FocusWithShape, ShapeAround
 from streaming.kinds.parts import Box, Filter
-
-MOVING_KEYS = ("stream", "kind", "around", "area", "where", "filters", "emit", "aggregate")
 
 
 @dataclass(frozen=True)
@@ -39,10 +39,10 @@ class MovingRangePlan:
     """
 
     stream: str
-    focus: Focus
-    shape: Shape
+    focus: Annotated[Focus, FocusWithShape()]
+    shape: Annotated[Shape, ShapeAround()]
     area: Box
     where: str = ""
     filters: tuple[Filter, ...] = ()
-    emit: str = "changes"
+    emit: Annotated[str, EmitKept()] = "changes"
     kind: str = "range"

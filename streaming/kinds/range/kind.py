@@ -6,13 +6,14 @@ from typing import Any
 
 from streaming.errors import InvalidPlan
 from streaming.kinds import words
+from streaming.kinds.aggregate.schema import aggregated
 from streaming.kinds.area_documents import shape_of
 from streaming.kinds.base import Evaluation, Kind
-from streaming.kinds.fields import area_of, compared, emitted, opening, whole
-from streaming.kinds.parts import Box, box_document, check_keys, parse_box, parse_choice, transform_document
-from streaming.kinds.range.plan import RANGE_KEYS, REPORTS, RangePlan
-from streaming.kinds.range.schema import definition
-from streaming.language import gettext
+from streaming.kinds.fields import KEPT
+from streaming.kinds.parts import Box, box_document
+from streaming.kinds.range.plan import RangePlan
+from streaming.kinds.schema import Schema, given_as
+from streaming.language import gettext, gettext_noop
 from streaming.spaces import Space
 
 
@@ -20,24 +21,26 @@ class RangeKind(Kind[RangePlan]):
     """Elements that meet a fixed box, or do not."""
 
     name, written, plan_class = "range", "range", RangePlan
+    called = gettext_noop("a range query")
     boxes = ("area", "compare")
 
+    @property
+    def keys(self) -> tuple[str, ...]:
+        return (*super().keys, "aggregate")
+
     def parse(self, document: dict[str, Any], space: Space) -> RangePlan:
-        check_keys(
-            {name: value for name, value in document.items() if name != "around"}, RANGE_KEYS, gettext("a range query")
-        )
-        if document.get("area") is None and document.get("compare") is None:
-            raise InvalidPlan("a plan needs an area or a compare box, or around; got none of them")
-        report = parse_choice(document, "report", REPORTS)
-        fields = compared(document, space)
+        return super().parse({name: value for name, value in document.items() if name != "around"}, space)
+
+    def completed(self, fields: dict[str, Any], document: dict[str, Any], space: Space) -> dict[str, Any]:
+        report, compare = fields["report"], fields["compare"]
         named = None if document.get("area") is None else fields["area"]
-        compare = parse_box(document.get("compare"), "compare", space)
+        if named is None and compare is None:
+            raise InvalidPlan("a plan needs an area or a compare box, or around; got none of them")
         if report == "outside" and compare is None and shape_of(fields["filters"]):
             raise InvalidPlan("report outside needs a compare box beside an area that is no box; got none")
         compare = compare or named
-        assert compare is not None
-        area = named or (compare if report == "inside" else whole(space))
-        return RangePlan(**fields | {"area": area, "compare": compare, "report": report})
+        area = named or (compare if report == "inside" else fields["area"])
+        return fields | {"area": area, "compare": compare}
 
     def like(self, plan: RangePlan, boxes: Mapping[str, Sequence[Box]]) -> list[RangePlan]:
         compare = boxes.get("compare") or boxes["area"]
@@ -45,12 +48,13 @@ class RangeKind(Kind[RangePlan]):
         return super().like(plan, derived | dict(boxes))
 
     def document(self, plan: RangePlan, space: Space) -> dict[str, Any]:
-        boxes = {"compare": box_document(plan.compare, space), "report": plan.report}
-        if shape_of(plan.filters) and plan.compare == plan.area:
-            del boxes["compare"]
-        missing = plan.compare if plan.report == "inside" else whole(space)
-        transform = {"transform": transform_document(plan.transform)}
-        return opening(plan) | boxes | transform | emitted(plan, space) | area_of(plan, space, missing)
+        document = super().document(plan, space)
+        if plan.compare == plan.area:
+            if shape_of(plan.filters):
+                del document["compare"]
+        elif plan.report == "inside":  # without an area, it would be the box that is compared
+            document.setdefault("area", box_document(plan.area, space))
+        return document
 
     def words(self, document: dict[str, Any], unit: str) -> str:
         compare, area = document.get("compare"), words.within(document, unit)
@@ -59,8 +63,18 @@ class RangeKind(Kind[RangePlan]):
         text = gettext("outside %(box)s") if document.get("report") == "outside" else gettext("inside %(box)s")
         return text % {"box": words.box(compare or document["area"])} + area
 
-    def definition(self) -> dict[str, Any]:
-        return definition()
+    def definition(self) -> Schema:
+        schema = super().definition()
+        schema["properties"] |= {
+            "aggregate": aggregated(),
+            "around": {"type": "null", "description": "An aggregate over a fixed area has no focus."},
+        }
+        kept = {"properties": {"emit": {"enum": list(KEPT)}}}
+        boxes = [given_as(name, "object") for name in self.boxes]
+        return schema | {"anyOf": boxes, "if": given_as("aggregate", "object"), "then": kept}
+
+    def condition(self) -> None:
+        return None
 
     def evaluation(self, plan: RangePlan) -> Evaluation:
         return Evaluation.REGIONAL

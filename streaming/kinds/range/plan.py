@@ -5,13 +5,16 @@ References
 BBoxDB Streams (2022), section 4.4.1: continuous range queries.
 """
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
+from typing import Annotated
 
+from streaming.kinds.fields import BoxOrNone
 from streaming.kinds.parts import (
     Box,
     Enlargement,
     Filter,
 )
+from streaming.kinds.values import Choice
 
 REPORTS = ("inside", "outside")
 
@@ -44,13 +47,10 @@ class RangePlan:
 
     stream: str
     area: Box
-    compare: Box
-    report: str = "inside"
+    compare: Annotated[Box, BoxOrNone()]
+    report: Annotated[str, Choice(options=REPORTS)] = "inside"
     transform: tuple[Enlargement, ...] = ()
     where: str = ""
     filters: tuple[Filter, ...] = ()
     emit: str = "changes"
     kind: str = "range"
-
-
-RANGE_KEYS = (*(field.name for field in fields(RangePlan)), "aggregate")

@@ -1,14 +1,66 @@
 """Rules: the plan."""
 
 import functools
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Annotated, Any
 
 import numpy as np
 
 from streaming.kinds.base import Unfiltered
+from streaming.kinds.declared import Object
+from streaming.kinds.join.times import Duration
 from streaming.kinds.parts import Box
-from streaming.kinds.rule.conditions import NUMBERS, TRUE, UNKNOWN, RuleCondition
-from streaming.kinds.rule.schedule import Schedule
+from streaming.kinds.rule.conditions import NUMBERS, TRUE, UNKNOWN, RuleCondition, condition_document, parse_condition
+from streaming.kinds.rule.schedule import Schedule, parse_schedule, schedule_document
+from streaming.kinds.rule.schema import condition_schema, schedule_schema
+from streaming.kinds.schema import Schema, ref
+from streaming.kinds.values import Definitions, Derived, Reading, Value, WholeNumber
+from streaming.spaces import Space
+
+MOST_OFTEN = 1_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConditionOf(Value):
+    """A condition."""
+
+    def read(self, value: Any, reading: Reading) -> RuleCondition:
+        """See `Value`."""
+        return parse_condition(value, reading.name)
+
+    def write(self, plan: Any, name: str, space: Space) -> dict[str, Any] | None:
+        """See `Value`."""
+        condition = getattr(plan, name)
+        return None if condition is None else condition_document(condition)
+
+    def schema(self) -> Schema:
+        """See `Value`."""
+        return ref("condition")
+
+    def definitions(self) -> Definitions:
+        """See `Value`."""
+        return {"condition": condition_schema()}
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScheduleOf(Value):
+    """A schedule."""
+
+    def read(self, value: Any, reading: Reading) -> Schedule:
+        """See `Value`."""
+        return parse_schedule(value)
+
+    def write(self, plan: Any, name: str, space: Space) -> dict[str, Any] | None:
+        """See `Value`."""
+        return plan.schedule and schedule_document(plan.schedule)
+
+    def schema(self) -> Schema:
+        """See `Value`."""
+        return ref("schedule")
+
+    def definitions(self) -> Definitions:
+        """See `Value`."""
+        return {"schedule": schedule_schema()}
 
 
 @dataclass(frozen=True)
@@ -23,8 +75,8 @@ class Rate:
         In so many seconds.
     """
 
-    more_than: int
-    within_s: float
+    more_than: Annotated[int, WholeNumber(most=MOST_OFTEN)]
+    within_s: Annotated[float, Duration(above=0)]
 
 
 @dataclass(frozen=True)
@@ -58,13 +110,13 @@ class RulePlan(Unfiltered):
     """
 
     stream: str
-    when: RuleCondition
-    until: RuleCondition | None
-    for_s: float
-    rearm_s: float
-    rate: Rate | None
-    schedule: Schedule | None
-    area: Box
+    when: Annotated[RuleCondition, ConditionOf()]
+    until: Annotated[RuleCondition | None, ConditionOf(null=True)] = None
+    for_s: Annotated[float, Duration(least=0)] = 0.0
+    rearm_s: Annotated[float, Duration(least=0)] = 0.0
+    rate: Annotated[Rate | None, Object(of=Rate, definition="rate")] = None
+    schedule: Annotated[Schedule | None, ScheduleOf(null=True)] = None
+    area: Annotated[Box, Derived()] = field(kw_only=True)
     kind: str = "rule"
 
     @functools.cached_property
@@ -125,6 +177,3 @@ class RulePlan(Unfiltered):
     def emit(self) -> str:
         """Only the beginning and the end of an alarm are told."""
         return "membership"
-
-
-KEYS = ("stream", "kind", "when", "until", "for_s", "rearm_s", "rate", "schedule")

@@ -67,10 +67,8 @@ def _us(day: date, minutes: int, zone: ZoneInfo) -> int:
     return int(local.timestamp()) * _SECOND_US
 
 
-def parse_schedule(document: Any) -> Schedule | None:
-    """Return the schedule that a JSON object describes, None for null; raise `InvalidPlan` if it breaks a rule."""
-    if document is None:
-        return None
+def parse_schedule(document: Any) -> Schedule:
+    """Return the schedule that a JSON object describes; raise `InvalidPlan` if it breaks a rule."""
     if not isinstance(document, dict):
         raise InvalidPlan(
             "schedule must be an object with %(keys)s; got %(document)s",

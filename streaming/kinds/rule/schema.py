@@ -1,37 +1,12 @@
-"""JSON Schema of rules."""
+"""JSON Schema of the conditions and the schedules of rules."""
 
-from streaming.kinds.join.times import MOST_S, amount
 from streaming.kinds.rule.conditions import MOST_EXPECTED, MOST_OBJECTS, MOST_QUERIES, RuleCondition
-from streaming.kinds.rule.plan import Rate, RulePlan
 from streaming.kinds.rule.schedule import DAYS, KEYS, Schedule
-from streaming.kinds.schema import Schema, allow_null, descriptions, given_as, object_schema, ref, summary
+from streaming.kinds.schema import Schema, descriptions, given_as, ref, summary
 
 
-def definition() -> Schema:
-    """Return the schema of the documents of the kind."""
-    seconds = {"type": "number", "minimum": 0, "maximum": MOST_S, "default": 0.0}
-    special = {
-        "when": ref("condition"),
-        "until": ref("condition"),
-        "for_s": seconds,
-        "rearm_s": seconds,
-        "rate": ref("rate"),
-        "schedule": ref("schedule"),
-    }
-    schema = object_schema(RulePlan, special)
-    del schema["properties"]["area"]
-    allow_null(schema, ["until", "rate", "schedule"])
-    schema["required"] = ["stream", "kind", "when"]
-    return schema
-
-
-def definitions() -> dict[str, Schema]:
-    """Return the schemas of the keys `when`, `until`, `rate` and `schedule`."""
-    rate = object_schema(Rate, {"more_than": {"type": "integer", "minimum": 1}, "within_s": amount(above=0)})
-    return {"condition": _condition(), "rate": rate, "schedule": _schedule()}
-
-
-def _condition() -> Schema:
+def condition_schema() -> Schema:
+    """Return the JSON Schema of a condition."""
     parts = {"type": "array", "minItems": 1, "maxItems": MOST_QUERIES, "items": ref("condition")}
     query = {"type": "integer", "minimum": 1, "description": descriptions(RuleCondition)["query"]}
     words = {"all": "All of these hold.", "any": "At least one of these holds."}
@@ -75,7 +50,8 @@ def _silent(query: Schema) -> Schema:
     }
 
 
-def _schedule() -> Schema:
+def schedule_schema() -> Schema:
+    """Return the JSON Schema of a schedule."""
     words, time_of_day = descriptions(Schedule), {"type": "string", "pattern": "^([01][0-9]|2[0-4]):[0-5][0-9]$"}
     days = {"type": "array", "minItems": 1, "items": {"enum": list(DAYS)}, "description": words["days"]}
     begin, end = (time_of_day | {"description": words[name].replace("minute", "time")} for name in ("begin", "end"))

@@ -5,71 +5,48 @@ References
 Synopsis (2017), sections 3.5 and 3.6: queries over the sketch, discrete and continuous.
 """
 
-import math
 from dataclasses import dataclass, field
+from typing import Annotated, Any
 
 from streaming.kinds.base import Unfiltered
 from streaming.kinds.parts import Box
-from streaming.kinds.sketch.asks import Ask
-from streaming.kinds.sketch.places import Ring
+from streaming.kinds.schema import Schema, list_of
+from streaming.kinds.sketch.asks import MAX_ASKS, Ask, ask_document, parse_asks
+from streaming.kinds.sketch.schema import ask_schemas
+from streaming.kinds.sketch.selection import (
+    BoxOfPlace,
+    FeatureRange,
+    Other,
+    OtherOf,
+    RangesOf,
+    Ring,
+    RingOfPlace,
+    TimesOf,
+)
 from streaming.kinds.sketch.times import SelectedTimes
+from streaming.kinds.values import Definitions, FiniteNumber, Flag, Reading, Value
+from streaming.spaces import Space
 
 
-@dataclass(frozen=True)
-class FeatureRange:
-    """The values of a feature that a selection has.
+@dataclass(frozen=True, kw_only=True)
+class AsksOf(Value):
+    """Questions."""
 
-    Parameters
-    ----------
-    feature : str
-        The name of the feature.
-    lo : float or None
-        The least value. A range has at least one bound, and at most one on each side.
-    above : float or None
-        All values are above this.
-    hi : float or None
-        The largest value.
-    below : float or None
-        All values are below this.
-    """
+    def read(self, value: Any, reading: Reading) -> tuple[Ask, ...]:
+        """See `Value`."""
+        return parse_asks(value)
 
-    feature: str
-    lo: float | None = None
-    above: float | None = None
-    hi: float | None = None
-    below: float | None = None
+    def write(self, plan: Any, name: str, space: Space) -> list[dict[str, Any]]:
+        """See `Value`."""
+        return [ask_document(ask) for ask in plan.ask]
 
-    @property
-    def bounds(self) -> tuple[float, float]:
-        """The least and the largest double of the range; infinite where it has no bound.
+    def schema(self) -> Schema:
+        """See `Value`."""
+        return list_of(MAX_ASKS, *ask_schemas()) | {"minItems": 1}
 
-        Examples
-        --------
-        >>> FeatureRange("wind", above=3.0, hi=5.0).bounds
-        (3.0000000000000004, 5.0)
-        """
-        lo = self.lo if self.above is None else math.nextafter(self.above, math.inf)
-        hi = self.hi if self.below is None else math.nextafter(self.below, -math.inf)
-        return -math.inf if lo is None else lo, math.inf if hi is None else hi
-
-
-@dataclass(frozen=True)
-class Other:
-    """The place and the time with which a selection is contrasted.
-
-    Parameters
-    ----------
-    area : tuple of float, length 2n
-        The box of the place, or about its polygon; the place of the selection if neither is given.
-    polygon : tuple of tuple of float
-        The vertices of the place, a simple ring; empty if it is a box.
-    time : SelectedTimes
-        Its times; those of the selection if they are missing.
-    """
-
-    area: Box
-    polygon: Ring
-    time: SelectedTimes
+    def definitions(self) -> Definitions:
+        """See `Value`."""
+        return ask_schemas()
 
 
 @dataclass(frozen=True)
@@ -101,24 +78,17 @@ class SketchPlan(Unfiltered):
     """
 
     stream: str
-    ask: tuple[Ask, ...]
-    area: Box
-    polygon: Ring = ()
-    time: SelectedTimes = field(default_factory=SelectedTimes)
-    ranges: tuple[FeatureRange, ...] = ()
-    other: Other | None = None
-    confidence: float = 0.95
-    once: bool = False
+    ask: Annotated[tuple[Ask, ...], AsksOf()]
+    area: Annotated[Box, BoxOfPlace()]
+    polygon: Annotated[Ring, RingOfPlace()] = ()
+    time: Annotated[SelectedTimes, TimesOf()] = field(default_factory=SelectedTimes)
+    ranges: Annotated[tuple[FeatureRange, ...], RangesOf()] = ()
+    other: Annotated[Other | None, OtherOf()] = None
+    confidence: Annotated[float, FiniteNumber(least=0.5, most=0.9999)] = 0.95
+    once: Annotated[bool, Flag()] = False
     kind: str = "sketch"
 
     @property
     def emit(self) -> str:
         """Each change of the answer is reported."""
         return "changes"
-
-
-MAX_RANGES = 8
-SKETCH_KEYS = ("stream", "kind", "ask", "area", "polygon", "time", "ranges", "other", "confidence", "once")
-OTHER_KEYS = ("area", "polygon", "time")
-BOUNDS = ("lo", "above", "hi", "below")
-RANGE_KEYS = ("feature", *BOUNDS)

@@ -1,12 +1,10 @@
 """JSON Schema of queries of a sketch."""
 
-from streaming.kinds.around import MAX_VERTICES
-from streaming.kinds.schema import Schema, allow_null, described, given_as, list_of, object_schema, ref, summary
+from streaming.kinds.schema import Schema, described, given_as, object_schema, summary
 from streaming.kinds.sketch.asks import (
     CONTRASTED,
     EVERY,
     FORMS,
-    MAX_ASKS,
     MAX_BINS,
     MAX_DEVIATIONS,
     MAX_FEATURES,
@@ -19,10 +17,10 @@ from streaming.kinds.sketch.asks import (
     Member,
     Statistic,
 )
-from streaming.kinds.sketch.plan import BOUNDS, MAX_RANGES, OTHER_KEYS, FeatureRange, Other, SketchPlan
 from streaming.kinds.sketch.times import MAX_LAST_S, SelectedTimes, TimeRange
 from streaming.kinds.sketch.times import MAX_RANGES as MAX_TIME_RANGES
 
+BOUNDS = ("lo", "above", "hi", "below")
 _NAME: Schema = {"type": "string", "minLength": 1}
 _NUMBER: Schema = {"type": "number"}
 _OPTIONS: dict[str, Schema] = {
@@ -40,36 +38,25 @@ _OPTIONS: dict[str, Schema] = {
 }
 
 
-def definition() -> Schema:
-    """Return the schema of the documents of the kind."""
-    special = _PLACE | {
-        "ask": list_of(MAX_ASKS, *_asks()) | {"minItems": 1},
-        "time": ref("times"),
-        "ranges": list_of(MAX_RANGES, "feature_range"),
-        "other": ref("other_selection"),
-        "confidence": _NUMBER | {"minimum": 0.5, "maximum": 0.9999},
-        "once": {"type": "boolean"},
-    }
-    schema = object_schema(SketchPlan, special) | _ONE_PLACE
-    allow_null(schema, ["area", "time", "other"])
-    schema["properties"]["polygon"].pop("default")
-    schema["required"] = ["stream", "kind", "ask"]
+def selection_schema(schema: Schema) -> Schema:
+    """Return the JSON Schema of the documents of the kind, given that of their keys: `contrast` needs `other`."""
     asked = {"properties": {"ask": {"contains": _asks_for("contrast")}}}
     other = given_as("other", "object")
-    return schema | {"if": asked, "then": other, "else": {"not": other}}
+    return schema | _ONE_PLACE | {"if": asked, "then": other, "else": {"not": other}}
 
 
-def definitions() -> dict[str, Schema]:
-    """Return the schemas of questions, times, ranges of features and the other selection, by name."""
-    ranges = object_schema(FeatureRange, dict.fromkeys(BOUNDS, _NUMBER))
-    ranges |= {"anyOf": [_has(key) for key in BOUNDS], "allOf": [_not_both("lo", "above"), _not_both("hi", "below")]}
-    other = object_schema(Other, _PLACE | {"time": ref("times")}) | _ONE_PLACE
-    allow_null(other, ["area", "time"])
-    other |= {"required": [], "anyOf": [_given(key) for key in OTHER_KEYS]}
-    return _asks() | {"times": _times(), "feature_range": ranges, "other_selection": other}
+def feature_range_schema(schema: Schema) -> Schema:
+    """Return the JSON Schema of a range, given that of its keys: a bound, and at most one on each side."""
+    bounds = [_has(key) for key in BOUNDS]
+    return schema | {"anyOf": bounds, "allOf": [_not_both("lo", "above"), _not_both("hi", "below")]}
 
 
-def _asks() -> dict[str, Schema]:
+def other_schema(schema: Schema) -> Schema:
+    """Return the JSON Schema of the other selection, given that of its keys, one of which it must have."""
+    return schema | _ONE_PLACE | {"anyOf": [_given(key) for key in schema["properties"]]}
+
+
+def ask_schemas() -> dict[str, Schema]:
     """Return the schema of each form of question, by name."""
     return {f"ask_{cls.__name__.lower()}": _form(cls) for cls in dict.fromkeys(form.plan for form in FORMS.values())}
 
@@ -117,8 +104,8 @@ def _with_statistic(*statistics: str) -> Schema:
     return {"required": ["statistic"], "properties": {"statistic": {"enum": list(statistics)}}}
 
 
-def _times() -> Schema:
-    """Return the schema of times: an object whose keys are not the fields of the class."""
+def times_schema() -> Schema:
+    """Return the JSON Schema of times: an object whose keys are not the fields of the class."""
     range_sides = {"from": _instant("The first time"), "to": _instant("The end, which does not belong to the range")}
     daily_sides = {"from": _clock("The first second"), "to": _clock("The end, on the next day if it is not later")}
     one: Schema = {"type": "object", "description": summary(TimeRange), "properties": range_sides}
@@ -147,11 +134,6 @@ def _clock(words: str) -> Schema:
     return {"type": "string", "description": f"{words}: HH:MM or HH:MM:SS, at most 24:00."}
 
 
-_VERTEX = {"type": "array", "minItems": 2, "maxItems": 2, "items": _NUMBER}
-_PLACE = {
-    "area": ref("box"),
-    "polygon": {"type": ["array", "null"], "minItems": 3, "maxItems": MAX_VERTICES, "items": _VERTEX},
-}
 _ONE_PLACE = _not_both("area", "polygon")
 _RULES: dict[type, Schema] = {
     Statistic: {

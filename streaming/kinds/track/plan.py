@@ -2,8 +2,14 @@
 
 import math
 from dataclasses import dataclass
+from typing import Annotated, Any
 
+from streaming.kinds.declared import Object
+from streaming.kinds.fields import EmitKept, NeededArea
 from streaming.kinds.parts import Box, Filter
+from streaming.kinds.schema import Schema
+from streaming.kinds.values import Definitions, FiniteNumber, PropertyName, Reading
+from streaming.spaces import Space
 
 GAP_S = 300.0
 # A day: nothing is known of where an object was between two reports that are farther apart.
@@ -12,6 +18,9 @@ MOST_GAP_S = 86_400.0
 MOST_ACCURACY_M = 1_000_000.0
 # So many reports in a row, each of which is not believed, but agrees with the one before, are believed.
 BELIEVED_IN_A_ROW = 3
+
+
+METRES = FiniteNumber(least=0, most=MOST_ACCURACY_M)
 
 
 @dataclass(frozen=True)
@@ -26,8 +35,31 @@ class Accuracy:
         The accuracy, in metres, of reports that have no such property, or a value that is no number or negative.
     """
 
-    property: str = ""
-    else_m: float = 0.0
+    property: Annotated[str, PropertyName()] = ""
+    else_m: Annotated[float, METRES] = 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class MetresOrProperty(Object):
+    """A number of metres, or an object with a property that has it."""
+
+    def read(self, value: Any, reading: Reading) -> Accuracy:
+        """See `Value`."""
+        if isinstance(value, dict):
+            return super().read({"property": None, **value}, reading)
+        return Accuracy("", METRES.read(value, reading))
+
+    def write(self, plan: Any, name: str, space: Space) -> Any:
+        """See `Value`."""
+        return super().write(plan, name, space) if plan.accuracy.property else plan.accuracy.else_m
+
+    def schema(self) -> Schema:
+        """See `Value`."""
+        return {"oneOf": [METRES.schema(), super().schema()]}
+
+    def definitions(self) -> Definitions:
+        """See `Value`."""
+        return {name: schema | {"required": ["property"]} for name, schema in super().definitions().items()}
 
 
 @dataclass(frozen=True)
@@ -57,14 +89,11 @@ class TrackPlan:
     """
 
     stream: str
-    area: Box
-    accuracy: Accuracy = Accuracy()
-    fastest_m_s: float = math.inf
-    gap_s: float = GAP_S
+    area: Annotated[Box, NeededArea()]
+    accuracy: Annotated[Accuracy, MetresOrProperty(of=Accuracy, definition="accuracy", null=False)] = Accuracy()
+    fastest_m_s: Annotated[float, FiniteNumber(above=0, null=True)] = math.inf
+    gap_s: Annotated[float, FiniteNumber(least=0, most=MOST_GAP_S, digits=6)] = GAP_S
     where: str = ""
     filters: tuple[Filter, ...] = ()
-    emit: str = "changes"
+    emit: Annotated[str, EmitKept()] = "changes"
     kind: str = "track"
-
-
-TRACK_KEYS = ("stream", "kind", "area", "accuracy", "fastest_m_s", "gap_s", "where", "filters", "emit")

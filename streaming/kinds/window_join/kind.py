@@ -5,11 +5,9 @@ from typing import Any
 from streaming.errors import InvalidPlan
 from streaming.kinds.join import times
 from streaming.kinds.join.time_kind import TimeJoinKind
-from streaming.kinds.parts import parse_number
-from streaming.kinds.window_join.plan import KEYS, WindowJoinPlan
-from streaming.kinds.window_join.schema import definition
+from streaming.kinds.window_join.plan import WindowJoinPlan
 from streaming.kinds.words import number, within
-from streaming.language import gettext
+from streaming.language import gettext, gettext_noop
 from streaming.spaces import Space
 
 # Each report is in so many windows, and each of its pairs is told for each of them.
@@ -20,24 +18,18 @@ class WindowJoinKind(TimeJoinKind[WindowJoinPlan]):
     """Pairs of reports in the same window of event time."""
 
     name, written, plan_class = "window_join", "window_join", WindowJoinPlan
+    called = gettext_noop("a window join")
     operator = "streaming.operators.time_joins:WindowJoin"
 
-    def parse(self, document: dict[str, Any], space: Space) -> WindowJoinPlan:
-        fields = times.parsed(document, space, KEYS, gettext("a window join"))
-        window_s = times.seconds(document, "window_s", above=0.0)
-        slide_s = times.seconds(document, "slide_s", window_s, above=0.0)
-        if window_s > MOST_WINDOWS * slide_s:
+    def completed(self, fields: dict[str, Any], document: dict[str, Any], space: Space) -> dict[str, Any]:
+        if fields["window_s"] > MOST_WINDOWS * fields["slide_s"]:
             raise InvalidPlan(
                 "slide_s must be at least a %(most_windows)sth of window_s, %(window_s)g; got %(slide_s)g",
                 most_windows=MOST_WINDOWS,
-                window_s=window_s / MOST_WINDOWS,
-                slide_s=slide_s,
+                window_s=fields["window_s"] / MOST_WINDOWS,
+                slide_s=fields["slide_s"],
             )
-        start_s = round(parse_number(document.get("start_s", 0.0), "start_s", lo=-1e10, hi=1e10), 6)
-        return WindowJoinPlan(window_s=window_s, slide_s=slide_s, start_s=start_s, **fields)
-
-    def document(self, plan: WindowJoinPlan, space: Space) -> dict[str, Any]:
-        return times.written(plan, space, {"window_s": plan.window_s, "slide_s": plan.slide_s, "start_s": plan.start_s})
+        return fields
 
     def words(self, document: dict[str, Any], unit: str) -> str:
         join, window, slide = document["join"], document["window_s"], document["slide_s"]
@@ -48,6 +40,3 @@ class WindowJoinKind(TimeJoinKind[WindowJoinPlan]):
             "every": every,
             "unit": within(document, unit),
         }
-
-    def definition(self) -> dict[str, Any]:
-        return definition()

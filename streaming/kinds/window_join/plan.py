@@ -5,11 +5,15 @@ References
 Li et al., "Distributed join query method for large-scale spatial data streams", 2023, definitions 5 and 6.
 """
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
+from operator import itemgetter
+from typing import Annotated
 
-from streaming.kinds.join.plan import Partners
-from streaming.kinds.join.times import IDLE_S, LATENESS_S
+from streaming.kinds.fields import EmitOnce
+from streaming.kinds.join.partners import Partners, PartnersIn
+from streaming.kinds.join.times import IDLE_S, LATENESS_S, Duration
 from streaming.kinds.parts import Box, Enlargement, Filter
+from streaming.kinds.values import FiniteNumber, Flag
 
 
 @dataclass(frozen=True)
@@ -49,19 +53,16 @@ class WindowJoinPlan:
     """
 
     stream: str
-    partners: Partners
+    partners: Annotated[Partners, PartnersIn(sources=("stream",))]
     area: Box
-    window_s: float
-    slide_s: float
-    start_s: float = 0.0
-    lateness_s: float = LATENESS_S
-    idle_s: float = IDLE_S
-    mirrored: bool = False
+    window_s: Annotated[float, Duration(above=0)]
+    slide_s: Annotated[float, Duration(above=0, follows=itemgetter("window_s"))]
+    start_s: Annotated[float, FiniteNumber(least=-1e10, most=1e10, digits=6)] = 0.0
+    lateness_s: Annotated[float, Duration(least=0)] = LATENESS_S
+    idle_s: Annotated[float, Duration(above=0)] = IDLE_S
+    mirrored: Annotated[bool, Flag()] = False
     transform: tuple[Enlargement, ...] = ()
     where: str = ""
     filters: tuple[Filter, ...] = ()
-    emit: str = "all"
+    emit: Annotated[str, EmitOnce()] = "all"
     kind: str = "window_join"
-
-
-KEYS = ("join", *(field.name for field in fields(WindowJoinPlan) if field.name != "partners"))

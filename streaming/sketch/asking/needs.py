@@ -12,7 +12,8 @@ import shapely
 
 from streaming.kinds.parts import Box as PlanBox
 from streaming.kinds.sketch.asks import Cells
-from streaming.kinds.sketch.plan import Other, SketchPlan
+from streaming.kinds.sketch.plan import SketchPlan
+from streaming.kinds.sketch.selection import Other
 from streaming.kinds.sketch.times import SelectedTimes as PlanTimes
 from streaming.sketch.chosen import ChosenLeaves, choose
 from streaming.sketch.partials import by_cell, chosen_of, condensed, partial_tables

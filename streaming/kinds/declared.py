@@ -142,7 +142,6 @@ class Object(Value):
     null: bool = True
 
     def read(self, value: Any, reading: Reading) -> Any:
-        """See `Value`."""
         keys = keys_of(self.of)
         if not isinstance(value, dict):
             raise InvalidPlan(
@@ -155,14 +154,11 @@ class Object(Value):
         return self.of(**read(self.of, value, reading.space, f"{reading.name}: "))
 
     def write(self, plan: Any, name: str, space: Space) -> dict[str, Any] | None:
-        """See `Value`."""
         part = getattr(plan, name)
         return None if part is None else write(part, space)
 
     def schema(self) -> Schema:
-        """See `Value`."""
         return ref(self.definition)
 
     def definitions(self) -> Definitions:
-        """See `Value`."""
         return {self.definition: definition(self.of), **definitions(self.of)}

@@ -4,8 +4,8 @@ If a value breaks a rule, `read` raises `InvalidPlan`. The message says the rule
 """
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 from streaming.errors import InvalidPlan
@@ -14,7 +14,6 @@ from streaming.kinds.around import (
     FOCUS_KEYS,
     SHAPES,
     Focus,
-    Shape,
     focus_document,
     parse_focus,
     parse_length,
@@ -30,122 +29,49 @@ from streaming.kinds.parts import (
     check_keys,
     filters_document,
     parse_box,
-    parse_choice,
     parse_filters,
     parse_transform,
     parse_where,
     transform_document,
 )
 from streaming.kinds.schema import ABOVE_0, Schema, list_of, ref
-from streaming.kinds.values import Reading, Text, Value
-from streaming.language import gettext
+from streaming.kinds.values import TEXT, PlanPart, Reading, Value, choice
+from streaming.language import gettext, gettext_noop
 from streaming.spaces import Space
 
 EMITS = ("changes", "membership", "all")
 KEPT = EMITS[:2]
 
 
-@dataclass(frozen=True, kw_only=True)
-class StreamName(Text):
-    """The name of a stream."""
-
-    def read(self, value: Any, reading: Reading) -> str:
-        """See `Value`."""
-        if not isinstance(value, str) or not value:
-            raise InvalidPlan("stream must be the name of a stream; got %(stream)s", stream=f"{value!r:.200}")
-        return value
+def _stream(value: Any, _: Reading) -> str:
+    if not isinstance(value, str) or not value:
+        raise InvalidPlan("stream must be the name of a stream; got %(stream)s", stream=f"{value!r:.200}")
+    return value
 
 
-@dataclass(frozen=True, kw_only=True)
-class Where(Value):
-    """CQL2 text, or none."""
-
-    def read(self, value: Any, reading: Reading) -> str:
-        """See `Value`."""
-        return parse_where(value, reading.name)
-
-    def schema(self) -> Schema:
-        """See `Value`."""
-        return {"type": "string", "maxLength": MAX_WHERE_CHARACTERS}
+def _kept(value: Any, reading: Reading) -> str:
+    emit: str = EMIT.read(value, reading)
+    check_kept(emit)
+    return emit
 
 
-@dataclass(frozen=True, kw_only=True)
-class Filters(Value):
-    """Filters, without the shape of an area, which is one of the same field; none are not written."""
-
-    def read(self, value: Any, reading: Reading) -> tuple:
-        """See `Value`."""
-        return parse_filters(value, reading.name, reading.space)
-
-    def write(self, plan: Any, name: str, space: Space) -> list[dict[str, Any]] | None:
-        """See `Value`."""
-        return filters_document(getattr(plan, name), space) or None
-
-    def schema(self) -> Schema:
-        """See `Value`."""
-        return list_of(MAX_FILTERS, "key_filter", "keys_filter", "box_filter", "user_filter")
+def _once(value: Any, _: Reading) -> str:
+    if value != "all":
+        raise InvalidPlan(
+            "emit must be all: each pair is told once, and no answer is kept; got %(emit)s", emit=f"{value!r:.80}"
+        )
+    return str(value)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Transform(Value):
-    """Enlargements of an element's box."""
+def _focus(keys: tuple[str, ...], what: str) -> Callable[[Any, Reading], Focus]:
+    """Return what reads a focus in an object that has some keys; messages call the object `what`."""
 
-    def read(self, value: Any, reading: Reading) -> tuple:
-        """See `Value`."""
-        return parse_transform(value, reading.space)
+    def read(value: Any, reading: Reading) -> Focus:
+        focus = parse_focus(value, reading.fields["stream"], reading.space)
+        check_keys(value, keys, gettext(what))
+        return focus
 
-    def write(self, plan: Any, name: str, space: Space) -> list[dict[str, float]]:
-        """See `Value`."""
-        return transform_document(getattr(plan, name))
-
-    def schema(self) -> Schema:
-        """See `Value`."""
-        return list_of(MAX_TRANSFORMS, "enlargement")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Emit(Value):
-    """What is reported: one of `EMITS`."""
-
-    def read(self, value: Any, reading: Reading) -> str:
-        """See `Value`."""
-        return parse_choice({"emit": value}, "emit", EMITS)
-
-    def schema(self) -> Schema:
-        """See `Value`."""
-        return {"enum": list(EMITS)}
-
-
-@dataclass(frozen=True, kw_only=True)
-class EmitKept(Emit):
-    """What is reported of an answer that is kept: one of `KEPT`."""
-
-    def read(self, value: Any, reading: Reading) -> str:
-        """See `Value`."""
-        emit = super().read(value, reading)
-        check_kept(emit)
-        return emit
-
-    def schema(self) -> Schema:
-        """See `Value`."""
-        return {"enum": list(KEPT)}
-
-
-@dataclass(frozen=True, kw_only=True)
-class EmitOnce(Value):
-    """``all``: each pair is told once, and no answer is kept."""
-
-    def read(self, value: Any, reading: Reading) -> str:
-        """See `Value`."""
-        if value != "all":
-            raise InvalidPlan(
-                "emit must be all: each pair is told once, and no answer is kept; got %(emit)s", emit=f"{value!r:.80}"
-            )
-        return value
-
-    def schema(self) -> Schema:
-        """See `Value`."""
-        return {"enum": ["all"]}
+    return read
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -153,24 +79,17 @@ class AreaOrWhole(Value):
     """A box, or a shape; without it, the whole space. The field has the box, and the shape is the first filter."""
 
     null: bool = True
-
-    @property
-    def optional(self) -> bool:
-        """See `Value`."""
-        return True
+    optional: bool = True
 
     def read(self, value: Any, reading: Reading) -> Box:
-        """See `Value`."""
         area, shape = parse_area_value(value, reading.name, reading.space)
         reading.fields["filters"] = shape + reading.fields["filters"]
         return area or whole(reading.space)
 
     def write(self, plan: Any, name: str, space: Space) -> dict[str, Any] | None:
-        """See `Value`."""
         return area_of(plan, space, whole(space))
 
     def schema(self) -> Schema:
-        """See `Value`."""
         return ref("area")
 
 
@@ -179,126 +98,71 @@ class NeededArea(AreaOrWhole):
     """A box, or a shape, that must be given."""
 
     null: bool = False
-
-    @property
-    def optional(self) -> bool:
-        """See `Value`."""
-        return False
+    optional: bool = False
 
     def read(self, value: Any, reading: Reading) -> Box:
-        """See `Value`."""
         if value is None:
             raise InvalidPlan("%(name)s must be a box or a shape; got none", name=reading.name)
         return super().read(value, reading)
 
 
-@dataclass(frozen=True, kw_only=True)
-class BoxOrNone(Value):
-    """A box; None without it."""
-
-    null: bool = True
-
-    @property
-    def optional(self) -> bool:
-        """See `Value`."""
-        return True
-
-    def read(self, value: Any, reading: Reading) -> Box | None:
-        """See `Value`."""
-        return parse_box(value, reading.name, reading.space)
-
-    def write(self, plan: Any, name: str, space: Space) -> dict[str, Any] | None:
-        """See `Value`."""
-        return box_document(getattr(plan, name), space)
-
-    def schema(self) -> Schema:
-        """See `Value`."""
-        return ref("box")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Length(Value):
-    """A length above 0 in the space, or without a limit."""
-
-    null: bool = True
-
-    def read(self, value: Any, reading: Reading) -> float:
-        """See `Value`."""
-        return parse_length(value, reading.name, reading.space)
-
-    def write(self, plan: Any, name: str, space: Space) -> float | None:
-        """See `Value`."""
-        length = getattr(plan, name)
-        return length if math.isfinite(length) else None
-
-    def schema(self) -> Schema:
-        """See `Value`."""
-        return {"type": "number", **ABOVE_0}
-
-
-@dataclass(frozen=True, kw_only=True)
-class FocusOf(Value):
-    """The focus in the key `around`."""
-
-    key: str = "around"
-
-    def read(self, value: Any, reading: Reading) -> Focus:
-        """See `Value`."""
-        focus = parse_focus(value, reading.fields["stream"], reading.space)
-        check_keys(value, FOCUS_KEYS, gettext("around, of a query for nearest neighbours,"))
-        return focus
-
-    def write(self, plan: Any, name: str, space: Space) -> dict[str, Any]:
-        """See `Value`."""
-        return focus_document(getattr(plan, name))
-
-    def schema(self) -> Schema:
-        """See `Value`."""
-        return ref("focus")
-
-
-@dataclass(frozen=True, kw_only=True)
-class FocusWithShape(FocusOf):
-    """The focus in the key `around`, which has a shape, too."""
-
-    def read(self, value: Any, reading: Reading) -> Focus:
-        """See `Value`."""
-        focus = parse_focus(value, reading.fields["stream"], reading.space)
-        check_keys(value, (*FOCUS_KEYS, *SHAPES), "around")
-        return focus
-
-    def schema(self) -> Schema:
-        """See `Value`."""
-        return ref("around")
-
-
-@dataclass(frozen=True, kw_only=True)
-class ShapeAround(Value):
-    """The shape in the key `around`."""
-
-    key: str = "around"
-
-    def read(self, value: Any, reading: Reading) -> Shape:
-        """See `Value`."""
-        return parse_shape(value, reading.space)
-
-    def write(self, plan: Any, name: str, space: Space) -> dict[str, Any]:
-        """See `Value`."""
-        return shape_document(getattr(plan, name))
-
-    def schema(self) -> Schema:
-        """See `Value`."""
-        return ref("around")
-
-
+STREAM = PlanPart(reads=_stream, described=TEXT.described)
+# CQL2 text, or none.
+WHERE = PlanPart(
+    reads=lambda value, at: parse_where(value, at.name),
+    described={"type": "string", "maxLength": MAX_WHERE_CHARACTERS},
+)
+# The shape of an area is a filter, too, but it is written as the area; no filters are not written.
+FILTERS = PlanPart(
+    reads=lambda value, at: parse_filters(value, at.name, at.space),
+    writes=lambda filters, space: filters_document(filters, space) or None,
+    described=list_of(MAX_FILTERS, "key_filter", "keys_filter", "box_filter", "user_filter"),
+)
+TRANSFORM = PlanPart(
+    reads=lambda value, at: parse_transform(value, at.space),
+    writes=lambda transform, _: transform_document(transform),
+    described=list_of(MAX_TRANSFORMS, "enlargement"),
+)
+EMIT = choice("emit", EMITS)
+# Of an answer that is kept; of pairs that are told once.
+EMIT_KEPT = PlanPart(reads=_kept, described={"enum": list(KEPT)})
+EMIT_ONCE = PlanPart(reads=_once, described={"enum": ["all"]})
+BOX = PlanPart(
+    reads=lambda value, at: parse_box(value, at.name, at.space),
+    writes=box_document,
+    described=ref("box"),
+    null=True,
+    optional=True,
+)
+# A length above 0 in the space, or no limit.
+LENGTH = PlanPart(
+    reads=lambda value, at: parse_length(value, at.name, at.space),
+    writes=lambda length, _: length if math.isfinite(length) else None,
+    described={"type": "number", **ABOVE_0},
+    null=True,
+)
+FOCUS = PlanPart(
+    key="around",
+    reads=_focus(FOCUS_KEYS, gettext_noop("around, of a query for nearest neighbours,")),
+    writes=lambda focus, _: focus_document(focus),
+    described=ref("focus"),
+)
+# A focus, and a shape, in one object.
+FOCUS_OF_SHAPE = replace(FOCUS, reads=_focus((*FOCUS_KEYS, *SHAPES), "around"), described=ref("around"))
+SHAPE = PlanPart(
+    key="around",
+    reads=lambda value, at: parse_shape(value, at.space),
+    writes=lambda shape, _: shape_document(shape),
+    described=ref("around"),
+)
 # Whoever has a field of such a name need not annotate it.
 SHARED: Mapping[str, Value] = {
-    "stream": StreamName(),
-    "where": Where(),
-    "filters": Filters(),
-    "emit": Emit(),
+    "stream": STREAM,
+    "where": WHERE,
+    "filters": FILTERS,
+    "emit": EMIT,
     "area": AreaOrWhole(),
-    "transform": Transform(),
+    "transform": TRANSFORM,
 }
 
 

@@ -48,15 +48,13 @@ class Value(ABC):
         The key; empty if it is called as the field is. Fields that share a key are parts of one object.
     null : bool
         Whether null counts as missing.
+    optional : bool
+        Whether the key may be missing although its field has no default.
     """
 
     key: str = ""
     null: bool = False
-
-    @property
-    def optional(self) -> bool:
-        """Whether the key may be missing although its field has no default."""
-        return False
+    optional: bool = False
 
     @abstractmethod
     def read(self, value: Any, reading: Reading) -> Any:
@@ -105,42 +103,23 @@ class FiniteNumber(Value):
     digits: int | None = None
     follows: Callable[[Mapping[str, Any]], float] | None = None
 
-    @property
-    def optional(self) -> bool:
-        """Whether it follows from other fields."""
-        return self.follows is not None
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "optional", self.follows is not None)
 
     def read(self, value: Any, reading: Reading) -> float:
-        """See `Value`."""
         number = parse_number(value, reading.name, lo=self.least, hi=self.most, above=self.above)
         return number if self.digits is None else round(number, self.digits)
 
     def missing(self, reading: Reading) -> Any:
-        """See `Value`."""
         return self.read(self.follows(reading.fields) if self.follows else None, reading)
 
     def write(self, plan: Any, name: str, space: Space) -> float | None:
-        """See `Value`; None and no limit are not written."""
         number = getattr(plan, name)
         return None if number is None or not isfinite(number) else number
 
     def schema(self) -> Schema:
-        """See `Value`."""
         limits = {"minimum": self.least, "maximum": self.most, "exclusiveMinimum": self.above}
         return {"type": "number"} | {rule: limit for rule, limit in limits.items() if isfinite(limit)}
-
-
-@dataclass(frozen=True, kw_only=True)
-class Amount(Value):
-    """A finite number that is not negative."""
-
-    def read(self, value: Any, reading: Reading) -> float:
-        """See `Value`."""
-        return parse_amount(value, reading.name)
-
-    def schema(self) -> Schema:
-        """See `Value`."""
-        return {"type": "number", "minimum": 0}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -150,7 +129,6 @@ class WholeNumber(Value):
     most: int
 
     def read(self, value: Any, reading: Reading) -> int:
-        """See `Value`."""
         if isinstance(value, bool) or not isinstance(value, int | float) or value not in range(1, self.most + 1):
             raise InvalidPlan(
                 "%(name)s must be a whole number of 1 to %(most)s; got %(value)s",
@@ -161,7 +139,6 @@ class WholeNumber(Value):
         return int(value)
 
     def schema(self) -> Schema:
-        """See `Value`."""
         return {"type": "integer", "minimum": 1, "maximum": self.most}
 
 
@@ -170,7 +147,6 @@ class Flag(Value):
     """True or false."""
 
     def read(self, value: Any, reading: Reading) -> bool:
-        """See `Value`."""
         if not isinstance(value, bool):
             raise InvalidPlan(
                 "%(name)s must be true or false; got %(value)s", name=reading.name, value=f"{value!r:.200}"
@@ -178,49 +154,57 @@ class Flag(Value):
         return value
 
     def schema(self) -> Schema:
-        """See `Value`."""
         return {"type": "boolean"}
 
 
 @dataclass(frozen=True, kw_only=True)
-class Choice(Value):
-    """One of some words."""
+class PlanPart(Value):
+    """A part of a plan with functions of its own.
 
-    options: tuple[str, ...]
+    Parameters
+    ----------
+    reads : function
+        As `read`.
+    described : dict
+        Its JSON Schema.
+    writes : function or None
+        Returns the JSON value of the field, given it and the space, as `write`; None if it is written as it is.
+    defines : function
+        As `definitions`.
+    """
 
-    def read(self, value: Any, reading: Reading) -> str:
-        """See `Value`."""
-        return parse_choice({reading.name: value}, reading.name, self.options)
+    reads: Callable[[Any, Reading], Any]
+    described: Schema
+    writes: Callable[[Any, Space], Any] | None = None
+    defines: Callable[[], Definitions] = dict
 
-    def schema(self) -> Schema:
-        """See `Value`."""
-        return {"enum": list(self.options)}
+    def read(self, value: Any, reading: Reading) -> Any:
+        return self.reads(value, reading)
 
-
-@dataclass(frozen=True, kw_only=True)
-class Text(Value):
-    """A text that is not empty."""
-
-    def read(self, value: Any, reading: Reading) -> str:
-        """See `Value`."""
-        return parse_text(value, reading.name)
-
-    def schema(self) -> Schema:
-        """See `Value`."""
-        return {"type": "string", "minLength": 1}
-
-
-@dataclass(frozen=True, kw_only=True)
-class PropertyName(Text):
-    """The name of a property that can be looked up."""
-
-    def read(self, value: Any, reading: Reading) -> str:
-        """See `Value`."""
-        return checked_name(super().read(value, reading), reading.name)
+    def write(self, plan: Any, name: str, space: Space) -> Any:
+        part = getattr(plan, name)
+        return part if self.writes is None or part is None else self.writes(part, space)
 
     def schema(self) -> Schema:
-        """See `Value`."""
-        return super().schema() | {"pattern": f"^{NAME}$"}
+        return self.described
+
+    def definitions(self) -> Definitions:
+        return self.defines()
+
+
+def choice(name: str, options: tuple[str, ...]) -> PlanPart:
+    """Return the value of a key that has one of some words; messages call it `name`."""
+    return PlanPart(
+        reads=lambda value, _: parse_choice({name: value}, name, options), described={"enum": list(options)}
+    )
+
+
+TEXT = PlanPart(reads=lambda value, at: parse_text(value, at.name), described={"type": "string", "minLength": 1})
+AMOUNT = PlanPart(reads=lambda value, at: parse_amount(value, at.name), described={"type": "number", "minimum": 0})
+PROPERTY_NAME = PlanPart(
+    reads=lambda value, at: checked_name(parse_text(value, at.name), at.name),
+    described=TEXT.described | {"pattern": f"^{NAME}$"},
+)
 
 
 @dataclass(frozen=True)

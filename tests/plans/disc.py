@@ -9,7 +9,7 @@ import numpy as np
 from streaming.errors import InvalidPlan
 from streaming.kinds.base import Evaluation, Kind
 from streaming.kinds.range.plan import RangePlan
-from streaming.kinds.values import Amount, FiniteNumber
+from streaming.kinds.values import AMOUNT, FiniteNumber
 from streaming.operators.numbered import Numbered
 from streaming.operators.spatial_join import Pairs
 
@@ -30,7 +30,7 @@ class DiscPlan:
     stream: str
     x: Annotated[float, FiniteNumber()]
     y: Annotated[float, FiniteNumber()]
-    radius: Annotated[float, Amount()]
+    radius: Annotated[float, AMOUNT]
     where: str = ""
     filters: tuple = ()
     emit: str = "changes"

@@ -1,6 +1,6 @@
 """The fields of a kind's plans declare the keys of its documents."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated
 
 import pytest
@@ -8,7 +8,7 @@ import pytest
 from streaming.errors import InvalidPlan
 from streaming.kinds import declared
 from streaming.kinds.registry import KINDS
-from streaming.kinds.values import Derived, FiniteNumber, Text
+from streaming.kinds.values import TEXT, Derived, FiniteNumber
 from streaming.spaces import EARTH
 
 # Its documents are those of ranges, with one key more.
@@ -33,7 +33,7 @@ class Pier:
     """
 
     stream: str
-    name: Annotated[str, Text(key="called")]
+    name: Annotated[str, replace(TEXT, key="called")]
     area_m2: Annotated[float, Derived()]
     length_m: Annotated[float, FiniteNumber(above=0, most=500)] = 20.0
     kind: str = "pier"

@@ -22,7 +22,6 @@ class Target(Value):
     """A box, or a shape, which is the field `shape` then."""
 
     def read(self, value: Any, reading: Reading) -> Box:
-        """See `Value`."""
         target, filters = parse_area_value(value, reading.name, reading.space)
         if target is None:
             raise InvalidPlan("target must be the area that objects will enter; got none")
@@ -30,11 +29,9 @@ class Target(Value):
         return target
 
     def write(self, plan: Any, name: str, space: Space) -> dict[str, Any]:
-        """See `Value`."""
         return area_document(plan.shape) if plan.shape else box_document(plan.target, space)
 
     def schema(self) -> Schema:
-        """See `Value`."""
         return ref("area")
 
 

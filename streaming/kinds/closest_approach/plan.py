@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 from streaming.errors import InvalidPlan
 from streaming.kinds.approach.plan import MOST_AHEAD_S
-from streaming.kinds.fields import EmitKept
+from streaming.kinds.fields import EMIT_KEPT
 from streaming.kinds.join.partners import Partners, PartnersIn, parse_partners
 from streaming.kinds.parts import Box, Filter, check_keys
 from streaming.kinds.schema import Schema, ref
@@ -32,18 +32,12 @@ class ApproachedIn(PartnersIn):
     """The other objects, in the key `join`: a stream and filters; without it, all objects of the query's own stream."""
 
     null: bool = True
-
-    @property
-    def optional(self) -> bool:
-        """See `Value`."""
-        return True
+    optional: bool = True
 
     def missing(self, reading: Reading) -> Partners:
-        """See `Value`."""
         return self.read({"stream": reading.fields["stream"]}, reading)
 
     def read(self, value: Any, reading: Reading) -> Partners:
-        """See `Value`."""
         if not isinstance(value, dict):
             raise InvalidPlan("join must be an object with stream; got %(document)s", document=f"{value!r:.200}")
         check_keys(value, PARTNER_KEYS, gettext("join of a closest approach"))
@@ -51,17 +45,14 @@ class ApproachedIn(PartnersIn):
         return parse_partners({**value, "predicate": "boxes"}, reading.space, ("stream",))
 
     def write(self, plan: Any, name: str, space: Space) -> dict[str, Any]:
-        """See `Value`."""
         document = super().write(plan, name, space)
         del document["predicate"]
         return document
 
     def schema(self) -> Schema:
-        """See `Value`."""
         return ref("approached")
 
     def definitions(self) -> Definitions:
-        """See `Value`."""
         partners = super().definitions()["partners"]
         properties = {name: partners["properties"][name] for name in PARTNER_KEYS}
         properties["stream"] = {"type": "string", "minLength": 1, "description": "The stream of the other objects."}
@@ -107,7 +98,7 @@ class ClosestApproachPlan:
     mirrored: Annotated[bool, Flag()] = False
     where: str = ""
     filters: tuple[Filter, ...] = ()
-    emit: Annotated[str, EmitKept()] = "changes"
+    emit: Annotated[str, EMIT_KEPT] = "changes"
     kind: str = "closest_approach"
 
     @property

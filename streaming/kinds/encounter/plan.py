@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from streaming.kinds.declared import Object
-from streaming.kinds.fields import EmitKept
+from streaming.kinds.fields import EMIT_KEPT
 from streaming.kinds.join.partners import Partners, PartnersIn
 from streaming.kinds.join.times import IDLE_S, LATENESS_S, Duration
 from streaming.kinds.parts import Box, Enlargement, Filter
-from streaming.kinds.values import Amount, Flag, Text
+from streaming.kinds.values import AMOUNT, TEXT, Flag
 
 GAP_S = 600.0
 
@@ -32,8 +32,8 @@ class AwayFrom:
         latitude, the unit of the first dimension elsewhere.
     """
 
-    layer: Annotated[str, Text()]
-    distance: Annotated[float, Amount()]
+    layer: Annotated[str, TEXT]
+    distance: Annotated[float, AMOUNT]
 
 
 @dataclass(frozen=True)
@@ -84,5 +84,5 @@ class EncounterPlan:
     transform: tuple[Enlargement, ...] = ()
     where: str = ""
     filters: tuple[Filter, ...] = ()
-    emit: Annotated[str, EmitKept()] = "changes"
+    emit: Annotated[str, EMIT_KEPT] = "changes"
     kind: str = "encounter"

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from streaming.kinds.fields import EmitOnce
+from streaming.kinds.fields import EMIT_ONCE
 from streaming.kinds.join.partners import Partners, PartnersIn
 from streaming.kinds.join.times import IDLE_S, LATENESS_S, MOST_S, Duration
 from streaming.kinds.parts import Box, Enlargement, Filter
@@ -71,5 +71,5 @@ class IntervalJoinPlan:
     transform: tuple[Enlargement, ...] = ()
     where: str = ""
     filters: tuple[Filter, ...] = ()
-    emit: Annotated[str, EmitOnce()] = "all"
+    emit: Annotated[str, EMIT_ONCE] = "all"
     kind: str = "interval_join"

@@ -161,15 +161,12 @@ class PartnersIn(Value):
     sources: tuple[str, ...] = SOURCES
 
     def read(self, value: Any, reading: Reading) -> Partners:
-        """See `Value`."""
         return parse_partners(value, reading.space, self.sources)
 
     def write(self, plan: Any, name: str, space: Space) -> dict[str, Any]:
-        """See `Value`."""
         return partners_document(getattr(plan, name), space)
 
     def schema(self) -> Schema:
-        """See `Value`."""
         some = ref("partners")
         return (
             some if self.sources == SOURCES else {"allOf": [some, *(given_as(name, "string") for name in self.sources)]}

@@ -15,17 +15,13 @@ class TimeJoinKind(Kind[P]):
     once = True
 
     def evaluation(self, plan: P) -> Evaluation:
-        """See `Kind`."""
         return Evaluation.TIME_JOIN
 
     def sources(self, plan: Any) -> tuple[Source, ...]:
-        """See `Kind`."""
         return (Source("join", plan.partners.source, plan.partners.name),)
 
     def user_filters(self, plan: Any) -> tuple[tuple[UserFilter, bool], ...]:
-        """See `Kind`."""
         return udfs(plan.filters + plan.partners.filters) + udfs(plan.partners.pair_filters, pairs=True)
 
     def measures(self, plan: Any) -> bool:
-        """See `Kind`."""
         return plan.partners.predicate == "dwithin"

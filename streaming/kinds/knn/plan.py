@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from streaming.kinds.around import Focus
-from streaming.kinds.fields import EmitKept, FocusOf, Length
+from streaming.kinds.fields import EMIT_KEPT, FOCUS, LENGTH
 from streaming.kinds.parts import Box, Filter
 from streaming.kinds.values import FiniteNumber, WholeNumber
 
@@ -47,14 +47,14 @@ class NearestPlan:
     """
 
     stream: str
-    focus: Annotated[Focus, FocusOf()]
+    focus: Annotated[Focus, FOCUS]
     k: Annotated[int, WholeNumber(most=MAX_K)]
     area: Box
-    max_distance: Annotated[float, Length()] = math.inf
+    max_distance: Annotated[float, LENGTH] = math.inf
     alpha: Annotated[float, FiniteNumber(least=0, most=MAX_ALPHA)] = 0.2
     where: str = ""
     filters: tuple[Filter, ...] = ()
-    emit: Annotated[str, EmitKept()] = "changes"
+    emit: Annotated[str, EMIT_KEPT] = "changes"
     kind: str = "knn"
 
     @property

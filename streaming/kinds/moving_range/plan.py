@@ -12,7 +12,7 @@ from streaming.kinds.around import (
     Focus,
     Shape,
 )
-from streaming.kinds.fields import EmitKept, FocusWithShape, ShapeAround
+from streaming.kinds.fields import EMIT_KEPT, FOCUS_OF_SHAPE, SHAPE
 from streaming.kinds.parts import Box, Filter
 
 
@@ -39,10 +39,10 @@ class MovingRangePlan:
     """
 
     stream: str
-    focus: Annotated[Focus, FocusWithShape()]
-    shape: Annotated[Shape, ShapeAround()]
+    focus: Annotated[Focus, FOCUS_OF_SHAPE]
+    shape: Annotated[Shape, SHAPE]
     area: Box
     where: str = ""
     filters: tuple[Filter, ...] = ()
-    emit: Annotated[str, EmitKept()] = "changes"
+    emit: Annotated[str, EMIT_KEPT] = "changes"
     kind: str = "range"

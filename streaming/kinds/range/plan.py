@@ -8,13 +8,13 @@ BBoxDB Streams (2022), section 4.4.1: continuous range queries.
 from dataclasses import dataclass
 from typing import Annotated
 
-from streaming.kinds.fields import BoxOrNone
+from streaming.kinds.fields import BOX
 from streaming.kinds.parts import (
     Box,
     Enlargement,
     Filter,
 )
-from streaming.kinds.values import Choice
+from streaming.kinds.values import choice
 
 REPORTS = ("inside", "outside")
 
@@ -47,8 +47,8 @@ class RangePlan:
 
     stream: str
     area: Box
-    compare: Annotated[Box, BoxOrNone()]
-    report: Annotated[str, Choice(options=REPORTS)] = "inside"
+    compare: Annotated[Box, BOX]
+    report: Annotated[str, choice("report", REPORTS)] = "inside"
     transform: tuple[Enlargement, ...] = ()
     where: str = ""
     filters: tuple[Filter, ...] = ()

@@ -1,8 +1,8 @@
 """Rules: the plan."""
 
 import functools
-from dataclasses import dataclass, field
-from typing import Annotated, Any
+from dataclasses import dataclass, field, replace
+from typing import Annotated
 
 import numpy as np
 
@@ -13,54 +13,25 @@ from streaming.kinds.parts import Box
 from streaming.kinds.rule.conditions import NUMBERS, TRUE, UNKNOWN, RuleCondition, condition_document, parse_condition
 from streaming.kinds.rule.schedule import Schedule, parse_schedule, schedule_document
 from streaming.kinds.rule.schema import condition_schema, schedule_schema
-from streaming.kinds.schema import Schema, ref
-from streaming.kinds.values import Definitions, Derived, Reading, Value, WholeNumber
-from streaming.spaces import Space
+from streaming.kinds.schema import ref
+from streaming.kinds.values import Derived, PlanPart, WholeNumber
 
 MOST_OFTEN = 1_000
 
 
-@dataclass(frozen=True, kw_only=True)
-class ConditionOf(Value):
-    """A condition."""
-
-    def read(self, value: Any, reading: Reading) -> RuleCondition:
-        """See `Value`."""
-        return parse_condition(value, reading.name)
-
-    def write(self, plan: Any, name: str, space: Space) -> dict[str, Any] | None:
-        """See `Value`."""
-        condition = getattr(plan, name)
-        return None if condition is None else condition_document(condition)
-
-    def schema(self) -> Schema:
-        """See `Value`."""
-        return ref("condition")
-
-    def definitions(self) -> Definitions:
-        """See `Value`."""
-        return {"condition": condition_schema()}
-
-
-@dataclass(frozen=True, kw_only=True)
-class ScheduleOf(Value):
-    """A schedule."""
-
-    def read(self, value: Any, reading: Reading) -> Schedule:
-        """See `Value`."""
-        return parse_schedule(value)
-
-    def write(self, plan: Any, name: str, space: Space) -> dict[str, Any] | None:
-        """See `Value`."""
-        return plan.schedule and schedule_document(plan.schedule)
-
-    def schema(self) -> Schema:
-        """See `Value`."""
-        return ref("schedule")
-
-    def definitions(self) -> Definitions:
-        """See `Value`."""
-        return {"schedule": schedule_schema()}
+CONDITION = PlanPart(
+    reads=lambda value, at: parse_condition(value, at.name),
+    writes=lambda condition, _: condition_document(condition),
+    described=ref("condition"),
+    defines=lambda: {"condition": condition_schema()},
+)
+SCHEDULE = PlanPart(
+    reads=lambda value, _: parse_schedule(value),
+    writes=lambda schedule, _: schedule_document(schedule),
+    described=ref("schedule"),
+    defines=lambda: {"schedule": schedule_schema()},
+    null=True,
+)
 
 
 @dataclass(frozen=True)
@@ -110,12 +81,12 @@ class RulePlan(Unfiltered):
     """
 
     stream: str
-    when: Annotated[RuleCondition, ConditionOf()]
-    until: Annotated[RuleCondition | None, ConditionOf(null=True)] = None
+    when: Annotated[RuleCondition, CONDITION]
+    until: Annotated[RuleCondition | None, replace(CONDITION, null=True)] = None
     for_s: Annotated[float, Duration(least=0)] = 0.0
     rearm_s: Annotated[float, Duration(least=0)] = 0.0
     rate: Annotated[Rate | None, Object(of=Rate, definition="rate")] = None
-    schedule: Annotated[Schedule | None, ScheduleOf(null=True)] = None
+    schedule: Annotated[Schedule | None, SCHEDULE] = None
     area: Annotated[Box, Derived()] = field(kw_only=True)
     kind: str = "rule"
 

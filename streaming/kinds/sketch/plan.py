@@ -6,47 +6,32 @@ Synopsis (2017), sections 3.5 and 3.6: queries over the sketch, discrete and con
 """
 
 from dataclasses import dataclass, field
-from typing import Annotated, Any
+from typing import Annotated
 
 from streaming.kinds.base import Unfiltered
 from streaming.kinds.parts import Box
-from streaming.kinds.schema import Schema, list_of
+from streaming.kinds.schema import list_of
 from streaming.kinds.sketch.asks import MAX_ASKS, Ask, ask_document, parse_asks
 from streaming.kinds.sketch.schema import ask_schemas
 from streaming.kinds.sketch.selection import (
-    BoxOfPlace,
+    BOX_OF_PLACE,
+    RANGES,
+    TIMES,
     FeatureRange,
     Other,
     OtherOf,
-    RangesOf,
     Ring,
     RingOfPlace,
-    TimesOf,
 )
 from streaming.kinds.sketch.times import SelectedTimes
-from streaming.kinds.values import Definitions, FiniteNumber, Flag, Reading, Value
-from streaming.spaces import Space
+from streaming.kinds.values import FiniteNumber, Flag, PlanPart
 
-
-@dataclass(frozen=True, kw_only=True)
-class AsksOf(Value):
-    """Questions."""
-
-    def read(self, value: Any, reading: Reading) -> tuple[Ask, ...]:
-        """See `Value`."""
-        return parse_asks(value)
-
-    def write(self, plan: Any, name: str, space: Space) -> list[dict[str, Any]]:
-        """See `Value`."""
-        return [ask_document(ask) for ask in plan.ask]
-
-    def schema(self) -> Schema:
-        """See `Value`."""
-        return list_of(MAX_ASKS, *ask_schemas()) | {"minItems": 1}
-
-    def definitions(self) -> Definitions:
-        """See `Value`."""
-        return ask_schemas()
+ASKS = PlanPart(
+    reads=lambda value, _: parse_asks(value),
+    writes=lambda asks, _: [ask_document(ask) for ask in asks],
+    described=list_of(MAX_ASKS, *ask_schemas()) | {"minItems": 1},
+    defines=ask_schemas,
+)
 
 
 @dataclass(frozen=True)
@@ -78,11 +63,11 @@ class SketchPlan(Unfiltered):
     """
 
     stream: str
-    ask: Annotated[tuple[Ask, ...], AsksOf()]
-    area: Annotated[Box, BoxOfPlace()]
+    ask: Annotated[tuple[Ask, ...], ASKS]
+    area: Annotated[Box, BOX_OF_PLACE]
     polygon: Annotated[Ring, RingOfPlace()] = ()
-    time: Annotated[SelectedTimes, TimesOf()] = field(default_factory=SelectedTimes)
-    ranges: Annotated[tuple[FeatureRange, ...], RangesOf()] = ()
+    time: Annotated[SelectedTimes, TIMES] = field(default_factory=SelectedTimes)
+    ranges: Annotated[tuple[FeatureRange, ...], RANGES] = ()
     other: Annotated[Other | None, OtherOf()] = None
     confidence: Annotated[float, FiniteNumber(least=0.5, most=0.9999)] = 0.95
     once: Annotated[bool, Flag()] = False

@@ -10,12 +10,12 @@ from typing import Annotated, Any
 from streaming.errors import InvalidPlan, InvalidSpace
 from streaming.kinds import declared
 from streaming.kinds.around import MAX_VERTICES, parse_ring
-from streaming.kinds.fields import BoxOrNone, box_of, whole
-from streaming.kinds.parts import Box, check_keys, given, parse_number
+from streaming.kinds.fields import box_of, whole
+from streaming.kinds.parts import Box, check_keys, given, parse_box, parse_number
 from streaming.kinds.schema import Schema, list_of, ref
 from streaming.kinds.sketch.schema import feature_range_schema, other_schema, times_schema
 from streaming.kinds.sketch.times import SelectedTimes, parse_times, times_document
-from streaming.kinds.values import Definitions, FiniteNumber, Reading, Text, Value
+from streaming.kinds.values import TEXT, Definitions, FiniteNumber, PlanPart, Reading, Value
 from streaming.language import gettext
 from streaming.spaces import Space
 
@@ -24,12 +24,23 @@ MAX_RANGES = 8
 
 
 @dataclass(frozen=True, kw_only=True)
-class BoxOfPlace(BoxOrNone):
+class BoxOfPlace(Value):
     """The box of a place; None without it. A polygon adds the box about it later."""
 
+    null: bool = True
+    optional: bool = True
+
+    def read(self, value: Any, reading: Reading) -> Box | None:
+        return parse_box(value, reading.name, reading.space)
+
     def write(self, plan: Any, name: str, space: Space) -> dict[str, Any] | None:
-        """See `Value`."""
         return None if plan.polygon else box_of(plan.area, space, whole(space))
+
+    def schema(self) -> Schema:
+        return ref("box")
+
+
+BOX_OF_PLACE = BoxOfPlace()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,18 +48,12 @@ class RingOfPlace(Value):
     """The vertices of a place, a simple ring that is not closed, in place of a box; empty without it."""
 
     null: bool = True
-
-    @property
-    def optional(self) -> bool:
-        """See `Value`."""
-        return True
+    optional: bool = True
 
     def missing(self, reading: Reading) -> Ring:
-        """See `Value`."""
         return ()
 
     def read(self, value: Any, reading: Reading) -> Ring:
-        """See `Value`."""
         if reading.fields["area"] is not None:
             what = reading.name.removesuffix("polygon")
             raise InvalidPlan("%(what)sa place must be one of area, polygon; got both", what=what)
@@ -57,45 +62,29 @@ class RingOfPlace(Value):
         return ring
 
     def write(self, plan: Any, name: str, space: Space) -> list[list[float]] | None:
-        """See `Value`."""
         return [list(vertex) for vertex in plan.polygon] or None
 
     def schema(self) -> Schema:
-        """See `Value`."""
         vertex = {"type": "array", "minItems": 2, "maxItems": 2, "items": {"type": "number"}}
         return {"type": "array", "minItems": 3, "maxItems": MAX_VERTICES, "items": vertex}
 
 
 @dataclass(frozen=True, kw_only=True)
-class TimesOf(Value):
+class TimesOf(PlanPart):
     """Times; all times without it."""
 
-    null: bool = True
-
-    @property
-    def optional(self) -> bool:
-        """See `Value`."""
-        return True
-
     def missing(self, reading: Reading) -> SelectedTimes:
-        """See `Value`."""
         return SelectedTimes()
 
-    def read(self, value: Any, reading: Reading) -> SelectedTimes:
-        """See `Value`."""
-        return parse_times(value, reading.name)
 
-    def write(self, plan: Any, name: str, space: Space) -> dict[str, Any] | None:
-        """See `Value`."""
-        return times_document(plan.time) or None
-
-    def schema(self) -> Schema:
-        """See `Value`."""
-        return ref("times")
-
-    def definitions(self) -> Definitions:
-        """See `Value`."""
-        return {"times": times_schema()}
+TIMES = TimesOf(
+    reads=lambda value, at: parse_times(value, at.name),
+    writes=lambda times, _: times_document(times) or None,
+    described=ref("times"),
+    defines=lambda: {"times": times_schema()},
+    null=True,
+    optional=True,
+)
 
 
 @dataclass(frozen=True)
@@ -116,7 +105,7 @@ class FeatureRange:
         All values are below this.
     """
 
-    feature: Annotated[str, Text()]
+    feature: Annotated[str, TEXT]
     lo: Annotated[float | None, FiniteNumber()] = None
     above: Annotated[float | None, FiniteNumber()] = None
     hi: Annotated[float | None, FiniteNumber()] = None
@@ -136,37 +125,20 @@ class FeatureRange:
         return -math.inf if lo is None else lo, math.inf if hi is None else hi
 
 
-@dataclass(frozen=True, kw_only=True)
-class RangesOf(Value):
-    """Ranges of different features; none are not written."""
-
-    def read(self, value: Any, reading: Reading) -> tuple[FeatureRange, ...]:
-        """See `Value`."""
-        if not isinstance(value, list) or len(value) > MAX_RANGES:
-            raise InvalidPlan(
-                "ranges must be a list of at most %(max_ranges)s objects; got %(documents)s",
-                max_ranges=MAX_RANGES,
-                documents=f"{value!r:.200}",
-            )
-        ranges = tuple(_range(entry, reading.space) for entry in value)
-        names = [entry.feature for entry in ranges]
-        if len(set(names)) < len(names):
-            raise InvalidPlan(
-                "the features of ranges must differ from each other; got %(names)s", names=f"{', '.join(names):.200}"
-            )
-        return ranges
-
-    def write(self, plan: Any, name: str, space: Space) -> list[dict[str, Any]] | None:
-        """See `Value`."""
-        return [declared.write(entry, space) for entry in plan.ranges] or None
-
-    def schema(self) -> Schema:
-        """See `Value`."""
-        return list_of(MAX_RANGES, "feature_range")
-
-    def definitions(self) -> Definitions:
-        """See `Value`."""
-        return {"feature_range": feature_range_schema(declared.definition(FeatureRange))}
+def _ranges(value: Any, reading: Reading) -> tuple[FeatureRange, ...]:
+    if not isinstance(value, list) or len(value) > MAX_RANGES:
+        raise InvalidPlan(
+            "ranges must be a list of at most %(max_ranges)s objects; got %(documents)s",
+            max_ranges=MAX_RANGES,
+            documents=f"{value!r:.200}",
+        )
+    ranges = tuple(_range(entry, reading.space) for entry in value)
+    names = [entry.feature for entry in ranges]
+    if len(set(names)) < len(names):
+        raise InvalidPlan(
+            "the features of ranges must differ from each other; got %(names)s", names=f"{', '.join(names):.200}"
+        )
+    return ranges
 
 
 def _range(document: Any, space: Space) -> FeatureRange:
@@ -189,6 +161,14 @@ def _range(document: Any, space: Space) -> FeatureRange:
     return found
 
 
+RANGES = PlanPart(
+    reads=_ranges,
+    writes=lambda ranges, space: [declared.write(entry, space) for entry in ranges] or None,
+    described=list_of(MAX_RANGES, "feature_range"),
+    defines=lambda: {"feature_range": feature_range_schema(declared.definition(FeatureRange))},
+)
+
+
 @dataclass(frozen=True)
 class Other:
     """The place and the time with which a selection is contrasted.
@@ -203,9 +183,9 @@ class Other:
         Its times; those of the selection if they are missing.
     """
 
-    area: Annotated[Box, BoxOfPlace()]
+    area: Annotated[Box, BOX_OF_PLACE]
     polygon: Annotated[Ring, RingOfPlace()]
-    time: Annotated[SelectedTimes, TimesOf()]
+    time: Annotated[SelectedTimes, TIMES]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -215,7 +195,6 @@ class OtherOf(Value):
     null: bool = True
 
     def read(self, value: Any, reading: Reading) -> Other:
-        """See `Value`."""
         keys = declared.keys_of(Other)
         if not isinstance(value, dict) or not given(value, keys):
             raise InvalidPlan(
@@ -247,11 +226,9 @@ class OtherOf(Value):
         return document
 
     def schema(self) -> Schema:
-        """See `Value`."""
         return ref("other_selection")
 
     def definitions(self) -> Definitions:
-        """See `Value`."""
         return {"other_selection": other_schema(declared.definition(Other))}
 
 

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 from streaming.kinds.declared import Object
-from streaming.kinds.fields import EmitKept, NeededArea
+from streaming.kinds.fields import EMIT_KEPT, NeededArea
 from streaming.kinds.parts import Box, Filter
 from streaming.kinds.schema import Schema
-from streaming.kinds.values import Definitions, FiniteNumber, PropertyName, Reading
+from streaming.kinds.values import PROPERTY_NAME, Definitions, FiniteNumber, Reading
 from streaming.spaces import Space
 
 GAP_S = 300.0
@@ -35,7 +35,7 @@ class Accuracy:
         The accuracy, in metres, of reports that have no such property, or a value that is no number or negative.
     """
 
-    property: Annotated[str, PropertyName()] = ""
+    property: Annotated[str, PROPERTY_NAME] = ""
     else_m: Annotated[float, METRES] = 0.0
 
 
@@ -44,21 +44,17 @@ class MetresOrProperty(Object):
     """A number of metres, or an object with a property that has it."""
 
     def read(self, value: Any, reading: Reading) -> Accuracy:
-        """See `Value`."""
         if isinstance(value, dict):
             return super().read({"property": None, **value}, reading)
         return Accuracy("", METRES.read(value, reading))
 
     def write(self, plan: Any, name: str, space: Space) -> Any:
-        """See `Value`."""
         return super().write(plan, name, space) if plan.accuracy.property else plan.accuracy.else_m
 
     def schema(self) -> Schema:
-        """See `Value`."""
         return {"oneOf": [METRES.schema(), super().schema()]}
 
     def definitions(self) -> Definitions:
-        """See `Value`."""
         return {name: schema | {"required": ["property"]} for name, schema in super().definitions().items()}
 
 
@@ -95,5 +91,5 @@ class TrackPlan:
     gap_s: Annotated[float, FiniteNumber(least=0, most=MOST_GAP_S, digits=6)] = GAP_S
     where: str = ""
     filters: tuple[Filter, ...] = ()
-    emit: Annotated[str, EmitKept()] = "changes"
+    emit: Annotated[str, EMIT_KEPT] = "changes"
     kind: str = "track"

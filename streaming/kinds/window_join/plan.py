@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from operator import itemgetter
 from typing import Annotated
 
-from streaming.kinds.fields import EmitOnce
+from streaming.kinds.fields import EMIT_ONCE
 from streaming.kinds.join.partners import Partners, PartnersIn
 from streaming.kinds.join.times import IDLE_S, LATENESS_S, Duration
 from streaming.kinds.parts import Box, Enlargement, Filter
@@ -64,5 +64,5 @@ class WindowJoinPlan:
     transform: tuple[Enlargement, ...] = ()
     where: str = ""
     filters: tuple[Filter, ...] = ()
-    emit: Annotated[str, EmitOnce()] = "all"
+    emit: Annotated[str, EMIT_ONCE] = "all"
     kind: str = "window_join"

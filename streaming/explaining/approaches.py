@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from streaming.explaining.asked import asked_terms
+from streaming.explaining.known import ExplanationFacts
 from streaming.explaining.places import area_terms, only
 from streaming.explaining.subject import Subject
 from streaming.explaining.terms import Term, every, negated
@@ -14,14 +16,15 @@ from streaming.operators.areas import Areas
 from streaming.property_columns import number_columns
 
 
-def approach_terms(plan: ApproachPlan, subject: Subject) -> list[Term]:
-    """Return the terms of a predicted entry, besides those that are about the element alone."""
+def approach_term(plan: ApproachPlan, subject: Subject, known: ExplanationFacts) -> Term:
+    """Explain a predicted entry."""
     plane = only(plan.target, (0, 1), subject.space)
     outside = negated(
         gettext("outside of the area now"), every(gettext("in the area"), area_terms(plane, plan.shape, subject))
     )
     course_deg, speed_mps = number_columns(subject.table["properties"], [COURSE, SPEED])[:, 0].tolist()
-    return [outside, _course(course_deg), _speed(speed_mps), _reaches(plan, subject, course_deg, speed_mps)]
+    way = [_course(course_deg), _speed(speed_mps), _reaches(plan, subject, course_deg, speed_mps)]
+    return every(gettext("in the answer"), [*asked_terms(plan, subject), outside, *way])
 
 
 def _course(course_deg: float) -> Term:

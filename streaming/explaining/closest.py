@@ -24,7 +24,7 @@ from streaming.operators.stream_join import StreamJoins
 MOST_LOOKED_AT = 50
 
 
-def closest_terms(plan: ClosestApproachPlan, subject: Subject, known: ExplanationFacts) -> Term:
+def closest_term(plan: ClosestApproachPlan, subject: Subject, known: ExplanationFacts) -> Term:
     """Explain a closest approach by the partner that comes closest in time, or else by the one that comes closest."""
     return every(gettext("in the answer"), [*asked_terms(plan, subject), _partner(plan, subject, known)])
 

@@ -54,7 +54,7 @@ _PREDICATES = {
 }
 
 
-def feature_terms(plan: JoinPlan, subject: Subject, known: ExplanationFacts) -> list[Term]:
+def _feature_terms(plan: JoinPlan, subject: Subject, known: ExplanationFacts) -> list[Term]:
     """Return the term of the partners of a join with a layer, or with stored elements."""
     layer = known.layer(plan.partners.layer)
     asks = partner_words(plan, gettext("a feature of %(name)s") % {"name": plan.partners.name}, subject)
@@ -150,9 +150,13 @@ def more_words(count: int) -> str:
     return gettext(", and %(count)s more") % {"count": count - 1} if count > 1 else ""
 
 
-def stream_term(plan: JoinPlan, subject: Subject, known: ExplanationFacts) -> Term:
-    """Explain a join with a stream."""
-    return every(gettext("in the answer"), [*asked_terms(plan, subject), _stream_partner(plan, subject, known)])
+def join_term(plan: JoinPlan, subject: Subject, known: ExplanationFacts) -> Term:
+    """Explain a join with a layer, with stored elements, or with a stream."""
+    if plan.partners.source == "stream":
+        terms = [_stream_partner(plan, subject, known)]
+    else:
+        terms = _feature_terms(plan, subject, known)
+    return every(gettext("in the answer"), [*asked_terms(plan, subject), *terms])
 
 
 def possible_partners(partners: Partners, asks: str, subject: Subject, known: ExplanationFacts) -> list[Subject] | Term:

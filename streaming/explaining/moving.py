@@ -7,6 +7,7 @@ import shapely
 
 from streaming.explaining.asked import asked_terms
 from streaming.explaining.borders import border_of_lines
+from streaming.explaining.explain import explain
 from streaming.explaining.known import ExplanationFacts
 from streaming.explaining.places import box_terms, side
 from streaming.explaining.subject import Subject
@@ -17,6 +18,7 @@ from streaming.kinds.around import Focus
 from streaming.kinds.fields import whole
 from streaming.kinds.knn.plan import NearestPlan
 from streaming.kinds.moving_range.plan import MovingRangePlan
+from streaming.kinds.registry import kind_of
 from streaming.kinds.words import number
 from streaming.language import gettext
 from streaming.operators.aggregates import NO_GROUP
@@ -160,8 +162,9 @@ def _rank_term(plan: NearestPlan, place: np.ndarray, subject: Subject, known: Ex
     )
 
 
-def aggregate_term(plan: AggregatePlan, member: Term, subject: Subject, known: ExplanationFacts) -> Term:
+def aggregate_term(plan: AggregatePlan, subject: Subject, known: ExplanationFacts) -> Term:
     """Explain an aggregate: whether the element is counted, and the value of its group against each threshold."""
+    member = explain(kind_of(plan).members(plan), subject, known)
     counted = replace(member, asks=gettext("the object is counted"))
     aggregate = plan.aggregate
     group = ""

@@ -5,7 +5,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, ClassVar, Generic, Protocol, TypeVar
+from typing import Any, ClassVar, Generic, Literal, Protocol, TypeVar
 
 from streaming.errors import InvalidPlan
 from streaming.kinds import declared
@@ -156,6 +156,8 @@ def udfs(filters: tuple[Filter, ...], pairs: bool = False) -> tuple[tuple[UserFi
 
 
 P = TypeVar("P", bound=Plan)
+# Fields of `streaming.explaining.ExplanationFacts` that are about queries of some kinds only.
+Fact = Literal["partners", "neighbours", "groups", "fix", "member", "clock"]
 
 
 class Kind(ABC, Generic[P]):
@@ -180,6 +182,8 @@ class Kind(ABC, Generic[P]):
         only read plans do not load it.
     operator : str
         For kinds that are evaluated ``TIME_JOIN`` or ``ENCOUNTER``: where the `TimeJoin` of its plans is, likewise.
+    explained : str
+        Where the function is that explains its plans (`explaining.explain.Explained`), likewise.
     boxes : tuple of str
         Keys of documents, and attributes of plans, that are boxes. Documents that differ in nothing else, and in which
         the same of these keys are given, are read together (`plans.together`); see `like`.
@@ -194,6 +198,7 @@ class Kind(ABC, Generic[P]):
     geographic: ClassVar[bool] = False
     refinement: ClassVar[str] = ""
     operator: ClassVar[str] = ""
+    explained: ClassVar[str] = "streaming.explaining.ranges:other_term"
     boxes: ClassVar[tuple[str, ...]] = ()
     once: ClassVar[bool] = False
 
@@ -304,6 +309,10 @@ class Kind(ABC, Generic[P]):
     def user_filters(self, plan: P) -> tuple[tuple[UserFilter, bool], ...]:
         """Return the user-defined filters of a plan, and whether each of them judges pairs."""
         return udfs(plan.filters)
+
+    def facts(self, plan: P) -> tuple[Fact, ...]:
+        """Return what an explanation of a plan can use besides layers and foci."""
+        return ()
 
     def prediction(self, plan: P) -> Prediction | None:
         """Return how a join with a stream predicts places; None if it compares where objects are."""

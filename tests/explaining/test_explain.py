@@ -1,6 +1,8 @@
 """What is explained as a member is one in the engine, for random plans of every kind, and elements."""
 
-from dataclasses import replace
+from dataclasses import fields, replace
+from pkgutil import resolve_name
+from typing import get_args
 
 import numpy as np
 import orjson
@@ -12,10 +14,10 @@ from hypothesis import strategies as st
 
 from streaming.cql2 import parse_text
 from streaming.explaining import ExplanationFacts, Partner, Subject, explain
-from streaming.explaining.explain import _BY_EVALUATION
 from streaming.explaining.filters import explain_filter, text_of
 from streaming.filters import parse_filter, passes
-from streaming.kinds.base import Evaluation
+from streaming.kinds.base import Fact, Kind
+from streaming.kinds.registry import KINDS
 from streaming.layers.features import feature_table
 from streaming.operators.continuous_queries import ContinuousQueries
 from streaming.operators.failures import Failures
@@ -257,8 +259,13 @@ def test_outside_of_a_box_without_bounds_is_decided_by_that_box():
     assert [term.asks for term in told.deciding()] == ["in the query box"]
 
 
-def test_every_way_of_evaluation_is_explained():
-    assert set(_BY_EVALUATION) == set(Evaluation)
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+def test_every_kind_says_who_explains_it(kind):
+    assert kind.explained != Kind.explained and callable(resolve_name(kind.explained))
+
+
+def test_every_fact_that_an_explanation_can_use_is_a_field():
+    assert set(get_args(Fact)) <= {field.name for field in fields(ExplanationFacts)}
 
 
 def test_rules_and_queries_of_sketches_say_what_cannot_be_known():

@@ -1,6 +1,6 @@
 """What is known when a query is explained: the engine tells the present, the database and the history the past."""
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, cast
@@ -14,7 +14,7 @@ from streaming.explaining import ExplanationFacts, Partner, Subject, Term, expla
 from streaming.explaining.closest import MOST_LOOKED_AT
 from streaming.history import InvalidQuestion, StoredTables, layer
 from streaming.history.snapshots import snapshots
-from streaming.kinds.base import Evaluation, Focus, Plan
+from streaming.kinds.base import Focus, Plan
 from streaming.kinds.join.partners import STORED_PREFIX
 from streaming.kinds.registry import kind_of
 from streaming.kinds.rule.plan import RulePlan
@@ -65,11 +65,6 @@ class ExplainedQuery:
         readable = not unread([query], rights_of(user))
         return cls(user, query, parse_plan(query.plan, query.space.parsed), readable)
 
-    @property
-    def evaluation(self) -> Evaluation:
-        """How the servers evaluate the query."""
-        return kind_of(self.plan).evaluation(self.plan)
-
 
 async def known_now(asked: ExplainedQuery, hub: Hub, subject: Subject) -> ExplanationFacts:
     """Return what is known now, asking the engine for what it alone knows."""
@@ -77,19 +72,11 @@ async def known_now(asked: ExplainedQuery, hub: Hub, subject: Subject) -> Explan
     focus = kind_of(asked.plan).focus(asked.plan)
     if focus is not None and focus.key:
         known = replace(known, **await _focus(hub, focus))
-    if asked.evaluation in (Evaluation.STREAM_JOIN, Evaluation.ENCOUNTER):
-        return replace(known, partners=await _partners(asked, hub, subject))
-    if not asked.query.should_run:
-        return known
-    if asked.evaluation is Evaluation.NEAREST and (rows := await answer_of(hub, asked.query.pk)) is not None:
-        members = [Partner(row["key"], row["rank"], row["distance"]) for row in rows if row["sign"] != "@"]
-        return replace(known, neighbours=sorted(members, key=lambda one: one.rank))
-    if asked.evaluation is Evaluation.AGGREGATE and (rows := await answer_of(hub, asked.query.pk)) is not None:
-        return replace(known, groups=_groups(rows))
-    if asked.evaluation is Evaluation.TRACK:
-        return replace(known, **await _track_now(asked, hub, subject))
-    if asked.evaluation is Evaluation.RULE:
-        return await _rule_now(asked, hub, subject, known)
+    for name in kind_of(asked.plan).facts(asked.plan):
+        if name in _OF_ANSWERS and asked.query.should_run:
+            known = await _OF_ANSWERS[name](asked, hub, subject, known)
+        elif name == "partners":
+            known = replace(known, partners=await _partners(asked, hub, subject))
     return known
 
 
@@ -119,36 +106,58 @@ async def _partners(asked: ExplainedQuery, hub: Hub, subject: Subject) -> list[S
     return [subject_of_row(join["stream"], row, hub.space) for row in rows if row["sign"] != "@"]
 
 
-async def _track_now(asked: ExplainedQuery, hub: Hub, subject: Subject) -> dict[str, Any]:
-    """Return the last believed report of an object, as another query with its speed tells it, and its membership."""
+async def _neighbours(asked: ExplainedQuery, hub: Hub, _: Subject, known: ExplanationFacts) -> ExplanationFacts:
+    rows = await answer_of(hub, asked.query.pk)
+    if rows is None:
+        return known
+    members = [Partner(row["key"], row["rank"], row["distance"]) for row in rows if row["sign"] != "@"]
+    return replace(known, neighbours=sorted(members, key=lambda one: one.rank))
+
+
+async def _groups(asked: ExplainedQuery, hub: Hub, _: Subject, known: ExplanationFacts) -> ExplanationFacts:
+    """Add the values of an aggregate by group; the only group of an aggregate without groups is empty."""
+    rows = await answer_of(hub, asked.query.pk)
+    if rows is None:
+        return known
+    values = (
+        (row["key"], row["properties"].get("value")) for row in rows if row["sign"] != "@" and "partner" not in row
+    )
+    return replace(known, groups={group: value for group, value in values if value is not None})
+
+
+async def _fix(asked: ExplainedQuery, hub: Hub, subject: Subject, known: ExplanationFacts) -> ExplanationFacts:
+    """Add the last believed report of an object, as another query with its speed tells it."""
     lon, _ = subject.place
     half = {"lo": [lon - QUARTER_DEG, -90], "hi": [lon + QUARTER_DEG, 90]}
     if half["lo"][0] < -180:
         half = {side: [bound[0] + 360, bound[1]] for side, bound in half.items()}
     plan = {"stream": asked.plan.stream, "kind": "track", "area": half, "filters": [{"key": subject.key}]}
     rows = await answer_to(hub, plan | {"fastest_m_s": asked.query.plan.get("fastest_m_s")})
+    return replace(known, fix=subject_of_row(asked.plan.stream, rows[0], hub.space) if rows else None)
+
+
+async def _member(asked: ExplainedQuery, hub: Hub, subject: Subject, known: ExplanationFacts) -> ExplanationFacts:
     answer = await answer_of(hub, asked.query.pk)
-    return {
-        "fix": subject_of_row(asked.plan.stream, rows[0], hub.space) if rows else None,
-        "member": None if answer is None else any(row["key"] == subject.key for row in answer),
-    }
+    return replace(known, member=None if answer is None else any(row["key"] == subject.key for row in answer))
 
 
-def _groups(rows: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return the values of an aggregate by group; the only group of an aggregate without groups is empty."""
-    values = (
-        (row["key"], row["properties"].get("value")) for row in rows if row["sign"] != "@" and "partner" not in row
-    )
-    return {group: value for group, value in values if value is not None}
-
-
-async def _rule_now(asked: ExplainedQuery, hub: Hub, subject: Subject, known: ExplanationFacts) -> ExplanationFacts:
+async def _clock(asked: ExplainedQuery, hub: Hub, subject: Subject, known: ExplanationFacts) -> ExplanationFacts:
     clock = await hub.clocks.ask(asked.query.pk, subject.key, ANSWER_S)
     named = await database_sync_to_async(_named)(asked.user, asked.plan)
     answers = {}
     for one in () if cast("RulePlan", asked.plan).whole else named:
         answers[one.query.pk] = explain(one.plan, subject, await known_now(one, hub, subject))
     return replace(known, clock=clock, answers=answers, names={one.query.pk: one.query.name for one in named})
+
+
+# What the engine tells of a query that runs, by the field that it adds.
+_OF_ANSWERS: Mapping[str, Callable[..., Awaitable[ExplanationFacts]]] = {
+    "neighbours": _neighbours,
+    "groups": _groups,
+    "fix": _fix,
+    "member": _member,
+    "clock": _clock,
+}
 
 
 def _named(user: Asker, plan: Plan) -> list[ExplainedQuery]:
@@ -162,12 +171,13 @@ def known_then(asked: ExplainedQuery, event: Event, subject: Subject | None) -> 
     focus = kind_of(asked.plan).focus(asked.plan)
     if focus is not None and focus.key:
         known = replace(known, focus=_stored(focus.stream, focus.key, event))
-    if asked.evaluation in (Evaluation.STREAM_JOIN, Evaluation.ENCOUNTER) and event.partner:
+    useful = kind_of(asked.plan).facts(asked.plan)
+    if "partners" in useful and event.partner:
         partner = _stored(asked.query.plan["join"]["stream"], event.partner, event)
         return replace(known, partners=None if partner is None else [partner])
-    if asked.evaluation is Evaluation.TRACK:
+    if "fix" in useful:
         return replace(known, fix=subject, member=event.sign == "+")
-    return _rule_then(asked, event, known) if asked.evaluation is Evaluation.RULE else known
+    return _rule_then(asked, event, known) if "clock" in useful else known
 
 
 def _stored(stream: str, key: str, event: Event) -> Subject | None:

@@ -14,7 +14,7 @@ from streaming.explaining.moving import threshold_term
 from streaming.explaining.rules import rule_term
 from streaming.explaining.terms import every
 from streaming.explaining.words import clock, span
-from streaming.kinds.base import Evaluation
+from streaming.kinds.registry import kind_of
 from streaming.kinds.rule.plan import RulePlan
 from webapp import incidents
 from webapp.access import Asker, rights_of
@@ -172,7 +172,7 @@ def event_document(user: Asker, event: Event) -> dict[str, Any]:
     asked = ExplainedQuery.of(user, query)
     subject = subject_of_event(event, query.space.parsed)
     notes = []
-    if asked.evaluation is Evaluation.AGGREGATE:
+    if "groups" in kind_of(asked.plan).facts(asked.plan):
         why = _threshold(asked.plan, event)
         subject = None
     elif getattr(asked.plan, "whole", False):

@@ -15,7 +15,7 @@ from streaming.kinds.aggregate.plan import (
 )
 from streaming.kinds.aggregate.schema import definition, definitions
 from streaming.kinds.around import Focus
-from streaming.kinds.base import Evaluation, Kind, Plan, Source
+from streaming.kinds.base import Evaluation, Fact, Kind, Plan, Source
 from streaming.kinds.fields import check_kept
 from streaming.kinds.moving_range.kind import MovingRangeKind
 from streaming.kinds.parts import Box, UserFilter, check_keys, given, parse_choice, parse_number, parse_text
@@ -40,6 +40,7 @@ class AggregateKind(Kind[AggregatePlan]):
 
     name, written, plan_class = "aggregate", "range", AggregatePlan
     called = gettext_noop("a range query")
+    explained = "streaming.explaining.moving:aggregate_term"
 
     def claims(self, document: dict[str, Any]) -> bool:
         return document.get("aggregate") is not None
@@ -75,6 +76,9 @@ class AggregateKind(Kind[AggregatePlan]):
 
     def evaluation(self, plan: AggregatePlan) -> Evaluation:
         return Evaluation.AGGREGATE
+
+    def facts(self, plan: AggregatePlan) -> tuple[Fact, ...]:
+        return ("groups",)
 
     def sources(self, plan: AggregatePlan) -> tuple[Source, ...]:
         return _of(plan).sources(plan.range)

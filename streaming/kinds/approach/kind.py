@@ -17,6 +17,7 @@ class ApproachKind(Kind[ApproachPlan]):
 
     name, written, plan_class = "approach", "approach", ApproachPlan
     called, geographic = gettext_noop("a predicted entry"), True
+    explained = "streaming.explaining.approaches:approach_term"
     refinement = "streaming.operators.approaches:Approaches"
 
     def completed(self, fields: dict[str, Any], document: dict[str, Any], space: Space) -> dict[str, Any]:

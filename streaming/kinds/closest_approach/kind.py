@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from streaming.kinds.base import Evaluation, Kind, Prediction, Source, udfs
+from streaming.kinds.base import Evaluation, Fact, Kind, Prediction, Source, udfs
 from streaming.kinds.closest_approach.plan import ClosestApproachPlan
 from streaming.kinds.encounter.kind import duration
 from streaming.kinds.parts import UserFilter
@@ -15,6 +15,7 @@ class ClosestApproachKind(Kind[ClosestApproachPlan]):
 
     name, written, plan_class = "closest_approach", "closest_approach", ClosestApproachPlan
     called, geographic = gettext_noop("a closest approach"), True
+    explained = "streaming.explaining.closest:closest_term"
 
     def words(self, document: dict[str, Any], unit: str) -> str:
         near = gettext("will come within %(within_m)s%(unit)s of %(stream)s") % {
@@ -30,6 +31,9 @@ class ClosestApproachKind(Kind[ClosestApproachPlan]):
 
     def evaluation(self, plan: ClosestApproachPlan) -> Evaluation:
         return Evaluation.STREAM_JOIN
+
+    def facts(self, plan: ClosestApproachPlan) -> tuple[Fact, ...]:
+        return ("partners",)
 
     def sources(self, plan: ClosestApproachPlan) -> tuple[Source, ...]:
         return (Source("join", "stream", plan.partners.name),)

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from streaming.kinds.base import Evaluation, Source
+from streaming.kinds.base import Evaluation, Fact, Source
 from streaming.kinds.encounter.plan import EncounterPlan
 from streaming.kinds.join import times
 from streaming.kinds.join.time_kind import TimeJoinKind
@@ -16,6 +16,7 @@ class EncounterKind(TimeJoinKind[EncounterPlan]):
 
     name, written, plan_class = "encounter", "encounter", EncounterPlan
     called = gettext_noop("an encounter")
+    explained = "streaming.explaining.joins:encounter_term"
     operator = "streaming.operators.encounters:Encounter"
 
     def words(self, document: dict[str, Any], unit: str) -> str:
@@ -33,6 +34,9 @@ class EncounterKind(TimeJoinKind[EncounterPlan]):
 
     def evaluation(self, plan: EncounterPlan) -> Evaluation:
         return Evaluation.ENCOUNTER
+
+    def facts(self, plan: EncounterPlan) -> tuple[Fact, ...]:
+        return ("partners",)
 
     def sources(self, plan: EncounterPlan) -> tuple[Source, ...]:
         away = (Source("away_from", "layer", plan.away_from.layer),) if plan.away_from else ()

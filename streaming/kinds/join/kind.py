@@ -3,7 +3,7 @@
 import math
 from typing import Any
 
-from streaming.kinds.base import Evaluation, Kind, Source, udfs
+from streaming.kinds.base import Evaluation, Fact, Kind, Source, udfs
 from streaming.kinds.join.partners import SOURCES
 from streaming.kinds.join.plan import JoinPlan
 from streaming.kinds.parts import Enlargement, UserFilter
@@ -16,6 +16,7 @@ class JoinKind(Kind[JoinPlan]):
 
     name, written, plan_class = "join", "join", JoinPlan
     called = gettext_noop("a join")
+    explained = "streaming.explaining.joins:join_term"
     boxes = ("area",)
     refinement = "streaming.operators.spatial_join:SpatialJoins"
 
@@ -27,6 +28,9 @@ class JoinKind(Kind[JoinPlan]):
 
     def evaluation(self, plan: JoinPlan) -> Evaluation:
         return Evaluation.STREAM_JOIN if plan.partners.source == "stream" else Evaluation.REGIONAL
+
+    def facts(self, plan: JoinPlan) -> tuple[Fact, ...]:
+        return ("partners",) if plan.partners.source == "stream" else ()
 
     def sources(self, plan: JoinPlan) -> tuple[Source, ...]:
         return (Source("join", plan.partners.source, plan.partners.name),)

@@ -11,6 +11,7 @@ P = TypeVar("P", bound=Plan)
 class TimeJoinKind(Kind[P]):
     """A kind of joins over event time: plans have `partners`, of which the source is a stream."""
 
+    explained = "streaming.explaining.joins:time_term"
     boxes = ("area",)
     once = True
 

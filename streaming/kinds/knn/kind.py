@@ -4,7 +4,7 @@ from typing import Any
 
 from streaming.kinds import words
 from streaming.kinds.around import Focus
-from streaming.kinds.base import Evaluation, Kind, Source, focal_source
+from streaming.kinds.base import Evaluation, Fact, Kind, Source, focal_source
 from streaming.kinds.knn.plan import NearestPlan
 from streaming.language import gettext, gettext_noop, thousands
 
@@ -14,6 +14,7 @@ class NearestKind(Kind[NearestPlan]):
 
     name, written, plan_class = "knn", "knn", NearestPlan
     called = gettext_noop("a query for nearest neighbours")
+    explained = "streaming.explaining.moving:nearest_term"
     boxes = ("area",)
 
     def words(self, document: dict[str, Any], unit: str) -> str:
@@ -30,6 +31,9 @@ class NearestKind(Kind[NearestPlan]):
 
     def evaluation(self, plan: NearestPlan) -> Evaluation:
         return Evaluation.NEAREST
+
+    def facts(self, plan: NearestPlan) -> tuple[Fact, ...]:
+        return ("neighbours",)
 
     def sources(self, plan: NearestPlan) -> tuple[Source, ...]:
         return focal_source(plan.focus)

@@ -21,6 +21,7 @@ class MovingRangeKind(Kind[MovingRangePlan]):
 
     name, written, plan_class = "moving_range", "range", MovingRangePlan
     called = gettext_noop("a range query with around")
+    explained = "streaming.explaining.moving:range_term"
     boxes = ("area",)
 
     @property

@@ -22,6 +22,7 @@ class RangeKind(Kind[RangePlan]):
 
     name, written, plan_class = "range", "range", RangePlan
     called = gettext_noop("a range query")
+    explained = "streaming.explaining.ranges:box_term"
     boxes = ("area", "compare")
 
     @property

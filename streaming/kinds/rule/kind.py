@@ -3,7 +3,7 @@
 from typing import Any
 
 from streaming.errors import InvalidPlan
-from streaming.kinds.base import Evaluation, Kind
+from streaming.kinds.base import Evaluation, Fact, Kind
 from streaming.kinds.encounter.kind import duration
 from streaming.kinds.fields import whole
 from streaming.kinds.rule import conditions, schedule
@@ -18,6 +18,7 @@ class RuleKind(Kind[RulePlan]):
 
     name, written, plan_class = "rule", "rule", RulePlan
     called = gettext_noop("a rule")
+    explained = "streaming.explaining.rules:rule_term"
     once = True
 
     def parse(self, document: dict[str, Any], space: Space) -> RulePlan:
@@ -63,6 +64,9 @@ class RuleKind(Kind[RulePlan]):
 
     def evaluation(self, plan: RulePlan) -> Evaluation:
         return Evaluation.RULE
+
+    def facts(self, plan: RulePlan) -> tuple[Fact, ...]:
+        return ("clock",)
 
     def queries(self, plan: RulePlan) -> tuple[int, ...]:
         return plan.queries

@@ -20,6 +20,7 @@ class SketchKind(Kind[SketchPlan]):
 
     name, written, plan_class = "sketch", "sketch", SketchPlan
     called = gettext_noop("a query of a sketch")
+    explained = "streaming.explaining.ranges:sketch_term"
 
     def completed(self, fields: dict[str, Any], document: dict[str, Any], space: Space) -> dict[str, Any]:
         contrasts = any(ask.question == "contrast" for ask in fields["ask"])

@@ -5,7 +5,7 @@ from typing import Any
 
 from streaming.errors import InvalidPlan
 from streaming.kinds import words
-from streaming.kinds.base import Evaluation, Kind
+from streaming.kinds.base import Evaluation, Fact, Kind
 from streaming.kinds.parts import Box
 from streaming.kinds.track.plan import GAP_S, TrackPlan
 from streaming.language import gettext, gettext_noop
@@ -20,6 +20,7 @@ class TrackKind(Kind[TrackPlan]):
 
     name, written, plan_class = "track", "track", TrackPlan
     called, geographic = gettext_noop("a query about tracks"), True
+    explained = "streaming.explaining.tracks:track_term"
 
     def completed(self, fields: dict[str, Any], document: dict[str, Any], space: Space) -> dict[str, Any]:
         _check_area(fields["area"], space)
@@ -49,6 +50,9 @@ class TrackKind(Kind[TrackPlan]):
 
     def evaluation(self, plan: TrackPlan) -> Evaluation:
         return Evaluation.TRACK
+
+    def facts(self, plan: TrackPlan) -> tuple[Fact, ...]:
+        return ("fix", "member")
 
 
 def _check_area(area: Box, space: Space) -> None:

@@ -15,7 +15,7 @@ KEYWORDS = (
     ),
     *("InvalidReplay", "InvalidReport", "InvalidSets", "InvalidSketch", "InvalidSpace", "Conflict", "LostAnswer"),
     "LimitReached",
-    *("NotDelivered", "TransportError", "BrokenMap", "rule_of", "check:2", "option:2", "secret:2"),
+    *("NotDelivered", "TransportError", "BrokenMap", "rule_of", "listed", "check:2", "option:2", "secret:2"),
 )
 
 

@@ -124,9 +124,9 @@ class Space:
                 )
         if len(lo) != len(hi):
             raise InvalidSpace(
-                "lo and hi must have equally many numbers; got %(count)s and %(count_2)s",
-                count=len(lo),
-                count_2=len(hi),
+                "lo and hi must have equally many numbers; got %(lo)s and %(hi)s",
+                lo=len(lo),
+                hi=len(hi),
             )
         intervals = [_interval(*bounded) for bounded in zip(self.dimensions, lo, hi, strict=False)]
         intervals = _beyond_plane(intervals)
@@ -367,10 +367,10 @@ def _check_geographic(dimensions: Sequence[Dimension]) -> None:
     for number, dimension in enumerate(EARTH.dimensions[:2]):
         if number >= len(dimensions) or dimensions[number] != dimension:
             raise InvalidSpace(
-                "dimension %(number)s of a geographic space must be %(json)s; got %(json_2)s",
+                "dimension %(number)s of a geographic space must be %(rule)s; got %(value)s",
                 number=number + 1,
-                json=json.dumps(asdict(dimension)),
-                json_2=json.dumps(asdict(dimensions[number])) if number < len(dimensions) else "none",
+                rule=json.dumps(asdict(dimension)),
+                value=json.dumps(asdict(dimensions[number])) if number < len(dimensions) else "none",
             )
     altitude = EARTH.dimensions[2]
     if len(dimensions) > 2 and (dimensions[2].name, dimensions[2].unit) != (altitude.name, altitude.unit):

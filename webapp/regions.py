@@ -194,10 +194,10 @@ def cut(space: Space, partitioner: str, regions: int, places: np.ndarray, who: s
         later = partitioned(space, partitioner, places, regions)
         if later.regions < regions:
             raise InvalidMap(
-                "%(count)s places must be enough to cut %(regions)s regions; got %(regions_2)s",
+                "%(count)s places must be enough to cut %(regions)s regions; got %(made)s",
                 count=len(places),
                 regions=regions,
-                regions_2=later.regions,
+                made=later.regions,
             )
         # Keep what is spread over the tasks spread: regions that are beside each other are mostly busy together.
         return replace(later, places=tuple(region % max(1, known.tasks) for region in range(later.regions)))

@@ -78,10 +78,10 @@ class RowJoin:
     def _check_disjoint(self, rows: int, partners: int) -> None:
         if self.plan.partners.predicate == "disjoint" and rows * partners > DISJOINT_PAIRS:
             raise InvalidQuestion(
-                "a join by disjoint must compare at most %(disjoint_pairs)s pairs; got %(num_rows)s by %(num_rows_2)s",
+                "a join by disjoint must compare at most %(disjoint_pairs)s pairs; got %(elements)s by %(partners)s",
                 disjoint_pairs=thousands(DISJOINT_PAIRS),
-                num_rows=thousands(rows),
-                num_rows_2=thousands(partners),
+                elements=thousands(rows),
+                partners=thousands(partners),
             )
 
     def _pairs(

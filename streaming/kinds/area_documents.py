@@ -92,9 +92,9 @@ def _corners(places: list[Place], name: str, space: Space) -> None:
 def _polygons(value: dict[str, Any], name: str, space: Space) -> PolygonArea:
     if space.n < 2:
         raise InvalidPlan(
-            "%(name)s: a polygon needs a space of two dimensions or more; got %(name_2)s",
+            "%(name)s: a polygon needs a space of two dimensions or more; got %(space)s",
             name=name,
-            name_2=repr(space.name),
+            space=repr(space.name),
         )
     form = value["type"]
     if form not in POLYGON_TYPES or set(value) != {"type", "coordinates"}:
@@ -147,10 +147,10 @@ def _ring(ring: list[Any], name: str) -> tuple[Place, ...]:
     places = _places(ring, gettext("%(name)s: a vertex") % {"name": name})
     if places[0] != places[-1]:
         raise InvalidPlan(
-            "%(name)s: a ring must end where it begins; got %(places)s and %(places_2)s",
+            "%(name)s: a ring must end where it begins; got %(first)s and %(last)s",
             name=name,
-            places=list(places[0]),
-            places_2=list(places[-1]),
+            first=list(places[0]),
+            last=list(places[-1]),
         )
     return places
 
@@ -169,10 +169,10 @@ def _measured(value: dict[str, Any], name: str, space: Space) -> CircleArea | Co
         )
     if not space.geographic:
         raise InvalidPlan(
-            "%(name)s: a %(form)s needs a space with longitude and latitude; got %(name_2)s",
+            "%(name)s: a %(form)s needs a space with longitude and latitude; got %(space)s",
             name=name,
             form=form,
-            name_2=repr(space.name),
+            space=repr(space.name),
         )
     length = parse_number(inner[keys[1]], f"{name}: {keys[1]}", above=0.0, hi=MAX_AREA_METRES)
     if form == "circle":

@@ -178,7 +178,7 @@ def parse_ring(
     """Return the vertices of a simple ring, which is not closed; `vertex` reads the two numbers of one of them."""
     if space.n < 2:
         raise InvalidPlan(
-            "%(name)s needs a space of two dimensions or more; got %(name_2)s", name=name, name_2=repr(space.name)
+            "%(name)s needs a space of two dimensions or more; got %(space)s", name=name, space=repr(space.name)
         )
     if not isinstance(polygon, list) or not 3 <= len(polygon) <= MAX_VERTICES:
         what = (

@@ -122,10 +122,10 @@ def _read(elements: pl.LazyFrame, space: Space, wanted: PageRequest, limits: Rep
     first = elements.filter(_between(wanted.from_us - wanted.life_us, wanted.from_us))
     if (scanned := first.select(pl.len()).collect().item()) > limits.scanned:
         raise InvalidQuestion(
-            "a replay may look back over at most %(scanned)s elements of a stream; got "
-            "%(scanned_2)s within a lifetime of %(life_us)g s",
-            scanned=thousands(limits.scanned),
-            scanned_2=thousands(scanned),
+            "a replay may look back over at most %(most)s elements of a stream; got "
+            "%(got)s within a lifetime of %(life_us)g s",
+            most=thousands(limits.scanned),
+            got=thousands(scanned),
             life_us=wanted.life_us / 1e6,
         )
     before = _newest(first, limits).with_columns(inside=_inside(space, wanted))

@@ -53,8 +53,8 @@ def filter_of(name: str) -> UserDefinedFilter:
     # This runs another package's code, which may raise anything; its error is the reason in the message.
     except Exception as error:
         raise InvalidFilter(
-            "udf must be a filter that loads; got %(name)s: %(name_2)s: %(error)s",
+            "udf must be a filter that loads; got %(name)s: %(kind)s: %(error)s",
             name=repr(name),
-            name_2=type(error).__name__,
+            kind=type(error).__name__,
             error=error,
         ) from error

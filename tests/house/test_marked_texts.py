@@ -186,3 +186,9 @@ def test_texts_that_are_not_marked_are_found(tmp_path, source, count):
     path = tmp_path / "source.py"
     path.write_text(source)
     assert len(faults(path)) == count
+
+
+def test_a_value_in_a_text_has_a_name_that_says_to_translators_what_it_is():
+    numbered = re.compile(r"%\(\w+_\d+\)s")
+    assert numbered.search("got %(count)s and %(count_2)s")
+    assert [path for path in SOURCES if numbered.search(path.read_text())] == []

@@ -137,8 +137,8 @@ def draw(
     if space.n < 2:
         raise Refused(
             "layer",
-            gettext("features are drawn in spaces of two dimensions or more; %(name)s is in %(name_2)s")
-            % {"name": f"{layer.name!r}", "name_2": f"{space.name!r}"},
+            gettext("features are drawn in spaces of two dimensions or more; %(name)s is in %(space)s")
+            % {"name": f"{layer.name!r}", "space": f"{space.name!r}"},
         )
     try:
         table, bounds = TABLES.get(layer_store(), layer.name, version, space)

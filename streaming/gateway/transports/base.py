@@ -202,7 +202,7 @@ def _check_type(name: str, value: Any, kind: Any) -> None:
     accepted = isinstance(value, _KINDS[kind]) and (kind is bool or not isinstance(value, bool))
     if not accepted:
         raise InvalidOptions(
-            "%(name)s must be of type %(name_2)s; got %(value)s", name=name, name_2=kind.__name__, value=repr(value)
+            "%(name)s must be of type %(type)s; got %(value)s", name=name, type=kind.__name__, value=repr(value)
         )
     if kind is float and not math.isfinite(value):
         raise InvalidOptions("%(name)s must be finite; got %(value)s", name=name, value=repr(value))

@@ -79,7 +79,7 @@ def parse_schedule(document: Any) -> Schedule:
     days = document.get("days", list(DAYS))
     if not isinstance(days, list) or not days or not all(isinstance(day, str) and day in DAYS for day in days):
         raise InvalidPlan(
-            "schedule: days must be a list of %(days)s; got %(days_2)s", days=", ".join(DAYS), days_2=f"{days!r:.200}"
+            "schedule: days must be a list of %(days)s; got %(value)s", days=", ".join(DAYS), value=f"{days!r:.200}"
         )
     begin, end = (_minutes(document.get(key), key) for key in ("from", "to"))
     if begin in (end, MINUTES_A_DAY):

@@ -417,9 +417,9 @@ def _check_regression(ask: Regression) -> None:
         )
     if ask.at and len(ask.at) != len(ask.by):
         raise InvalidPlan(
-            "regression: at must have a number for each feature of by, %(count)s; got %(count_2)s",
-            count=len(ask.by),
-            count_2=len(ask.at),
+            "regression: at must have a number for each feature of by, %(features)s; got %(got)s",
+            features=len(ask.by),
+            got=len(ask.at),
         )
 
 

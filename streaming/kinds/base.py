@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Generic, Literal, Protocol, TypeVar
 from streaming.errors import InvalidPlan
 from streaming.kinds import declared
 from streaming.kinds.around import Focus
+from streaming.kinds.details import Detail
 from streaming.kinds.parts import Box, Enlargement, Filter, UserFilter, check_keys
 from streaming.kinds.schema import Schema, of_kind
 from streaming.language import gettext
@@ -187,6 +188,8 @@ class Kind(ABC, Generic[P]):
     boxes : tuple of str
         Keys of documents, and attributes of plans, that are boxes. Documents that differ in nothing else, and in which
         the same of these keys are given, are read together (`plans.together`); see `like`.
+    details : tuple of Detail
+        The columns of result tuples that its queries have, and not those of all kinds.
     once : bool
         Whether answers tell things once that no later answer has, such as pairs of a moment.
     """
@@ -200,6 +203,7 @@ class Kind(ABC, Generic[P]):
     operator: ClassVar[str] = ""
     explained: ClassVar[str] = "streaming.explaining.ranges:other_term"
     boxes: ClassVar[tuple[str, ...]] = ()
+    details: ClassVar[tuple[Detail, ...]] = ()
     once: ClassVar[bool] = False
 
     def claims(self, document: dict[str, Any]) -> bool:

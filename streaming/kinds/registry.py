@@ -6,6 +6,7 @@ from streaming.kinds.aggregate.kind import AggregateKind
 from streaming.kinds.approach.kind import ApproachKind
 from streaming.kinds.base import Kind, Plan
 from streaming.kinds.closest_approach.kind import ClosestApproachKind
+from streaming.kinds.details import Detail
 from streaming.kinds.encounter.kind import EncounterKind
 from streaming.kinds.interval_join.kind import IntervalJoinKind
 from streaming.kinds.join.kind import JoinKind
@@ -53,4 +54,6 @@ def claimed(document: dict[str, Any]) -> Kind[Any]:
     return next(kind for kind in reversed(KINDS) if kind.claims(document))
 
 
+# The details of all kinds, each once.
+DETAILS: tuple[Detail, ...] = tuple({(*detail.columns,): detail for kind in KINDS for detail in kind.details}.values())
 _BY_PLAN = {kind.plan_class: kind for kind in KINDS}

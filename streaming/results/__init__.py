@@ -18,6 +18,7 @@ import orjson
 import pyarrow as pa
 
 from streaming.elements import bounds_document, bounds_of
+from streaming.kinds.registry import DETAILS
 from streaming.language import gettext
 from streaming.spaces import EARTH, Space
 
@@ -46,11 +47,10 @@ ANSWER_NUMBERS = 2**62
 # Why a query is left out: there was no room for it, or it failed.
 ROOM, FAILURE = "room", "failure"
 
-# Columns that only joins, encounters, nearest neighbours, thresholds, tracks and closest approaches have.
+# Columns about partners and ranks, and those that only some kinds of queries have.
 SOMETIMES = (
-    *("partner", "partner_properties", "distance", "rank", "partner_time_us", "partner_bounds", "window_us"),
-    *("since_us", "until_us", "from_us", "to_us"),
-    *("closest_us", "closest_s", "closest_places"),
+    *("partner", "partner_properties", "distance", "rank"),
+    *(name for detail in DETAILS for name in detail.columns),
 )
 
 FRAME_METADATA = b"lookout"
@@ -76,16 +76,7 @@ def result_schema(space: Space) -> pa.Schema:
         distance : float64, for joins by distance and kNN, metres in a geographic space; with `PLACED` the radius of the
         circle or of the search region; null otherwise, and in ``-``; for encounters, the least so far, also in ``-``;
         rank : int32, for kNN, 1 for the nearest; null otherwise, and in ``-``;
-        partner_time_us, partner_bounds : int64 and boxes, for joins over event time, of the partner's report; in
-        encounters, both reports are those of which the distance is the least so far;
-        window_us : int64, for window joins, the beginning of the window in microseconds since 1970 UTC;
-        since_us, until_us : int64, for encounters, the beginning, and the end, null while it lasts; in ``+`` of a rule
-        about silence, `since_us` is when the object, or the stream, was heard last, null if never;
-        from_us, to_us : int64, for tracks, the times of the two reports between which an entry or exit was
-        interpolated; null if it was at a report;
-        closest_us, closest_s : int64 and float64, for closest approaches, when the two will be closest, and how many
-        seconds this is after the later of their reports; null in ``-``;
-        closest_places : lists of four float64, longitude and latitude of the object then, and of the partner.
+        and the details that kinds of queries declare (`Kind.details`), null for queries of other kinds.
     """
     return pa.schema(
         [
@@ -102,16 +93,7 @@ def result_schema(space: Space) -> pa.Schema:
             pa.field("partner_properties", pa.string()),
             pa.field("distance", pa.float64()),
             pa.field("rank", pa.int32()),
-            pa.field("partner_time_us", pa.int64()),
-            pa.field("partner_bounds", pa.list_(pa.float64(), 2 * space.n)),
-            pa.field("window_us", pa.int64()),
-            pa.field("since_us", pa.int64()),
-            pa.field("until_us", pa.int64()),
-            pa.field("from_us", pa.int64()),
-            pa.field("to_us", pa.int64()),
-            pa.field("closest_us", pa.int64()),
-            pa.field("closest_s", pa.float64()),
-            pa.field("closest_places", pa.list_(pa.float64(), 4)),
+            *(column for detail in DETAILS for column in detail.fields(space)),
         ]
     )
 
@@ -337,17 +319,10 @@ def _further(rows: pa.Table, unread: dict[int, str]) -> list[dict[str, Any]]:
     """Return the partner, the distance and the rank of each row, where it has them, as JSON objects show them."""
     columns = [rows[name].to_pylist() for name in ("sign", "partner", "distance", "rank")]
     told = list(map(_told, *columns, _objects(rows, "partner_properties", "partner", unread)))
-    for row in np.flatnonzero(rows["partner_time_us"].is_valid().to_numpy()).tolist():
-        told[row]["partner"]["time_us"] = rows["partner_time_us"][row].as_py()
-        told[row]["partner"]["bounds"] = bounds_document(rows["partner_bounds"][row].as_py())
-    for name in ("window_us", "since_us", "until_us"):
-        for row in np.flatnonzero(rows[name].is_valid().to_numpy()).tolist():
-            told[row][name] = rows[name][row].as_py()
-    for row in np.flatnonzero(rows["from_us"].is_valid().to_numpy()).tolist():
-        told[row] |= {"interpolated": True} | {name: rows[name][row].as_py() for name in ("from_us", "to_us")}
-    for row in np.flatnonzero(rows["closest_us"].is_valid().to_numpy()).tolist():
-        time_us, after_s, places = (rows[name][row].as_py() for name in SOMETIMES[-3:])
-        told[row]["closest"] = {"time_us": time_us, "after_s": after_s, "places": [places[:2], places[2:]]}
+    for detail in DETAILS:
+        columns = [rows[name] for name in detail.columns]
+        for row in np.flatnonzero(columns[0].is_valid().to_numpy()).tolist():
+            detail.told(told[row], [column[row].as_py() for column in columns])
     return told
 
 

@@ -454,7 +454,7 @@ def test_a_plan_is_what_its_document_says(area, more):
         ({"accuracy": {"else_m": 5}}, "accuracy: property must be"),
         ({"accuracy": {"property": 'a"b'}}, "a property's name"),
         ({"accuracy": {"property": "a", "metres": 5}}, "accuracy"),
-        ({"area": None}, "needs an area"),
+        ({"area": None}, "area must be a box or a shape"),
         ({"area": {"lo": [None, 0], "hi": [None, 1]}}, "bounds in longitude and latitude"),
         ({"area": {"lo": [-100, 0], "hi": [100, 1]}}, "at most 180 degrees"),
         ({"emit": "all"}, "emit must be changes or membership"),

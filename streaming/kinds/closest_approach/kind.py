@@ -2,12 +2,26 @@
 
 from typing import Any
 
+import pyarrow as pa
+
 from streaming.kinds.base import Evaluation, Fact, Kind, Prediction, Source, udfs
 from streaming.kinds.closest_approach.plan import ClosestApproachPlan
+from streaming.kinds.details import Detail
 from streaming.kinds.encounter.kind import duration
 from streaming.kinds.parts import UserFilter
 from streaming.kinds.words import number, within
 from streaming.language import gettext, gettext_noop
+
+
+def _closest(row: dict[str, Any], time_us: int, after_s: float, places: list[float]) -> None:
+    row["closest"] = {"time_us": time_us, "after_s": after_s, "places": [places[:2], places[2:]]}
+
+
+# When the two will be closest, how many seconds this is after the later of their reports, and longitude and latitude of
+# the object then, and of the partner; none in ``-``.
+CLOSEST = Detail(
+    {"closest_us": pa.int64(), "closest_s": pa.float64(), "closest_places": pa.list_(pa.float64(), 4)}, _closest
+)
 
 
 class ClosestApproachKind(Kind[ClosestApproachPlan]):
@@ -16,6 +30,7 @@ class ClosestApproachKind(Kind[ClosestApproachPlan]):
     name, written, plan_class = "closest_approach", "closest_approach", ClosestApproachPlan
     called, geographic = gettext_noop("a closest approach"), True
     explained = "streaming.explaining.closest:closest_term"
+    details = (CLOSEST,)
 
     def words(self, document: dict[str, Any], unit: str) -> str:
         near = gettext("will come within %(within_m)s%(unit)s of %(stream)s") % {

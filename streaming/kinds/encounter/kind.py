@@ -2,7 +2,10 @@
 
 from typing import Any
 
+import pyarrow as pa
+
 from streaming.kinds.base import Evaluation, Fact, Source
+from streaming.kinds.details import PARTNER_REPORT, SINCE, Detail
 from streaming.kinds.encounter.plan import EncounterPlan
 from streaming.kinds.join import times
 from streaming.kinds.join.time_kind import TimeJoinKind
@@ -17,6 +20,8 @@ class EncounterKind(TimeJoinKind[EncounterPlan]):
     name, written, plan_class = "encounter", "encounter", EncounterPlan
     called = gettext_noop("an encounter")
     explained = "streaming.explaining.joins:encounter_term"
+    # It has no end while it lasts.
+    details = (PARTNER_REPORT, SINCE, Detail({"until_us": pa.int64()}))
     operator = "streaming.operators.encounters:Encounter"
 
     def words(self, document: dict[str, Any], unit: str) -> str:

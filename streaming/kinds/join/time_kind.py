@@ -1,8 +1,9 @@
 """What the kinds of joins over event time share."""
 
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from streaming.kinds.base import Evaluation, Kind, Plan, Source, udfs
+from streaming.kinds.details import PARTNER_REPORT, Detail
 from streaming.kinds.parts import UserFilter
 
 P = TypeVar("P", bound=Plan)
@@ -12,6 +13,7 @@ class TimeJoinKind(Kind[P]):
     """A kind of joins over event time: plans have `partners`, of which the source is a stream."""
 
     explained = "streaming.explaining.joins:time_term"
+    details: ClassVar[tuple[Detail, ...]] = (PARTNER_REPORT,)
     boxes = ("area",)
     once = True
 

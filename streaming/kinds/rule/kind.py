@@ -4,6 +4,7 @@ from typing import Any
 
 from streaming.errors import InvalidPlan
 from streaming.kinds.base import Evaluation, Fact, Kind
+from streaming.kinds.details import SINCE
 from streaming.kinds.encounter.kind import duration
 from streaming.kinds.fields import whole
 from streaming.kinds.rule import conditions, schedule
@@ -19,6 +20,7 @@ class RuleKind(Kind[RulePlan]):
     name, written, plan_class = "rule", "rule", RulePlan
     called = gettext_noop("a rule")
     explained = "streaming.explaining.rules:rule_term"
+    details = (SINCE,)
     once = True
 
     def parse(self, document: dict[str, Any], space: Space) -> RulePlan:

@@ -3,9 +3,12 @@
 import math
 from typing import Any
 
+import pyarrow as pa
+
 from streaming.errors import InvalidPlan
 from streaming.kinds import words
 from streaming.kinds.base import Evaluation, Fact, Kind
+from streaming.kinds.details import Detail
 from streaming.kinds.parts import Box
 from streaming.kinds.track.plan import GAP_S, TrackPlan
 from streaming.language import gettext, gettext_noop
@@ -15,12 +18,21 @@ from streaming.spaces import Space
 WIDEST_DEG = 180.0
 
 
+def _interpolated(row: dict[str, Any], from_us: int, to_us: int) -> None:
+    row |= {"interpolated": True, "from_us": from_us, "to_us": to_us}
+
+
+# The times of the two reports between which an entry or exit was interpolated; none if it was at a report.
+BETWEEN_REPORTS = Detail({"from_us": pa.int64(), "to_us": pa.int64()}, _interpolated)
+
+
 class TrackKind(Kind[TrackPlan]):
     """Objects whose track is in an area."""
 
     name, written, plan_class = "track", "track", TrackPlan
     called, geographic = gettext_noop("a query about tracks"), True
     explained = "streaming.explaining.tracks:track_term"
+    details = (BETWEEN_REPORTS,)
 
     def completed(self, fields: dict[str, Any], document: dict[str, Any], space: Space) -> dict[str, Any]:
         _check_area(fields["area"], space)

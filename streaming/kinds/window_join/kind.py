@@ -2,7 +2,10 @@
 
 from typing import Any
 
+import pyarrow as pa
+
 from streaming.errors import InvalidPlan
+from streaming.kinds.details import PARTNER_REPORT, Detail
 from streaming.kinds.join import times
 from streaming.kinds.join.time_kind import TimeJoinKind
 from streaming.kinds.window_join.plan import WindowJoinPlan
@@ -19,6 +22,7 @@ class WindowJoinKind(TimeJoinKind[WindowJoinPlan]):
 
     name, written, plan_class = "window_join", "window_join", WindowJoinPlan
     called = gettext_noop("a window join")
+    details = (PARTNER_REPORT, Detail({"window_us": pa.int64()}))  # the beginning of the window
     operator = "streaming.operators.time_joins:WindowJoin"
 
     def completed(self, fields: dict[str, Any], document: dict[str, Any], space: Space) -> dict[str, Any]:

@@ -30,6 +30,8 @@ key                                    kind      what
 ``lookout:spaces``                     hash      definition of every space, JSON by name
 ``lookout:streams``                    hash      definition of every stream, JSON by name
 ``lookout:health``                     hash      health counters of every stream, JSON by name
+``lookout:worker``                     hash      the worker's report: heartbeat, for how long tasks have waited in vain
+``lookout:beat``                       hash      when beat last sent a task
 ``lookout:webs``                       set       hubs of web processes; dead ones until they are retired
 ``lookout:web:{id}``                   text      exists while the hub lives
 ``lookout:web:{id}:views``             set       numbers of the hub's views
@@ -56,6 +58,8 @@ FIGURES_KEY = "lookout:figures"
 STREAMS_CHANNEL = "lookout:streams:changed"
 
 LIFE_KEY = "lookout:life"
+# What Celery's worker and beat report on themselves.
+WORKER_KEY, BEAT_KEY = "lookout:worker", "lookout:beat"
 WEBS_KEY = "lookout:webs"
 # Messages to groups of connections.
 GROUPS_CHANNEL = "lookout:groups"

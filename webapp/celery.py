@@ -1,15 +1,28 @@
 """The Celery application: the tasks of `webapp.tasks`, `webapp.layers` and `webapp.delivery`, and their schedule."""
 
+import contextlib
 import gc
 import logging
 import os
 import sys
+import time
 from typing import Any
 
 from celery import Celery
-from celery.signals import after_setup_logger, after_setup_task_logger, worker_ready, worker_shutdown
+from celery.signals import (
+    after_setup_logger,
+    after_setup_task_logger,
+    after_task_publish,
+    beat_init,
+    task_received,
+    task_revoked,
+    worker_ready,
+    worker_shutdown,
+    worker_shutting_down,
+)
 from django.conf import settings
 
+from streaming.keys import BEAT_KEY
 from streaming.log_format import JsonFormatter
 from webapp.logs import program_of
 
@@ -44,6 +57,33 @@ def settle_acknowledgements(**_: object) -> None:
     settler = Settler()
     settler.start()
     worker_shutdown.connect(lambda **_: settler.stop(), weak=False)
+
+
+@worker_ready.connect
+def watch_worker(sender: Any, **_: object) -> None:
+    """Say that the worker lives, and whether it takes tasks."""
+    from webapp.worker_watch import WorkerWatch  # imported late, like the settler
+
+    watch = WorkerWatch(sender.app.conf.task_default_queue)
+    for taken in (task_received, task_revoked):  # a task that has waited for too long is revoked when it is taken
+        taken.connect(watch.note_taken, weak=False)
+    for ending in (worker_shutting_down, worker_shutdown):
+        ending.connect(watch.stop, weak=False)
+    watch.start()
+
+
+@beat_init.connect
+def tell_of_beat(**_: object) -> None:
+    """Report each time at which beat has sent a task."""
+    after_task_publish.connect(_tell_sent, weak=False)
+
+
+def _tell_sent(**_: object) -> None:
+    from streaming.logs import write_report  # imported late: only beat needs it
+    from webapp.redis import NOT_NOW, client
+
+    with contextlib.suppress(*NOT_NOW):  # the next task says the same
+        write_report(client(), BEAT_KEY, {"at_us": time.time_ns() // 1000})
 
 
 @worker_ready.connect

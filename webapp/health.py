@@ -1,4 +1,4 @@
-"""Health check of database, Redis, gateway, engines and disks, for monitoring."""
+"""Health check of database, Redis, gateway, engines, worker, beat and disks, for monitoring."""
 
 import math
 import shutil
@@ -13,7 +13,7 @@ from django.conf import settings
 from django.db import Error, close_old_connections
 from django.utils.translation import gettext
 
-from streaming.keys import LogNames
+from streaming.keys import BEAT_KEY, WORKER_KEY, LogNames
 from streaming.language import thousands
 from streaming.logs import regions_of
 from streaming.redis_memory import LIVE_SHARE, share_of
@@ -24,6 +24,7 @@ from webapp.models import Space
 from webapp.stored_words import retold
 
 # The gateway's clock makes every engine evaluate a batch each second; an engine without one for this long is stuck.
+# So is a worker that lets tasks wait for this long.
 STUCK_AFTER_S = 20.0
 # Feeds fill Redis up to `LIVE_SHARE`, and it may be fuller for a moment.
 FULL_AFTER_S = 10.0
@@ -71,15 +72,21 @@ class Health:
         return reasons | _of_disks()
 
     def _of_programs(self, client: redis.Redis, spaces: list[str]) -> dict[str, str]:
-        """Return what is wrong with the gateway and the engines, by their own reports in Redis."""
+        """Return what is wrong with Redis, and with the programs by their own reports there."""
         with client.pipeline(transaction=False) as pipeline:
-            pipeline.hgetall(LogNames(EARTH.name).gateway)
+            for key in (LogNames(EARTH.name).gateway, WORKER_KEY, BEAT_KEY):
+                pipeline.hgetall(key)
             for space in spaces:
                 pipeline.hgetall(LogNames(space).engine)
             pipeline.info("memory")
-            gateway, *engines, memory = pipeline.execute()
+            gateway, worker, beat, *engines, memory = pipeline.execute()
         now_us = time.time_ns() // 1000
-        wrong = {"redis": self._fullness(share_of(memory)), "gateway": _silence(gateway, now_us)}
+        wrong = {
+            "redis": self._fullness(share_of(memory)),
+            "gateway": _silence(gateway, now_us),
+            "worker": _silence(worker, now_us) or _untaken(worker),
+            "beat": _silence(beat, now_us),
+        }
         for space, report in zip(spaces, engines, strict=True):
             name = "engine" if space == EARTH.name else f"engine-{space}"
             refused = report.get(b"refused", b"").decode()
@@ -133,6 +140,16 @@ def _silence(report: Mapping[bytes, bytes], now_us: int) -> str:
     return (
         gettext("has been silent for %(seconds)s s") % {"seconds": f"{silent_us / 1e6:.0f}"}
         if silent_us > SILENT_AFTER_US
+        else ""
+    )
+
+
+def _untaken(report: Mapping[bytes, bytes]) -> str:
+    """Return in words that the worker has let tasks wait for long; otherwise empty."""
+    untaken_s = int(report.get(b"untaken_s", 0))
+    return (
+        gettext("has taken no task for %(seconds)s s, although tasks wait") % {"seconds": untaken_s}
+        if untaken_s > STUCK_AFTER_S
         else ""
     )
 

@@ -8,6 +8,7 @@ import orjson
 import pytest
 from django.db import OperationalError
 
+from streaming.keys import BEAT_KEY, WORKER_KEY
 from streaming.logs import Log
 from tests.full_redis import full
 from webapp.health import FULL_AFTER_S, STUCK_AFTER_S, Health
@@ -19,9 +20,10 @@ US = 1_000_000
 
 @pytest.fixture
 def names(redis_client):
-    """Have engine and gateway say that they are well; return the names under which they do."""
+    """Have all programs say that they are well; return the names under which engine and gateway do."""
     log = Log(redis_client, "earth", 2)
-    redis_client.hset(log.names.gateway, "at_us", time.time_ns() // 1000)
+    for key in (log.names.gateway, WORKER_KEY, BEAT_KEY):
+        redis_client.hset(key, "at_us", time.time_ns() // 1000)
     redis_client.hset(log.names.engine, mapping={"at_us": time.time_ns() // 1000, "batch": 7})
     return log.names
 
@@ -44,12 +46,13 @@ def test_all_is_well(client, names):
     assert unhealthy(client) == {}
 
 
-@pytest.mark.parametrize("program", ["engine", "gateway"])
+@pytest.mark.parametrize("program", ["engine", "gateway", "worker", "beat"])
 def test_a_program_that_is_silent_or_has_never_spoken_is_down(program, client, names, redis_client, monkeypatch):
-    redis_client.hset(getattr(names, program), "at_us", time.time_ns() // 1000 - 20 * US)
+    key = {"worker": WORKER_KEY, "beat": BEAT_KEY}.get(program) or getattr(names, program)
+    redis_client.hset(key, "at_us", time.time_ns() // 1000 - 20 * US)
     assert unhealthy(client) == {program: "has been silent for 20 s"}
     monkeypatch.setattr("webapp.views.HEALTH", Health())
-    redis_client.delete(getattr(names, program))
+    redis_client.delete(key)
     assert unhealthy(client) == {program: "has not started yet"}
 
 
@@ -84,6 +87,14 @@ def test_an_engine_without_a_clock_is_not_stuck_nor_is_it_as_soon_as_the_clock_g
     assert unhealthy(client) == {}
     now_s += STUCK_AFTER_S
     assert list(unhealthy(client)) == ["engine"]
+
+
+def test_a_worker_that_lives_but_lets_tasks_wait_is_down(client, names, redis_client, monkeypatch):
+    redis_client.hset(WORKER_KEY, "untaken_s", int(STUCK_AFTER_S))
+    assert unhealthy(client) == {}
+    monkeypatch.setattr("webapp.views.HEALTH", Health())
+    redis_client.hset(WORKER_KEY, "untaken_s", int(STUCK_AFTER_S) + 1)
+    assert unhealthy(client) == {"worker": "has taken no task for 21 s, although tasks wait"}
 
 
 def test_a_redis_that_stays_too_full_for_feeds_is_told(client, names, redis_client, monkeypatch):

@@ -32,7 +32,7 @@ class Workers:
         self._ends = ExitStack()
 
     def __enter__(self) -> "Workers":
-        self._start("beat")
+        self.beat = self._start("beat")
         self.live()
         return self
 

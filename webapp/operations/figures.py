@@ -50,8 +50,9 @@ def collected() -> dict[str, Any]:
         found |= _of_redis(client(), found["at_us"])
     except NOT_NOW:
         found["reasons"] = {"redis": gettext("does not answer")} | found["reasons"]
-    names = {f"engine-{name}" if name != "earth" else "engine" for name in found["spaces"]} | {"gateway"}
-    found["programs"] = sorted({"database", "redis", "disk", *names, *found["reasons"]})
+    engines = {f"engine-{name}" if name != "earth" else "engine" for name in found["spaces"]}
+    others = {"database", "redis", "disk", "gateway", "worker", "beat"}
+    found["programs"] = sorted({*others, *engines, *found["reasons"]})
     return found
 
 

@@ -6,10 +6,12 @@ import { figure } from "./series.js";
 
 const NONE = "\u2013";
 const PROGRAMS = {
+  beat: gettext("beat"),
   database: gettext("database"),
   disk: gettext("disk"),
   engine: gettext("engine"),
   gateway: gettext("gateway"),
+  worker: gettext("worker"),
 };
 const STATES = {
   connecting: gettext("connecting"),

@@ -61,10 +61,10 @@ def settle_acknowledgements(**_: object) -> None:
 
 @worker_ready.connect
 def watch_worker(sender: Any, **_: object) -> None:
-    """Say that the worker lives, and whether it takes tasks."""
+    """Say that the worker lives, and end it if it takes no more tasks."""
     from webapp.worker_watch import WorkerWatch  # imported late, like the settler
 
-    watch = WorkerWatch(sender.app.conf.task_default_queue)
+    watch = WorkerWatch(sender.app.conf.task_default_queue, sender.pool.num_processes)
     for taken in (task_received, task_revoked):  # a task that has waited for too long is revoked when it is taken
         taken.connect(watch.note_taken, weak=False)
     for ending in (worker_shutting_down, worker_shutdown):

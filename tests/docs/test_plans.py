@@ -9,7 +9,8 @@ import pytest
 import shapely
 from jsonschema import Draft202012Validator
 
-from streaming.kinds.aggregate.plan import AGGREGATE_KEYS, FUNCTIONS, THRESHOLD_KEYS
+from streaming.kinds import declared
+from streaming.kinds.aggregate.plan import FUNCTIONS, Aggregate, Threshold
 from streaming.kinds.around import FOCUS_KEYS, SHAPES
 from streaming.kinds.fields import EMITS
 from streaming.kinds.join.partners import PARTNERS_KEYS, PREDICATES
@@ -28,7 +29,7 @@ EXAMPLES = re.findall(r"```json\n(.*?)```", TEXT, re.DOTALL)
 RECIPES = re.findall(r"```json\n(.*?)```\n\n```python\n(.*?)```", TEXT.split("## Recipes")[1], re.DOTALL)
 SPACES = {"shares": Space("prices", (Dimension("price", "EUR", 0, 1_000_000),))}
 KEYS = (*(key for kind in KINDS if kind.name not in ("aggregate", "sketch") for key in kind.keys), *PARTNERS_KEYS)
-PARTS = (*FOCUS_KEYS, *SHAPES, *AGGREGATE_KEYS, *THRESHOLD_KEYS, *FUNCTIONS)
+PARTS = (*FOCUS_KEYS, *SHAPES, *declared.keys_of(Aggregate), *declared.keys_of(Threshold), *FUNCTIONS)
 WORDS = dict.fromkeys(
     [*KEYS, *PARTS, *(kind.written for kind in KINDS), *REPORTS, *EMITS, *ENLARGEMENTS, *PREDICATES, *BUILT_IN]
 )

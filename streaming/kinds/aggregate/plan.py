@@ -5,15 +5,21 @@ References
 PLACE* (2007), section 4.2: aggregates over ranges.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Annotated, Any
 
+from streaming.errors import InvalidPlan
+from streaming.kinds import declared
+from streaming.kinds.aggregate.schema import threshold_schema
 from streaming.kinds.moving_range.plan import MovingRangePlan
-from streaming.kinds.parts import Box, Filter
+from streaming.kinds.parts import Box, Filter, check_keys, given, parse_text
 from streaming.kinds.range.plan import RangePlan
+from streaming.kinds.schema import list_of
+from streaming.kinds.values import PROPERTY_NAME, FiniteNumber, PlanPart, Reading, choice
+from streaming.language import gettext
+from streaming.spaces import Space
 
 FUNCTIONS = ("count", "min", "max", "sum", "avg")
-AGGREGATE_KEYS = ("function", "property", "dimension", "group_by", "thresholds")
-THRESHOLD_KEYS = ("above", "below", "for_s")
 MAX_THRESHOLDS = 8
 MAX_FOR_S = 31_536_000.0
 
@@ -32,9 +38,9 @@ class Threshold:
         The value must stay beyond the limit for this long [s] before the threshold counts as crossed.
     """
 
-    above: float | None = None
-    below: float | None = None
-    for_s: float = 0.0
+    above: Annotated[float | None, FiniteNumber(null=True)] = None
+    below: Annotated[float | None, FiniteNumber(null=True)] = None
+    for_s: Annotated[float, FiniteNumber(least=0, most=MAX_FOR_S)] = 0.0
 
     @property
     def name(self) -> str:
@@ -49,6 +55,62 @@ class Threshold:
         assert value is not None, "a threshold has one of the two"
         limit = f"{word} {_number(value)}"
         return f"{limit} for {_number(self.for_s)} s" if self.for_s else limit
+
+
+def _dimension(value: Any, reading: Reading) -> str:
+    dimensions = [dimension.name for dimension in reading.space.dimensions]
+    if parse_text(value, reading.name) not in dimensions:
+        raise InvalidPlan(
+            "aggregate: dimension must be one of %(dimensions)s; got %(dimension)s",
+            dimensions=", ".join(dimensions),
+            dimension=f"{value!r:.200}",
+        )
+    return str(value)
+
+
+def _thresholds(documents: Any, reading: Reading) -> tuple[Threshold, ...]:
+    if not isinstance(documents, list) or len(documents) > MAX_THRESHOLDS:
+        raise InvalidPlan(
+            "thresholds must be a list of at most %(max_thresholds)s objects; got %(documents)s",
+            max_thresholds=MAX_THRESHOLDS,
+            documents=f"{documents!r:.200}",
+        )
+    thresholds = tuple(_threshold(document, reading.space) for document in documents)
+    if len(set(thresholds)) < len(thresholds):
+        names = ", ".join(threshold.name for threshold in thresholds)
+        raise InvalidPlan("thresholds must differ from each other; got %(names)s", names=names)
+    return thresholds
+
+
+def _threshold(document: Any, space: Space) -> Threshold:
+    if not isinstance(document, dict):
+        raise InvalidPlan(
+            "a threshold must be an object with above or below; got %(document)s", document=f"{document!r:.200}"
+        )
+    check_keys(document, declared.keys_of(Threshold), gettext("a threshold"))
+    named = given(document, ("above", "below"))
+    if len(named) != 1:
+        raise InvalidPlan(
+            "a threshold must have one of above, below; got %(named)s", named=", ".join(named) or gettext("none")
+        )
+    return Threshold(**declared.read(Threshold, document, space, gettext("a threshold: %(named)s") % {"named": ""}))
+
+
+def _threshold_document(threshold: Threshold, space: Space) -> dict[str, Any]:
+    document = declared.write(threshold, space)
+    return document if threshold.for_s else {name: document[name] for name in document if name != "for_s"}
+
+
+PROPERTY = replace(PROPERTY_NAME, null=True, writes=lambda name, _: name or None)
+DIMENSION = PlanPart(
+    reads=_dimension, writes=lambda name, _: name or None, described={"type": "string", "minLength": 1}, null=True
+)
+THRESHOLDS = PlanPart(
+    reads=_thresholds,
+    writes=lambda thresholds, space: [_threshold_document(one, space) for one in thresholds] or None,
+    described=list_of(MAX_THRESHOLDS, "threshold"),
+    defines=lambda: {"threshold": threshold_schema(declared.definition(Threshold))},
+)
 
 
 @dataclass(frozen=True)
@@ -69,11 +131,11 @@ class Aggregate:
         Limits that raise events.
     """
 
-    function: str
-    property: str = ""
-    dimension: str = ""
-    group_by: str = ""
-    thresholds: tuple[Threshold, ...] = ()
+    function: Annotated[str, choice("function", FUNCTIONS)]
+    property: Annotated[str, PROPERTY] = ""
+    dimension: Annotated[str, DIMENSION] = ""
+    group_by: Annotated[str, PROPERTY] = ""
+    thresholds: Annotated[tuple[Threshold, ...], THRESHOLDS] = ()
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Aggregates over the answers of range queries: how a plan is read, written, described and evaluated."""
+"""Aggregates over the answers of range queries: its rules, its words, and how it is evaluated."""
 
 from collections.abc import Mapping
 from typing import Any

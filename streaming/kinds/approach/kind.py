@@ -1,4 +1,4 @@
-"""Predicted entries into an area: how a plan is read, written, described and evaluated."""
+"""Predicted entries into an area: its rules, its words, and how it is evaluated."""
 
 from typing import Any
 

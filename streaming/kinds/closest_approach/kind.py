@@ -1,4 +1,4 @@
-"""Closest points of approach: how a plan is read, written, described and evaluated."""
+"""Closest points of approach: its rules, its words, and how it is evaluated."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Encounters: how a plan is read, written, described and evaluated."""
+"""Encounters: its rules, its words, and how it is evaluated."""
 
 from typing import Any
 

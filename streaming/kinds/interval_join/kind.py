@@ -1,4 +1,4 @@
-"""Interval joins: how a plan is read, written, described and evaluated."""
+"""Interval joins: its rules, its words, and how it is evaluated."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Spatial joins with layers, streams and stored elements: how a plan is read, written, described and evaluated."""
+"""Spatial joins with layers, streams and stored elements: its rules, its words, and how it is evaluated."""
 
 import math
 from typing import Any

@@ -1,4 +1,4 @@
-"""Queries for nearest neighbours (kNN): how a plan is read, written, described and evaluated."""
+"""Queries for nearest neighbours (kNN): its rules, its words, and how it is evaluated."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Range queries about a focus: how a plan is read, written, described and evaluated."""
+"""Range queries about a focus: its rules, its words, and how it is evaluated."""
 
 from typing import Any
 

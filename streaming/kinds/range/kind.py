@@ -1,4 +1,4 @@
-"""Range queries over fixed boxes: how a plan is read, written, described and evaluated."""
+"""Range queries over fixed boxes: its rules, its words, and how it is evaluated."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

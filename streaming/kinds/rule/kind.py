@@ -1,4 +1,4 @@
-"""Rules: how a plan is read, written, described and evaluated."""
+"""Rules: its rules, its words, and how it is evaluated."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Queries of a stream's sketch: how a plan is read, written, described and evaluated."""
+"""Queries of a stream's sketch: its rules, its words, and how it is evaluated."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Objects whose track is in an area: how a plan is read, written, described and evaluated."""
+"""Objects whose track is in an area: its rules, its words, and how it is evaluated."""
 
 import math
 from typing import Any

@@ -1,4 +1,4 @@
-"""Window joins: how a plan is read, written, described and evaluated."""
+"""Window joins: its rules, its words, and how it is evaluated."""
 
 from typing import Any
 

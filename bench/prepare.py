@@ -104,11 +104,11 @@ def _queries(watcher, plans, each):
 
 def register() -> dict:
     """Tell the engine of the layers and all queries, and wait for its answers; return how many queries run."""
+    from webapp.bus.redis import waiting_client
     from webapp.layers.versions import tell_engine
     from webapp.models import Query
     from webapp.models.spaces import spaces_by_name
-    from webapp.redis import waiting_client
-    from webapp.settling import settle_acknowledged
+    from webapp.recording.settling import settle_acknowledged
     from webapp.tasks import reconcile
 
     tell_engine()

@@ -12,7 +12,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from webapp.static import fingerprint
+from webapp.pages.static import fingerprint
 
 ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "build" / "prepared"

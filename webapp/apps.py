@@ -12,10 +12,11 @@ class WebappConfig(AppConfig):
 
     def ready(self) -> None:
         """Hide secrets in logs, translate `streaming`, and register the admin, the audit log and signals."""
-        from webapp import admin, definitions, deletion, layers  # noqa: F401
+        from webapp import admin, layers  # noqa: F401
         from webapp.audit.recording import watch
-        from webapp.languages import speak
-        from webapp.logs import hide_secrets
+        from webapp.bus import definitions, deletion  # noqa: F401
+        from webapp.machine.logs import hide_secrets
+        from webapp.pages.languages import speak
         from webapp.teams import links, members  # noqa: F401
 
         hide_secrets()

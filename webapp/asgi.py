@@ -20,9 +20,9 @@ from channels.auth import AuthMiddlewareStack  # noqa: E402
 
 from streaming.confined import fork_from_here  # noqa: E402
 from webapp.consumers import Access, Direct, Monitor, SharedMonitor  # noqa: E402
-from webapp.languages import Language  # noqa: E402
-from webapp.sockets import SHARED_PATH, SOCKET_PATH  # noqa: E402
-from webapp.uploads import BoundedBody  # noqa: E402
+from webapp.pages.languages import Language  # noqa: E402
+from webapp.pages.sockets import SHARED_PATH, SOCKET_PATH  # noqa: E402
+from webapp.pages.uploads import BoundedBody  # noqa: E402
 
 sockets = URLRouter([path(SOCKET_PATH, Monitor.as_asgi()), path(SHARED_PATH, SharedMonitor.as_asgi())])
 application = ProtocolTypeRouter(

@@ -24,7 +24,7 @@ from django.conf import settings
 
 from streaming.keys import BEAT_KEY
 from streaming.log_format import JsonFormatter
-from webapp.logs import program_of
+from webapp.machine.logs import program_of
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "webapp.settings")
 
@@ -52,7 +52,7 @@ def keep_what_is_loaded(**_: object) -> None:
 @worker_ready.connect
 def settle_acknowledgements(**_: object) -> None:
     """Settle what the engines acknowledge, as long as the worker runs."""
-    from webapp.settling import Settler  # imported late: the models are loaded after this module
+    from webapp.recording.settling import Settler  # imported late: the models are loaded after this module
 
     settler = Settler()
     settler.start()
@@ -62,7 +62,7 @@ def settle_acknowledgements(**_: object) -> None:
 @worker_ready.connect
 def watch_worker(sender: Any, **_: object) -> None:
     """Say that the worker lives, and end it if it takes no more tasks."""
-    from webapp.worker_watch import WorkerWatch  # imported late, like the settler
+    from webapp.operations.worker_watch import WorkerWatch  # imported late, like the settler
 
     watch = WorkerWatch(sender.app.conf.task_default_queue, sender.pool.num_processes)
     for taken in (task_received, task_revoked):  # a task that has waited for too long is revoked when it is taken
@@ -80,7 +80,7 @@ def tell_of_beat(**_: object) -> None:
 
 def _tell_sent(**_: object) -> None:
     from streaming.logs import write_report  # imported late: only beat needs it
-    from webapp.redis import NOT_NOW, client
+    from webapp.bus.redis import NOT_NOW, client
 
     with contextlib.suppress(*NOT_NOW):  # the next task says the same
         write_report(client(), BEAT_KEY, {"at_us": time.time_ns() // 1000})

@@ -52,8 +52,8 @@ import environ
 from streaming.gateway.access import FeedAccess
 from streaming.settings import history_dir, hosts, layers_dir, log_format, log_url, redis_url, trace_ratio
 from webapp.delivery.pace import DeliveryPace
-from webapp.logs import logging_of, program_of
-from webapp.secret import kept_secret
+from webapp.machine.logs import logging_of, program_of
+from webapp.machine.secret import kept_secret
 
 env = environ.Env()
 
@@ -107,8 +107,8 @@ INSTALLED_APPS = [
 ]
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
-    "webapp.middleware.SecureCookies",
-    "webapp.middleware.ContentSecurityPolicy",
+    "webapp.pages.middleware.SecureCookies",
+    "webapp.pages.middleware.ContentSecurityPolicy",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.locale.LocaleMiddleware",
@@ -116,10 +116,10 @@ MIDDLEWARE = [
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "webapp.audit.origin.AuditOrigin",
-    "webapp.middleware.DeclaredAccess",
+    "webapp.pages.middleware.DeclaredAccess",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
-    "webapp.middleware.BusyPage",
+    "webapp.pages.middleware.BusyPage",
     "axes.middleware.AxesMiddleware",  # last: it replaces the response to a log-in that is locked
 ]
 ROOT_URLCONF = "webapp.urls"
@@ -134,7 +134,7 @@ TEMPLATES = [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
-                "webapp.languages.texts",
+                "webapp.pages.languages.texts",
             ],
         },
     }
@@ -154,7 +154,7 @@ DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 # It must be longer than any blocking read of a web process.
 REDIS_TIMEOUT_S = 5
 
-CHANNEL_LAYERS = {"default": {"BACKEND": "webapp.groups.RedisGroups"}}
+CHANNEL_LAYERS = {"default": {"BACKEND": "webapp.bus.groups.RedisGroups"}}
 
 CELERY_BROKER_URL = REDIS_URL
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
@@ -167,7 +167,7 @@ CELERY_BROKER_TRANSPORT_OPTIONS = {
     "socket_timeout": REDIS_TIMEOUT_S,
     "socket_connect_timeout": REDIS_TIMEOUT_S,
 }
-# Worker and beat wait about half a minute for a Redis that restarts; other processes do not wait (`webapp.telling`).
+# Worker and beat wait about half a minute for a Redis that restarts; other processes do not (`webapp.bus.telling`).
 CELERY_TASK_PUBLISH_RETRY_POLICY = {"max_retries": 60, "interval_start": 0.1, "interval_step": 0.1, "interval_max": 0.5}
 CELERY_TASK_SERIALIZER = "json"
 CELERY_ACCEPT_CONTENT = ["json"]
@@ -209,7 +209,7 @@ AUTH_PASSWORD_VALIDATORS = [
         "NumericPasswordValidator",
     )
 ]
-PASSWORD_HASHERS = ["webapp.passwords.PatientHasher"]
+PASSWORD_HASHERS = ["webapp.machine.passwords.PatientHasher"]
 # After this many wrong passwords for one user from one address, that user and address must wait, also in the admin.
 AUTHENTICATION_BACKENDS = ["axes.backends.AxesStandaloneBackend", "django.contrib.auth.backends.ModelBackend"]
 AXES_FAILURE_LIMIT = 5
@@ -252,7 +252,7 @@ FILE_UPLOAD_PERMISSIONS = 0o600
 if STATIC_ROOT:
     STORAGES = {
         "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
-        "staticfiles": {"BACKEND": "webapp.static.HashedFiles"},
+        "staticfiles": {"BACKEND": "webapp.pages.static.HashedFiles"},
     }
 # Without collected files, serve the sources under their own names, and look at each file again for every request: a
 # file that was looked at only once, at the start, has the wrong length after an edit.
@@ -325,8 +325,8 @@ LAYER_VERSIONS_KEPT = 3
 LAYER_VERSION_LIFE_S = 600.0
 # Memory of a web process for the features that it draws.
 LAYER_CACHE_BYTES = 512 << 20
-# Limits of what takes long: questions to tables, reports, replays and back-tests (`webapp.fair`). The memory of each of
-# its processes, how many of a kind one user has at once, and for how many more a user may wait.
+# Limits of what takes long: questions to tables, reports, replays and back-tests (`webapp.rights.fair`). The memory of
+# each of its processes, how many of a kind one user has at once, and for how many more a user may wait.
 WORK_MEMORY_BYTES = env.int("LOOKOUT_WORK_MEMORY_BYTES", 2 << 30)
 WORK_PER_USER = env.int("LOOKOUT_WORK_PER_USER", 1)
 WORK_WAITING = env.int("LOOKOUT_WORK_WAITING", 8)

@@ -1,7 +1,7 @@
 """Celery tasks: send the engine what the database says, and save in the database what the engine reports.
 
 A task that sends something to an engine only appends it to the control log. The engine's acknowledgement is settled by
-`webapp.settling`.
+`webapp.recording.settling`.
 """
 
 import logging
@@ -13,16 +13,20 @@ from django.conf import settings
 from django.db.models import QuerySet
 
 from streaming.keys import LogNames
-from webapp import history, incident_check, incidents, layers, liveness, recording, strain
+from webapp import layers
+from webapp.alarms import incidents
 from webapp.audit.joining import tell_joined
-from webapp.control import engine_epoch, tell_engine
-from webapp.definitions import republish
+from webapp.bus import liveness
+from webapp.bus.control import engine_epoch, tell_engine
+from webapp.bus.definitions import republish
+from webapp.bus.redis import event_log, waiting_client
+from webapp.history import history
 from webapp.models import AuditEntry, DeletedQuery, Query, Space
 from webapp.models.spaces import spaces_by_name
 from webapp.operations import past
 from webapp.operations.figures import collected
-from webapp.redis import event_log, waiting_client
-from webapp.waiting import follow
+from webapp.queries.waiting import follow
+from webapp.recording import incident_check, recording, strain
 
 logger = logging.getLogger(__name__)
 

@@ -4,13 +4,10 @@ from django.contrib import admin
 from django.contrib.auth import views as auth
 from django.urls import path
 
-from webapp import coast, languages, maps, views
-from webapp.delivery import views as alarms
 from webapp.layers import views as layers
-from webapp.operations import views as operations
-from webapp.replay import views as replay
-from webapp.reports import views as reports
-from webapp.teams import pages as teams
+from webapp.pages import alarms, coast, languages, maps, operations, teams, views
+from webapp.questions.replay import views as replay
+from webapp.questions.reports import views as reports
 
 urlpatterns = [
     path("", views.map_page, name="map"),

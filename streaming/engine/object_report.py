@@ -12,6 +12,6 @@ TOLD = 512
 
 
 def told_objects(regions: Iterable[Region], tasks: int) -> str:
-    """Return a sample of the objects of the regions of a task, one of several; `webapp.estimating` reads it."""
+    """Return a sample of the objects of the regions of a task, one of several; `webapp.queries.estimating` reads it."""
     samples = together(object_sample(region.objects) for region in regions)
     return b64encode(packed(samples, max(1, TOLD // tasks))).decode()

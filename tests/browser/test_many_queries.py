@@ -37,7 +37,7 @@ print([query.pk for query in made])
 """
 SHARE_ONE_MORE = f"""
 from django.contrib.auth import get_user_model
-from webapp.queries import register
+from webapp.queries.queries import register
 print(register(get_user_model().objects.get(username="bob"), "Latecomer", {plan(FAR)}, shared=True).pk)
 """
 

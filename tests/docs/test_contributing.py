@@ -28,7 +28,7 @@ from webapp.delivery.channels import options_of, secrets_of
 from webapp.delivery.messages import message_of, trial_document
 from webapp.delivery.sending import send_now
 from webapp.models import Channel
-from webapp.words import plan_in_words
+from webapp.words.plans import plan_in_words
 
 ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "CONTRIBUTING.md").read_text()

@@ -7,7 +7,7 @@ from streaming.elements import point_elements, stream_number
 from streaming.operators.region_map import RegionMap
 from streaming.spaces import EARTH
 from tests.engine.test_intervals import PARTITIONS, Machine
-from webapp import estimating
+from webapp.queries import estimating
 
 SHIPS = 300
 

@@ -8,17 +8,17 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 # The functions that save a plan, each in its file: those that ask `_accepted`, and why the others need not.
-ASKING = {("webapp/queries.py", "register"), ("webapp/queries.py", "edit")}
+ASKING = {("webapp/queries/queries.py", "register"), ("webapp/queries/queries.py", "edit")}
 OTHERS = {
-    ("webapp/queries.py", "_changed"): "it saves what `edit` has asked for",
+    ("webapp/queries/queries.py", "_changed"): "it saves what `edit` has asked for",
     ("webapp/demo/examples.py", "make_example"): "its plans are part of Lookout, and have no pairs to speak of",
-    ("webapp/settling.py", "_save"): "it saves how the engine acknowledged a query",
-    ("webapp/query_warnings.py", "_leave_out"): "it saves why the engine leaves a query out",
-    ("webapp/backtests.py", "question"): "it saves nothing, and the back-test has limits of its own",
+    ("webapp/recording/settling.py", "_save"): "it saves how the engine acknowledged a query",
+    ("webapp/queries/query_warnings.py", "_leave_out"): "it saves why the engine leaves a query out",
+    ("webapp/questions/backtests.py", "question"): "it saves nothing, and the back-test has limits of its own",
 }
 MAKES = {"create", "bulk_create", "get_or_create", "update_or_create", "bulk_update", "update"}
 # What may give the engine a plan that is not saved: the views of connections, of which none compares pairs.
-VIEWING = {"webapp/consumers/viewports.py", "webapp/consumers/asking.py", "webapp/why/asking.py"}
+VIEWING = {"webapp/consumers/viewports.py", "webapp/consumers/asking.py", "webapp/questions/why/asking.py"}
 
 
 def functions(path):
@@ -83,6 +83,6 @@ def test_a_door_that_forgets_it_is_found():
 def test_only_saved_queries_and_the_views_of_connections_reach_the_engine():
     """A view is one of a stream, of watched objects or of a sketch; *Why?* asks a part of a query that is saved."""
     files = {path.relative_to(ROOT).as_posix(): path.read_text() for path in (ROOT / "webapp").rglob("*.py")}
-    assert {name for name, text in files.items() if 'control_entry("register"' in text} == {"webapp/control.py"}
+    assert {name for name, text in files.items() if 'control_entry("register"' in text} == {"webapp/bus/control.py"}
     viewing = {name for name, text in files.items() if re.search(r"views\.(register|hold|move)\(", text)}
     assert viewing == VIEWING

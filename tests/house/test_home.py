@@ -81,7 +81,10 @@ def test_a_state_folder_that_was_open_to_others_is_closed_at_a_start(tmp_path):
 
 
 def test_a_new_state_folder_is_private_whatever_the_umask(tmp_path):
-    make = "from pathlib import Path; import sys; from webapp.secret import kept_secret; kept_secret(Path(sys.argv[1]))"
+    make = (
+        "from pathlib import Path; import sys; from webapp.machine.secret import kept_secret; "
+        "kept_secret(Path(sys.argv[1]))"
+    )
     command = [sys.executable, "-c", make, tmp_path / "home" / "secret_key"]
     subprocess.run(command, cwd=ROOT, check=True, umask=0)
     make_private(tmp_path / "made")

@@ -11,7 +11,7 @@ import pytest
 from streaming.errors import LookoutError
 from streaming.log_format import JsonFormatter
 from streaming.settings import EngineSettings
-from webapp.logs import hide_secrets
+from webapp.machine.logs import hide_secrets
 
 FIELDS = {"time", "level", "logger", "message", "program", "space"}
 SAYS = "import logging; logging.getLogger('some.library').warning('one\\ntwo %s', 3)"

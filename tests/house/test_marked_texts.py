@@ -26,11 +26,12 @@ OTHERS = {
     "webapp/operations/metrics.py": "descriptions of metrics, for Prometheus",
     "webapp/audit": "the audit log is one for all readers",
     "webapp/models/audit.py": "the audit log is one for all readers",
+    "webapp/models/audit_values.py": "the audit log is one for all readers",
     "webapp/consumers/permissions.py": "rules for the documentation",
     "webapp/demo": "names of examples are data",
-    "webapp/telling.py": "log lines",
-    "webapp/notify.py": "log lines",
-    "webapp/definitions.py": "log lines",
+    "webapp/bus/telling.py": "log lines",
+    "webapp/bus/notify.py": "log lines",
+    "webapp/bus/definitions.py": "log lines",
     "streaming/simulator": "names of places are data",
     "streaming/gateway/presets.py": "titles of streams are data",
     "streaming/gateway/samples.py": "the terminal of operators",
@@ -50,20 +51,20 @@ OTHERS |= {
 }
 # Single texts that are not marked, and why.
 ALLOWED = {
-    "webapp/incidents.py": r"^(to |until |by hand)",  # stored in the log of incidents; the page translates them
-    "webapp/query_warnings.py": r"^the query failed$",  # likewise
-    "webapp/waiting.py": r"^the (query waits for its layer|rule waits for a query that it watches)$",  # likewise
-    "webapp/strain.py": r"^the query was paused",  # likewise
-    "webapp/incident_check.py": r"was lost$",  # likewise
-    "webapp/queries.py": r"deleted the query$|^changed what|^paused the query$|^made the query",  # likewise
+    "webapp/alarms/incidents.py": r"^(to |until |by hand)",  # stored in the log of incidents; pages translate them
+    "webapp/queries/query_warnings.py": r"^the query failed$",  # likewise
+    "webapp/queries/waiting.py": r"^the (query waits for its layer|rule waits for a query that it watches)$",  # too
+    "webapp/recording/strain.py": r"^the query was paused",  # likewise
+    "webapp/recording/incident_check.py": r"was lost$",  # likewise
+    "webapp/queries/queries.py": r"deleted the query$|^changed what|^paused the query$|^made the query",  # likewise
     "webapp/admin/queries.py": r"deleted the query$",  # likewise
     "webapp/delivery/claims.py": r"^the (worker ended|receiver may not hear)",  # stored in the log of attempts
-    "webapp/regions.py": r"^cut anew into|^\{\}, by \{\}$",  # kept with the map of regions
-    "webapp/recording.py": r"not recorded$|not be recorded",  # log lines
+    "webapp/bus/regions.py": r"^cut anew into|^\{\}, by \{\}$",  # kept with the map of regions
+    "webapp/recording/recording.py": r"not recorded$|not be recorded",  # log lines
     "webapp/hub/encoding.py": r"could not be told",  # log lines
-    "webapp/groups.py": r"^nothing came for",  # log lines
+    "webapp/bus/groups.py": r"^nothing came for",  # log lines
     "webapp/delivery/sending.py": r"^%d attempts",  # log lines
-    "webapp/operations/access.py": r"^metrics are for staff",  # programs read it
+    "webapp/rights/guards.py": r"^metrics are for staff",  # programs read it
     "webapp/models/delivery.py": r"\{\} (by|at) \{\}$|^delivery \{\}$",  # names of rows, which the audit log keeps
     "webapp/models/teams.py": r"\{\} in \{\}$",  # likewise
     "webapp/models/incidents.py": r"\{\} by \{\}$",  # likewise

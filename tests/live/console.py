@@ -8,7 +8,7 @@ import numpy as np
 from django.contrib.auth import get_user_model
 from django.core.management import call_command
 
-from webapp import regions
+from webapp.bus import regions
 from webapp.demo.examples import make_example
 from webapp.models import (
     ApiToken,
@@ -27,7 +27,7 @@ from webapp.models import (
     Subscription,
     Team,
 )
-from webapp.queries import checked_plan
+from webapp.queries.queries import checked_plan
 from webapp.tasks import reconcile as reconciliation
 
 

@@ -14,7 +14,7 @@ from streaming.spaces import EARTH, Dimension, Space
 from tests.areas import random_area
 from tests.draws import examples, rngs
 from tests.oracle import boxes_meet
-from webapp.words import plan_in_words
+from webapp.words.plans import plan_in_words
 
 GEOD = pyproj.Geod(ellps="WGS84")
 PLANE = Space("plane", (Dimension("x", "m", 0, 10), Dimension("y", "m", 0, 10)))

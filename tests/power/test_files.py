@@ -15,8 +15,8 @@ from tests.house.test_embedded_redis import running
 from tests.layers.test_store import content_of, features
 from tests.power.test_elements import after_a_cut, lookout_on
 from webapp.live.home import embedded_redis_url
-from webapp.secret import kept_secret
-from webapp.settling import settle_acknowledged
+from webapp.machine.secret import kept_secret
+from webapp.recording.settling import settle_acknowledged
 
 
 def after(disk):

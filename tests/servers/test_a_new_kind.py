@@ -30,7 +30,7 @@ from tests.draws import examples, rngs, times
 from tests.plans.disc import DiscKind, DiscPlan
 from tests.servers.harness import Client, Engine, one
 from webapp.hub.servers import Servers
-from webapp.words import plan_in_words
+from webapp.words.plans import plan_in_words
 
 PLANE = Space("plane", (Dimension("x", "m", 0, 10), Dimension("y", "m", 0, 10)))
 KEYS = ("a", "b", "c", "d", "e")

@@ -25,14 +25,14 @@ from streaming.spaces import EARTH, space_document
 from tests.layers.forked import ForkedImport
 from tests.servers.harness import Engine
 from webapp import tasks
+from webapp.bus.redis import event_log, waiting_client
+from webapp.bus.telling import TELLER
 from webapp.celery import app as celery_app
 from webapp.consumers.monitor import Monitor
 from webapp.hub import Hub
 from webapp.models import ApiToken, Query, Space, Stream
 from webapp.models.spaces import spaces_by_name
-from webapp.redis import event_log, waiting_client
-from webapp.settling import Settler, settle_acknowledged
-from webapp.telling import TELLER
+from webapp.recording.settling import Settler, settle_acknowledged
 
 BOX = {"lo": [10, 50], "hi": [20, 60]}
 INSIDE, OUTSIDE = (15.0, 55.0), (30.0, 55.0)

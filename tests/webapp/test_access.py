@@ -10,16 +10,17 @@ from django.urls import URLPattern, get_resolver
 
 from tests.webapp.conftest import BOX, PLAN, cookie_of, token_of
 from tests.webapp.teamwork import OF, WHO, scene
-from webapp import incidents, queries
-from webapp.access import Guest, rights_of
+from webapp.alarms import incidents
 from webapp.consumers.messages import FIELDS
 from webapp.consumers.permissions import OF_GUESTS, RULES
 from webapp.layers.versions import changeable, share_layer
 from webapp.models import AuditEntry, Layer, Membership, Query, SavedView, ShareLink
-from webapp.permissions import LINK, PUBLIC, STAFF, TOKEN, USER
-from webapp.permissions import RULES as URL_RULES
-from webapp.refusals import Refused
+from webapp.queries import queries
+from webapp.rights.access import Guest, rights_of
+from webapp.rights.permissions import LINK, PUBLIC, STAFF, TOKEN, USER
+from webapp.rights.permissions import RULES as URL_RULES
 from webapp.teams import links, members, views
+from webapp.words.refusals import Refused
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

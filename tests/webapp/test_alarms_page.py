@@ -10,8 +10,8 @@ from tests.webapp.test_channels import Browser, PushService
 from webapp.delivery import outbox
 from webapp.delivery.channels.push import vapid
 from webapp.delivery.sending import deliver_due
-from webapp.delivery.views import MOST_BROWSERS
 from webapp.models import Channel, Delivery, Membership, Subscription, Team
+from webapp.pages.alarms import MOST_BROWSERS
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -9,10 +9,10 @@ from asgiref.sync import sync_to_async
 from bench.live import PATIENCE_S
 from tests.entries import control_entries
 from tests.webapp.conftest import BOX, INSIDE, OUTSIDE, PLAN, settled
-from webapp.control import tell_engine
+from webapp.bus.control import tell_engine
+from webapp.bus.redis import waiting_client
 from webapp.models import Query
-from webapp.queries import checked_plan
-from webapp.redis import waiting_client
+from webapp.queries.queries import checked_plan
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

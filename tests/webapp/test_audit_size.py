@@ -15,8 +15,8 @@ from tests.webapp.teamwork import scene
 from webapp import tasks
 from webapp.audit.joining import tell_joined
 from webapp.audit.origin import acting
-from webapp.audit.values import VALUE_BYTES, recorded
 from webapp.models import AuditEntry, JoinedChange, Query
+from webapp.models.audit_values import VALUE_BYTES, recorded
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(2, 10**9) | st.text(max_size=300),

@@ -7,8 +7,9 @@ from channels.db import database_sync_to_async
 
 from tests.webapp.conftest import BOX, INSIDE, NO_QUERY, OUTSIDE
 from tests.webapp.test_history import drive, folders, storing  # noqa: F401
-from webapp import backtests, queries
 from webapp.models import Query
+from webapp.queries import queries
+from webapp.questions import backtests
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -8,8 +8,8 @@ import pytest
 import shapely
 from django.urls import reverse
 
-from webapp import coast
-from webapp.coast import CELL_DEG, OVERLAP_DEG, STEP_DEG, Shorelines, rings_of
+from webapp.pages import coast
+from webapp.pages.coast import CELL_DEG, OVERLAP_DEG, STEP_DEG, Shorelines, rings_of
 
 
 def lines(*rings):

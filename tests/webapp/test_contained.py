@@ -12,8 +12,8 @@ from streaming.elements import point_elements
 from streaming.spaces import EARTH
 from tests.webapp.conftest import PLAN
 from tests.webapp.test_answers import INSIDE
-from webapp import recording
 from webapp.models import Event, Query
+from webapp.recording import recording
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

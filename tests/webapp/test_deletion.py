@@ -9,8 +9,9 @@ from django.urls import reverse
 
 from bench.live import PATIENCE_S
 from tests.webapp.conftest import PLAN, Rig, reconciled, settled
-from webapp import queries, tasks
+from webapp import tasks
 from webapp.models import DeletedQuery, Query
+from webapp.queries import queries
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

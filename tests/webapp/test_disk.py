@@ -10,8 +10,8 @@ from tests.chaos.faults import small_disk
 from tests.layers.files import frame, write
 from tests.webapp.test_layers import folder, site, squares, upload  # noqa: F401
 from tests.webapp.test_uploads import refused
-from webapp import disk
 from webapp.layers.imports import import_layer
+from webapp.machine import disk
 from webapp.models import Layer, RefusedImport
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -14,13 +14,14 @@ from streaming.operators.region_map import RegionMap
 from streaming.results import REASONS
 from streaming.spaces import EARTH
 from tests.webapp.conftest import INSIDE, NO_QUERY, OUTSIDE, PLAN
-from webapp import groups, queries
+from webapp.bus import groups
+from webapp.bus.notify import LAYERS_GROUP
 from webapp.consumers.messages import FIELDS, read_document, read_fields
 from webapp.consumers.viewports import view_plans
 from webapp.layers import announce
 from webapp.models import Incident, Layer, Membership, Stream, Team
-from webapp.notify import LAYERS_GROUP
-from webapp.queries import viewed_streams
+from webapp.queries import queries
+from webapp.queries.queries import viewed_streams
 
 DOCUMENT = (Path(__file__).parents[2] / "docs" / "websocket-api.md").read_text()
 EXAMPLES = [json.loads(block) for block in re.findall(r"^```json\n(.*?)^```", DOCUMENT, re.M | re.S)]

@@ -14,12 +14,12 @@ from django.utils import timezone
 from streaming.layers import feature_table
 from tests.webapp.doors import ADDRESSES, ADMIN, CASES, MESSAGES, SLOW, Case
 from tests.webapp.teamwork import scene
-from webapp import queries
 from webapp.consumers.permissions import OF_GUESTS
 from webapp.consumers.permissions import RULES as MESSAGE_RULES
 from webapp.layers.versions import layer_store, share_layer
 from webapp.models import Event, Layer, Membership, Stream
-from webapp.permissions import RULES as ADDRESS_RULES
+from webapp.queries import queries
+from webapp.rights.permissions import RULES as ADDRESS_RULES
 from webapp.teams import links, views
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.filterwarnings("ignore::RuntimeWarning")]
@@ -31,7 +31,7 @@ def place(streams, project, tmp_path, monkeypatch):
     project.HISTORY_DIR, project.LAYERS_DIR = tmp_path / "history", tmp_path / "layers"
     project.MESSAGES_PER_SECOND = project.MESSAGES_BURST = 10_000
     for module in ("asking", "facts"):
-        monkeypatch.setattr(f"webapp.why.{module}.ANSWER_S", 0.01)
+        monkeypatch.setattr(f"webapp.questions.why.{module}.ANSWER_S", 0.01)
 
 
 def harbour_of(case: Case):

@@ -7,9 +7,9 @@ from django.utils import timezone
 
 from streaming.kinds.registry import KINDS
 from tests.engine.test_admission import PLANS
-from webapp import queries
 from webapp.models import Membership, Query, Stream, Team
 from webapp.models.queries import Cause
+from webapp.queries import queries
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

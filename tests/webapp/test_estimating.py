@@ -18,10 +18,10 @@ from streaming.operators.box_sample import BoxSample, packed
 from streaming.operators.region_map import RegionMap
 from streaming.spaces import EARTH
 from tests.webapp.conftest import PLAN
-from webapp import estimating, queries
 from webapp.layers.versions import layer_store
 from webapp.models import Layer, Query, Team
-from webapp.refusals import Refused
+from webapp.queries import estimating, queries
+from webapp.words.refusals import Refused
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -8,11 +8,11 @@ from django.core.management import call_command
 
 from streaming.simulator import make_fleet
 from tests.webapp.conftest import PLAN
-from webapp import queries
 from webapp.demo.examples import EXAMPLES, LAYER, PORT_AREAS
 from webapp.demo.make_port_areas import port_areas
 from webapp.models import Layer, Query, Stream
-from webapp.refusals import Refused
+from webapp.queries import queries
+from webapp.words.refusals import Refused
 
 pytestmark = pytest.mark.django_db(transaction=True)
 NAMES = [name for name, _ in EXAMPLES]

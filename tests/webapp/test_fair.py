@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bench.live import wait_for
-from webapp.fair import FairTurns, TurnLimits
-from webapp.refusals import Refused
+from webapp.rights.fair import FairTurns, TurnLimits
+from webapp.words.refusals import Refused
 
 
 def turns(at_once=1, wait_s=30.0, per_user=1, waiting=8):

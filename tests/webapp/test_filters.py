@@ -14,8 +14,9 @@ from streaming.spaces import EARTH
 from streaming.udf import BUILT_IN
 from tests.webapp.conftest import PLAN
 from tests.webapp.test_answers import INSIDE
-from webapp import queries, recording
 from webapp.models import EnabledFilter, Query
+from webapp.queries import queries
+from webapp.recording import recording
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

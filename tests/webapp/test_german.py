@@ -16,15 +16,15 @@ from streaming.spaces import EARTH
 from tests.webapp.alarms import changed, query_of, subscribed
 from tests.webapp.conftest import INSIDE, PLAN, Socket, token_of
 from tests.webapp.mail_server import Mailbox
-from webapp import languages
 from webapp.asgi import application
 from webapp.delivery import outbox
 from webapp.delivery.sending import deliver_due
 from webapp.models import Channel, Query, Team
 from webapp.models.languages import language_of_user
-from webapp.queries import register
-from webapp.stored_words import retold, retold_in
-from webapp.words import plan_in_words
+from webapp.pages import languages
+from webapp.queries.queries import register
+from webapp.words.plans import plan_in_words
+from webapp.words.stored_words import retold, retold_in
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

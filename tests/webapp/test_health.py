@@ -11,8 +11,8 @@ from django.db import OperationalError
 from streaming.keys import BEAT_KEY, WORKER_KEY
 from streaming.logs import Log
 from tests.full_redis import full
-from webapp.health import FULL_AFTER_S, STUCK_AFTER_S, Health
 from webapp.models import Space
+from webapp.operations.health import FULL_AFTER_S, STUCK_AFTER_S, Health
 
 pytestmark = pytest.mark.django_db(transaction=True)
 US = 1_000_000
@@ -31,7 +31,7 @@ def names(redis_client):
 @pytest.fixture(autouse=True)
 def fresh(monkeypatch):
     """Ask anew in each test."""
-    monkeypatch.setattr("webapp.views.HEALTH", Health())
+    monkeypatch.setattr("webapp.pages.views.HEALTH", Health())
 
 
 def unhealthy(client):
@@ -51,14 +51,14 @@ def test_a_program_that_is_silent_or_has_never_spoken_is_down(program, client, n
     key = {"worker": WORKER_KEY, "beat": BEAT_KEY}.get(program) or getattr(names, program)
     redis_client.hset(key, "at_us", time.time_ns() // 1000 - 20 * US)
     assert unhealthy(client) == {program: "has been silent for 20 s"}
-    monkeypatch.setattr("webapp.views.HEALTH", Health())
+    monkeypatch.setattr("webapp.pages.views.HEALTH", Health())
     redis_client.delete(key)
     assert unhealthy(client) == {program: "has not started yet"}
 
 
 def test_an_engine_that_lives_but_evaluates_nothing_is_down(client, names, redis_client, monkeypatch):
     now_s = 0.0
-    monkeypatch.setattr("webapp.views.HEALTH", Health(clock=lambda: now_s))
+    monkeypatch.setattr("webapp.pages.views.HEALTH", Health(clock=lambda: now_s))
     assert unhealthy(client) == {}
     now_s = STUCK_AFTER_S + 2
     assert unhealthy(client) == {"engine": f"has evaluated no batch for {now_s:.0f} s"}
@@ -78,7 +78,7 @@ def test_an_engine_without_a_clock_is_not_stuck_nor_is_it_as_soon_as_the_clock_g
     client, names, redis_client, monkeypatch
 ):
     now_s = 0.0
-    monkeypatch.setattr("webapp.views.HEALTH", Health(clock=lambda: now_s))
+    monkeypatch.setattr("webapp.pages.views.HEALTH", Health(clock=lambda: now_s))
     redis_client.hset(names.engine, "load:0", orjson.dumps([1, 5, 0.1, 5, 0.0, 0.0, time.time_ns() // 1000 - 90 * US]))
     redis_client.hset(names.gateway, "at_us", time.time_ns() // 1000 - 90 * US)
     assert unhealthy(client) == {"gateway": "has been silent for 90 s"}
@@ -99,7 +99,7 @@ def test_a_worker_that_lives_but_lets_tasks_wait_is_down(client, names, redis_cl
 
 def test_a_redis_that_stays_too_full_for_feeds_is_told(client, names, redis_client, monkeypatch):
     now_s = 0.0
-    monkeypatch.setattr("webapp.views.HEALTH", Health(clock=lambda: now_s))
+    monkeypatch.setattr("webapp.pages.views.HEALTH", Health(clock=lambda: now_s))
     assert unhealthy(client) == {}
     with full(redis_client):
         now_s = 2.0
@@ -119,7 +119,7 @@ def test_what_does_not_answer_is_named_without_its_address(client, names, projec
     project.REDIS_URL = "redis://:secret@127.0.0.1:1/0"
     assert unhealthy(client) == {"redis": "does not answer"}
     project.MIN_DISK_BYTES = shutil.disk_usage(project.HOME).total * 2
-    monkeypatch.setattr("webapp.views.HEALTH", Health())
+    monkeypatch.setattr("webapp.pages.views.HEALTH", Health())
     assert list(unhealthy(client)) == ["redis", "disk"]
 
 

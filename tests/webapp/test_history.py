@@ -15,7 +15,8 @@ from streaming.layers import LayerStore, feature_table
 from streaming.spaces import EARTH
 from tests.entries import control_entries
 from tests.webapp.conftest import BOX, INSIDE, OUTSIDE
-from webapp import history, tasks
+from webapp import tasks
+from webapp.history import history
 from webapp.models import Layer, Stream
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -23,9 +23,11 @@ from streaming.spaces import EARTH
 from tests.webapp.conftest import INSIDE, OUTSIDE, PLAN, settled
 from tests.webapp.test_hub import fragment
 from tests.webapp.test_recording import of_aggregate, publish
-from webapp import incident_check, incident_recording, incidents, queries, recording, strain
+from webapp.alarms import incidents
 from webapp.models import Event, EventCursor, Incident, IncidentChange, Query
-from webapp.refusals import Refused
+from webapp.queries import queries
+from webapp.recording import incident_check, incident_recording, recording, strain
+from webapp.words.refusals import Refused
 
 pytestmark = pytest.mark.django_db(transaction=True)
 IN, STAY, OUT = (ENTERED, MOVED), (STAYED, MOVED), (LEFT, MOVED)
@@ -124,8 +126,8 @@ RECORDING = """
 import django
 django.setup()
 from streaming.spaces import EARTH
-from webapp.recording import record_events
-from webapp.redis import waiting_client
+from webapp.recording.recording import record_events
+from webapp.bus.redis import waiting_client
 while True:
     record_events(waiting_client(), EARTH)
 """

@@ -10,8 +10,8 @@ from channels.db import database_sync_to_async
 
 from bench.live import PATIENCE_S
 from tests.webapp.conftest import Socket, token_of
-from webapp import languages
 from webapp.asgi import application
+from webapp.pages import languages
 
 pytestmark = pytest.mark.django_db(transaction=True)
 GERMAN = {"HTTP_ACCEPT_LANGUAGE": "de-DE,de;q=0.9"}

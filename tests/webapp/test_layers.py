@@ -30,14 +30,14 @@ from streaming.layers import ImportOptions
 from tests.layers.files import frame, write
 from tests.webapp.conftest import cookie_of
 from tests.webapp.test_tasks import entries
-from webapp import layers, queries, tasks
+from webapp import layers, tasks
 from webapp.celery import app as celery_app
 from webapp.layers import imports
-from webapp.layers.imports import import_layer
 from webapp.layers.versions import share_layer
 from webapp.management.commands.import_layer import Bar, name_of
 from webapp.models import Layer, Membership, Query, RefusedImport, Space, Team
 from webapp.models.looks import LAYER_LOOKS
+from webapp.queries import queries
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.filterwarnings("ignore::RuntimeWarning")]
 SQUARES = [shapely.box(n, 0, n + 0.5, 0.5) for n in range(4)]
@@ -416,11 +416,11 @@ def test_an_import_ends_as_soon_as_it_is_cancelled(user, folder, tmp_path):
 
 def test_an_import_cancelled_before_its_turn_never_begins(site, user, folder, monkeypatch):
     sent = []
-    monkeypatch.setattr(import_layer, "apply_async", lambda arguments, **_: sent.append(arguments))
+    monkeypatch.setattr(imports.import_layer, "apply_async", lambda arguments, **_: sent.append(arguments))
     upload(site)
     assert upload(site).status_code == 409, "a layer has one import at a time"
     assert site.post("/layers/squares/cancel").json()["layer"]["status"] == "cancelled"
-    import_layer(*sent[0])
+    imports.import_layer(*sent[0])
     assert site.get("/layers/").json() == {"layers": [], "refused": []}
     assert nothing_left(folder)
     assert site.get("/layers/squares/features").status_code == 404
@@ -441,7 +441,7 @@ def test_a_crash_of_the_import_is_said_and_leaves_nothing(site, folder, monkeypa
 
 
 def test_an_import_whose_worker_died_is_ended(site, folder, monkeypatch):
-    monkeypatch.setattr(import_layer, "apply_async", lambda *_, **__: None)
+    monkeypatch.setattr(imports.import_layer, "apply_async", lambda *_, **__: None)
     upload(site)
     assert layers.retire_imports() == 0
     Layer.objects.update(heartbeat=timezone.now())
@@ -546,7 +546,7 @@ def test_layers_are_imported_cancelled_and_dropped_in_the_admin(client, staff, f
     assert (layer.version, layer.features, layer.title) == (2, 3, "New")
     client.post(change, {"title": "Newer"})
     assert Layer.objects.get().title == "Newer"
-    monkeypatch.setattr(import_layer, "apply_async", lambda *_, **__: None)
+    monkeypatch.setattr(imports.import_layer, "apply_async", lambda *_, **__: None)
     client.post(change, {"title": "New", "file": SimpleUploadedFile("a.geojson", squares(3))})
     assert Layer.objects.get().status == "importing"
     body = {"action": "cancel", "_selected_action": [layer.pk]}
@@ -651,7 +651,7 @@ def test_imports_wait_for_their_turn(site, project, monkeypatch):
 
     project.LAYER_IMPORTS_AT_ONCE = 1
     sent = []
-    monkeypatch.setattr(import_layer, "apply_async", lambda arguments, **_: sent.append(arguments))
+    monkeypatch.setattr(imports.import_layer, "apply_async", lambda arguments, **_: sent.append(arguments))
     upload(site)
     upload(site, name="second")
     Layer.objects.filter(name="squares").update(heartbeat=timezone.now())
@@ -659,11 +659,11 @@ def test_imports_wait_for_their_turn(site, project, monkeypatch):
     def wait(**options):
         raise Retry(when=options["countdown"])
 
-    monkeypatch.setattr(import_layer, "retry", wait)
+    monkeypatch.setattr(imports.import_layer, "retry", wait)
     with pytest.raises(Retry):
-        import_layer(*sent[1])
+        imports.import_layer(*sent[1])
     Layer.objects.filter(name="squares").update(heartbeat=None)
-    import_layer(*sent[1])
+    imports.import_layer(*sent[1])
     assert Layer.objects.get(name="second").status == "ready"
 
 
@@ -671,7 +671,7 @@ def test_a_user_has_one_import_at_a_time_and_others_go_on(site, other, monkeypat
     from celery.exceptions import Retry
 
     sent = []
-    monkeypatch.setattr(import_layer, "apply_async", lambda arguments, **_: sent.append(arguments))
+    monkeypatch.setattr(imports.import_layer, "apply_async", lambda arguments, **_: sent.append(arguments))
     upload(site)
     upload(site, name="second")
     site.force_login(other)
@@ -681,14 +681,14 @@ def test_a_user_has_one_import_at_a_time_and_others_go_on(site, other, monkeypat
     def wait(**_):
         raise Retry
 
-    monkeypatch.setattr(import_layer, "retry", wait)
+    monkeypatch.setattr(imports.import_layer, "retry", wait)
     with pytest.raises(Retry):
-        import_layer(*sent[1])
-    import_layer(*sent[2])
+        imports.import_layer(*sent[1])
+    imports.import_layer(*sent[2])
     assert Layer.objects.get(name="third").status == "ready"
     assert Layer.objects.get(name="second").status == "importing"
     Layer.objects.filter(name="squares").update(heartbeat=None)
-    import_layer(*sent[1])
+    imports.import_layer(*sent[1])
     assert Layer.objects.get(name="second").status == "ready"
 
 

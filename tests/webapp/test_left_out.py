@@ -14,10 +14,11 @@ from tests.webapp.conftest import INSIDE, PLAN
 from tests.webapp.test_hub import fragment
 from tests.webapp.test_rules import rule
 from tests.webapp.test_why import asked, deciding, registered
-from webapp import queries, query_warnings, recording
+from webapp.bus.redis import log as log_of
 from webapp.models import Query
-from webapp.query_warnings import left_out_words
-from webapp.redis import log as log_of
+from webapp.queries import queries, query_warnings
+from webapp.queries.query_warnings import left_out_words
+from webapp.recording import recording
 
 pytestmark = pytest.mark.django_db(transaction=True)
 NO_ROOM = TOO_MANY % {"asked": "3,000,000", "most": "1,080,000", "share": "540,000"}

@@ -18,10 +18,10 @@ from django.test import Client
 from bench.live import PATIENCE_S
 from tests.webapp.conftest import PASSWORD
 from tests.webapp.site import Site
-from webapp import passwords
 from webapp import settings as project_settings
-from webapp.logs import hide_secrets
-from webapp.passwords import NICENESS
+from webapp.machine import passwords
+from webapp.machine.logs import hide_secrets
+from webapp.machine.passwords import NICENESS
 
 pytestmark = pytest.mark.django_db(transaction=True)
 one_site = pytest.mark.xdist_group("site")
@@ -123,8 +123,8 @@ def test_one_thread_of_low_priority_hashes_all_passwords(monkeypatch, settings):
 
 
 def test_more_log_ins_at_once_than_can_be_checked_are_told_so(client, settings, user, monkeypatch):
-    settings.PASSWORD_HASHERS = ["webapp.passwords.PatientHasher"]
-    monkeypatch.setattr("webapp.passwords._waiting", BoundedSemaphore(1))
+    settings.PASSWORD_HASHERS = ["webapp.machine.passwords.PatientHasher"]
+    monkeypatch.setattr("webapp.machine.passwords._waiting", BoundedSemaphore(1))
     with passwords._waiting:
         page = client.post("/login/", {"username": "ann", "password": PASSWORD})
     assert (page.status_code, b"Too many log-ins at once" in page.content) == (503, True)

@@ -10,8 +10,8 @@ from tests.webapp.test_channels import INCIDENT
 from webapp.delivery import outbox
 from webapp.delivery.messages import digest_of, document_of, message_of
 from webapp.models import Channel, Delivery, Incident, IncidentChange
-from webapp.recording import event_of
-from webapp.words import TITLES
+from webapp.recording.recording import event_of
+from webapp.words.plans import TITLES
 
 
 @pytest.fixture(autouse=True)

@@ -21,11 +21,12 @@ from streaming.spaces import EARTH
 from tests.webapp.conftest import BOX, PLAN
 from webapp import tasks
 from webapp.consumers.outbox import Outbox
-from webapp.health import Health
 from webapp.models import ApiToken, Query
-from webapp.operations import access, past
+from webapp.operations import past
 from webapp.operations.figures import TOP_QUERIES, collected
+from webapp.operations.health import Health
 from webapp.operations.metrics import METRICS
+from webapp.rights import guards
 
 pytestmark = pytest.mark.django_db(transaction=True)
 US = 1_000_000
@@ -47,7 +48,7 @@ TASK = {
 def fresh(monkeypatch):
     """Ask for health anew, and forget the tokens of other tests."""
     monkeypatch.setattr("webapp.operations.figures.HEALTH", Health())
-    monkeypatch.setattr(access, "_GUESSES", access.Guesses())
+    monkeypatch.setattr(guards, "_GUESSES", guards.Guesses())
 
 
 @pytest.fixture

@@ -11,12 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.webapp.alarms import NOON, changed, query_of, subscribed, webhook
-from webapp.access import usable_by
 from webapp.admin.subscriptions import SubscriptionForm
 from webapp.delivery import outbox
 from webapp.delivery.outbox import enqueue
-from webapp.delivery.schedule import within
 from webapp.models import Channel, Delivery, Incident, Membership, RemovedExamples, Subscription, Team
+from webapp.models.schedule import within
+from webapp.rights.access import usable_by
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -12,8 +12,8 @@ from django.urls import reverse
 
 from streaming.gateway.presets import DEMO_STREAMS
 from tests.webapp.conftest import PASSWORD, PLAN, settled
-from webapp import queries
 from webapp.models import ApiToken, LoginLink, Query, Stream
+from webapp.queries import queries
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

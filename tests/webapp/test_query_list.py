@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.webapp.conftest import INSIDE, PLAN
-from webapp import queries
+from webapp.bus.notify import announce
 from webapp.consumers.listing import Listing
 from webapp.models import Query, RemovedExamples, Space
-from webapp.notify import announce
-from webapp.query_list import END, PAGE_QUERIES, START, Position, QueryPage, page_of
+from webapp.queries import queries
+from webapp.queries.listing import END, PAGE_QUERIES, START, Position, QueryPage, page_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
 ASKED = "queries=asked"

@@ -13,13 +13,13 @@ from django.test import Client
 
 from tests.webapp.conftest import PLAN
 from tests.webapp.test_layers import folder, squares  # noqa: F401
-from webapp import queries
-from webapp.delivery import views as alarms
 from webapp.layers import waiting_files
 from webapp.layers.imports import ImportOptions, Label, begin_import, begin_upload, import_layer
 from webapp.models import Channel, Layer, Query, SavedView, ShareLink
-from webapp.refusals import Refused
+from webapp.pages import alarms
+from webapp.queries import queries
 from webapp.teams import links, views
+from webapp.words.refusals import Refused
 
 pytestmark = pytest.mark.django_db(transaction=True)
 MEET_S = 0.5

@@ -31,8 +31,9 @@ from streaming.spaces import EARTH
 from tests.servers.harness import events_in
 from tests.webapp.conftest import PLAN
 from tests.webapp.test_hub import REGIONS, fragment
-from webapp import query_warnings, recording
 from webapp.models import Event, Incident, Query
+from webapp.queries import query_warnings
+from webapp.recording import recording
 
 pytestmark = pytest.mark.django_db(transaction=True)
 CLOCK = r"\d\d:\d\d:\d\d UTC"
@@ -54,7 +55,7 @@ def publish(log, batch, first=(), second=(), epoch="e"):
 
 def warnings(caplog):
     """Return what the recorder complained of."""
-    return [record.getMessage() for record in caplog.records if record.name == "webapp.recording"]
+    return [record.getMessage() for record in caplog.records if record.name == "webapp.recording.recording"]
 
 
 @pytest.fixture
@@ -104,10 +105,9 @@ def test_the_newest_warning_of_each_kind_is_kept_with_the_number_of_all_and_when
     ]
     first, last = (datetime.fromisoformat(told[0]["last"]) for told in announced)
     assert began - timedelta(milliseconds=1) < first < last <= timezone.now()
-    assert re.fullmatch(
-        rf"reports were not believed \(5 reports, the last at {CLOCK}\); {rule}; another \(2 times, last at {CLOCK}\)",
-        query_warnings.warning_words(Query.objects.get(pk=query.pk)),
-    )
+    counted = rf"\(5 reports, the last at {CLOCK}\); {rule}; another \(2 times, last at {CLOCK}\)"
+    words = query_warnings.warning_words(Query.objects.get(pk=query.pk))
+    assert re.fullmatch(f"reports were not believed {counted}", words)
     assert Query.objects.get(pk=good.pk).document()["warnings"] == []
 
 

@@ -20,16 +20,17 @@ from tests.stopwatch import Stopwatch
 from tests.webapp.conftest import BOX, INSIDE, OUTSIDE, PLAN, settled, until_told
 from tests.webapp.mortal import MortalRedis
 from tests.webapp.test_tasks import entries
-from webapp import groups, queries, sending
-from webapp import redis as clients
+from webapp.bus import groups, sending
+from webapp.bus import redis as clients
+from webapp.bus.liveness import WEBS_KEY, retire_views
+from webapp.bus.redis import async_client, waiting_client
+from webapp.bus.telling import TELLER, Teller
 from webapp.celery import app as celery_app
 from webapp.hub.hub import READ_WAIT_S
 from webapp.layers import announce
-from webapp.liveness import WEBS_KEY, retire_views
 from webapp.models import Layer, Query, Stream
-from webapp.redis import async_client, waiting_client
-from webapp.settling import WAIT_S
-from webapp.telling import TELLER, Teller
+from webapp.queries import queries
+from webapp.recording.settling import WAIT_S
 
 pytestmark = pytest.mark.django_db(transaction=True)
 NAMES = LogNames("earth")
@@ -306,7 +307,7 @@ def test_words_are_told_in_order_the_last_about_each_thing_and_one_that_is_wrong
     def wrong():
         raise ValueError("an error of ours")
 
-    caplog.set_level(logging.CRITICAL, "webapp.telling")
+    caplog.set_level(logging.CRITICAL, "webapp.bus.telling")
     teller.tell("a", word("a 1"))
     teller.tell("wrong", wrong)
     teller.tell("b", word("b 1"))

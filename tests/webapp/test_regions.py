@@ -13,10 +13,10 @@ from streaming.operators.region_map import RegionMap
 from streaming.region_reports import RegionChanges
 from streaming.spaces import EARTH
 from tests.webapp.conftest import PASSWORD
-from webapp import regions
+from webapp.bus import regions
 from webapp.layers.versions import layer_store
 from webapp.models import Layer, Space
-from webapp.refusals import Refused
+from webapp.words.refusals import Refused
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -120,8 +120,10 @@ def test_what_cannot_be_done_is_refused_with_the_rule_and_the_value(told, site, 
 
 
 def test_the_page_waits_until_the_change_is_in_force(told, site, monkeypatch):
-    monkeypatch.setattr("webapp.regions.POLL_S", 0.0)
-    monkeypatch.setattr("webapp.regions.time.sleep", lambda _: RegionChanges(told.client, "earth").keep(*sent(told)))
+    monkeypatch.setattr("webapp.bus.regions.POLL_S", 0.0)
+    monkeypatch.setattr(
+        "webapp.bus.regions.time.sleep", lambda _: RegionChanges(told.client, "earth").keep(*sent(told))
+    )
     answer = site.post(reverse(PAGE, args=["earth"]), MOVE, follow=True).content.decode()
     assert "In force now: moved to other tasks: regions [0], by" in answer
 

@@ -15,8 +15,8 @@ from streaming.spaces import EARTH
 from tests.history.test_tables import tracked
 from tests.webapp.conftest import token_of
 from webapp.models import Event, Query, Stream
-from webapp.operations import access
-from webapp.replay import answers
+from webapp.questions.replay import answers
+from webapp.rights import guards
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -32,7 +32,7 @@ PLAN = {"stream": "ships", "compare": {"lo": [10, 0], "hi": [14, 1]}}
 @pytest.fixture(autouse=True)
 def fresh(monkeypatch, project, tmp_path):
     """Keep history and layers in folders of the test, and forget the tokens of other tests."""
-    monkeypatch.setattr(access, "_GUESSES", access.Guesses())
+    monkeypatch.setattr(guards, "_GUESSES", guards.Guesses())
     project.HISTORY_DIR, project.LAYERS_DIR = tmp_path / "history", tmp_path / "layers"
 
 

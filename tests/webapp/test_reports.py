@@ -21,10 +21,10 @@ from streaming.reports import tables
 from streaming.spaces import EARTH
 from tests.history.test_tables import tracked
 from tests.webapp.conftest import cookie_of, token_of
-from webapp.fair import REPORTS
 from webapp.models import Layer, Query, Stream
-from webapp.operations import access
-from webapp.reports import asking
+from webapp.questions.reports import asking
+from webapp.rights import guards
+from webapp.rights.fair import REPORTS
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -45,7 +45,7 @@ WAYS = {
 @pytest.fixture(autouse=True)
 def fresh(monkeypatch, project, tmp_path):
     """Keep history and layers in folders of the test, and forget the tokens of other tests."""
-    monkeypatch.setattr(access, "_GUESSES", access.Guesses())
+    monkeypatch.setattr(guards, "_GUESSES", guards.Guesses())
     project.HISTORY_DIR, project.LAYERS_DIR = tmp_path / "history", tmp_path / "layers"
 
 

@@ -7,8 +7,8 @@ from channels.testing import WebsocketCommunicator
 from bench.live import PATIENCE_S
 from tests.webapp.conftest import BOX, HOST, ORIGIN, PLAN, cookie_of, token_of
 from webapp.consumers.access import same_site
-from webapp.consumers.guesses import BURST
 from webapp.models import Query
+from webapp.rights.guesses import BURST
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

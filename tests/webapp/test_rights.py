@@ -14,18 +14,20 @@ from streaming.spaces import EARTH
 from tests.webapp.alarms import changed, subscribed, webhook
 from tests.webapp.conftest import INSIDE, settled
 from tests.webapp.teamwork import expire, scene
-from webapp import backtests, incidents, queries
-from webapp.access import rights_of
+from webapp.alarms import incidents
 from webapp.delivery.claims import UNHEARD, claim
 from webapp.delivery.pace import DeliveryPace
 from webapp.layers.versions import layer_store, share_layer
 from webapp.models import Delivery, Event, Layer, Membership, Query, Stream
-from webapp.refusals import Refused
-from webapp.replay import answers
+from webapp.queries import queries
+from webapp.queries.waiting import follow_now
+from webapp.questions import backtests
+from webapp.questions.replay import answers
+from webapp.questions.why.facts import ExplainedQuery, layers_about
+from webapp.questions.why.fixes import subject_of_event
+from webapp.rights.access import rights_of
 from webapp.teams import members
-from webapp.waiting import follow_now
-from webapp.why.facts import ExplainedQuery, layers_about
-from webapp.why.fixes import subject_of_event
+from webapp.words.refusals import Refused
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.filterwarnings("ignore::RuntimeWarning")]
 

@@ -3,8 +3,8 @@
 import pytest
 
 from tests.webapp.conftest import NO_QUERY, PLAN, settled
-from webapp import queries
-from webapp.refusals import Refused
+from webapp.queries import queries
+from webapp.words.refusals import Refused
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.filterwarnings("ignore::RuntimeWarning")]
 

@@ -15,11 +15,14 @@ from streaming.logs import ACKS_KEPT
 from streaming.results import VIEW_NUMBERS
 from tests.webapp.conftest import INSIDE, PLAN, Rig, reconciled, settled
 from tests.webapp.test_recording import made
-from webapp import queries, sending, settling, tasks
-from webapp.control import Acknowledgement
+from webapp import tasks
+from webapp.bus import sending
+from webapp.bus.control import Acknowledgement
+from webapp.bus.notify import SHARED_GROUP, user_group
 from webapp.models import DeletedQuery, Query
-from webapp.notify import SHARED_GROUP, user_group
-from webapp.settling import Settler, fail_overdue, settle, settle_acknowledged
+from webapp.queries import queries
+from webapp.recording import settling
+from webapp.recording.settling import Settler, fail_overdue, settle, settle_acknowledged
 
 pytestmark = pytest.mark.django_db(transaction=True)
 ACKS = LogNames("earth").acks

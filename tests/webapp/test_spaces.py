@@ -11,12 +11,13 @@ from streaming.keys import LogNames
 from streaming.spaces import EARTH, parse_space, space_document
 from tests.entries import control_entries
 from tests.webapp.conftest import INSIDE, PLAN, Rig, settled
-from webapp import layers, queries, tasks
-from webapp.definitions import republish
-from webapp.liveness import WEBS_KEY, retire_views, views_key, web_id
+from webapp import layers, tasks
+from webapp.bus.definitions import republish
+from webapp.bus.liveness import WEBS_KEY, retire_views, views_key, web_id
 from webapp.models import Event, Layer, Query, Space, Stream
 from webapp.models.spaces import spaces_by_name
-from webapp.refusals import Refused
+from webapp.queries import queries
+from webapp.words.refusals import Refused
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from django.core.management import call_command
 
-from webapp import static
-from webapp.static import modules, scripts, style
+from webapp.pages import static
+from webapp.pages.static import modules, scripts, style
 
 
 @pytest.fixture
@@ -20,7 +20,7 @@ def sources(settings, tmp_path):
     settings.STATICFILES_DIRS = [folder]
     settings.STATICFILES_FINDERS = ["django.contrib.staticfiles.finders.FileSystemFinder"]
     settings.STATIC_ROOT = str(tmp_path / "static")
-    settings.STORAGES = {**settings.STORAGES, "staticfiles": {"BACKEND": "webapp.static.HashedFiles"}}
+    settings.STORAGES = {**settings.STORAGES, "staticfiles": {"BACKEND": "webapp.pages.static.HashedFiles"}}
     return folder
 
 

@@ -6,11 +6,11 @@ import pytest
 from asgiref.sync import sync_to_async
 
 from tests.webapp.conftest import PLAN
-from webapp import settling
+from webapp.bus.control import Acknowledgement
 from webapp.consumers.monitor import Monitor
 from webapp.consumers.outbox import MAX_STATUSES
-from webapp.control import Acknowledgement
 from webapp.models import Query
+from webapp.recording import settling
 
 pytestmark = pytest.mark.django_db(transaction=True)
 MANY = 5_000

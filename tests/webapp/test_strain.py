@@ -11,9 +11,11 @@ from streaming.engine import fragments
 from streaming.spaces import EARTH
 from tests.webapp.conftest import PLAN
 from tests.webapp.test_hub import fragment
-from webapp import queries, sending, strain
+from webapp.bus import sending
+from webapp.bus.redis import log as log_of
 from webapp.models import Query, Team
-from webapp.redis import log as log_of
+from webapp.queries import queries
+from webapp.recording import strain
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

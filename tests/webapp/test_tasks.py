@@ -12,13 +12,16 @@ from streaming.spaces import EARTH
 from tests.entries import control_entries
 from tests.webapp.conftest import INSIDE, PLAN, Rig, reconciled, settled
 from tests.webapp.test_recording import made
-from webapp import queries, recording, sending, tasks
+from webapp import tasks
+from webapp.bus import sending
+from webapp.bus.control import entry_of, tell_engine
+from webapp.bus.definitions import republish
+from webapp.bus.liveness import retire_views
 from webapp.celery import app as celery_app
-from webapp.control import entry_of, tell_engine
-from webapp.definitions import republish
-from webapp.liveness import retire_views
 from webapp.models import Query, Team
-from webapp.settling import settle_acknowledged
+from webapp.queries import queries
+from webapp.recording import recording
+from webapp.recording.settling import settle_acknowledged
 
 pytestmark = pytest.mark.django_db(transaction=True)
 NAMES = LogNames("earth")

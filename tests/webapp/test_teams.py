@@ -12,13 +12,13 @@ from django.utils import timezone
 from tests.webapp.alarms import changed
 from tests.webapp.conftest import INSIDE, PLAN, settled
 from tests.webapp.teamwork import expire, scene
-from webapp import queries
 from webapp.consumers.shared import ENDED, FULL
 from webapp.layers.versions import share_layer
-from webapp.logs import without_secrets
+from webapp.machine.logs import without_secrets
 from webapp.models import AuditEntry, Membership, Query, Role, ShareLink, Subscription
-from webapp.refusals import Refused
+from webapp.queries import queries
 from webapp.teams import links, members, views
+from webapp.words.refusals import Refused
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -134,7 +134,7 @@ async def test_incidents_of_a_team_are_told_once_to_each_member_and_to_nobody_el
     ):
         for socket in (viewer, owner, other):
             await socket.hear("hello")
-        from webapp import incidents
+        from webapp.alarms import incidents
 
         await do(incidents.comment, users["analyst"], harbour.incidents["team"].pk, "look")
         assert (await viewer.hear("incident.status"))["incidents"][0]["key"] == "team"

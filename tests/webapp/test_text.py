@@ -10,7 +10,7 @@ from tests.webapp.conftest import PLAN
 from tests.webapp.test_pages import STREAM
 from webapp.consumers.messages import read_document
 from webapp.models import Layer, Query, Space, Stream
-from webapp.refusals import Refused
+from webapp.words.refusals import Refused
 
 pytestmark = pytest.mark.django_db(transaction=True)
 UNSOUND = ["a\\u0000b", "a\\ud800b", "a\\uDFFF", "\\ude00\\ud83d"]

@@ -5,7 +5,7 @@ import json
 import pytest
 from asgiref.testing import ApplicationCommunicator
 
-from webapp.uploads import FORM_BYTES, most_bytes
+from webapp.pages.uploads import FORM_BYTES, most_bytes
 
 pytestmark = pytest.mark.django_db(transaction=True)
 SCOPE = {"type": "http", "method": "POST", "query_string": b"", "http_version": "1.1", "scheme": "http"}

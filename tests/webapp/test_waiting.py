@@ -7,8 +7,9 @@ import shapely
 
 from tests.webapp.conftest import INSIDE, PLAN, settled
 from tests.webapp.test_layers import changed, folder, site, upload  # noqa: F401
-from webapp import queries, tasks
+from webapp import tasks
 from webapp.models import Layer, Query
+from webapp.queries import queries
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.filterwarnings("ignore::RuntimeWarning")]
 JOIN = {"stream": "ships", "kind": "join", "join": {"layer": "squares"}}

@@ -10,9 +10,9 @@ from django.utils import timezone
 
 from streaming.spaces import EARTH
 from tests.webapp.conftest import INSIDE, OUTSIDE, PLAN, settled
-from webapp import queries
 from webapp.models import Channel, Delivery, DeliveryAttempt, Event, Incident, Subscription
-from webapp.recording import record_events
+from webapp.queries import queries
+from webapp.recording.recording import record_events
 
 FAST = PLAN | {"where": "speed_mps > 5"}
 

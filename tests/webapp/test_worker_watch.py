@@ -12,9 +12,9 @@ from tests.full_redis import full
 from tests.webapp.workers import Workers
 from webapp import worker_watch
 from webapp.celery import app as celery_app
-from webapp.health import Health
 from webapp.live.supervisor import Supervisor
-from webapp.worker_watch import END_AFTER_S, LOOK_S, WorkerWatch
+from webapp.operations.health import Health
+from webapp.operations.worker_watch import END_AFTER_S, LOOK_S, WorkerWatch
 
 pytestmark = pytest.mark.django_db(transaction=True)
 SETTINGS = "webapp.settings"

@@ -22,7 +22,7 @@ from webapp.delivery.channels.base import NotDelivered
 from webapp.delivery.messages import message_of, trial_document
 from webapp.models import Channel, Delivery
 from webapp.models.delivery import new_key
-from webapp.summaries import first_line
+from webapp.words.summaries import first_line
 
 if TYPE_CHECKING:
     from django.contrib.admin.options import _FieldsetSpec

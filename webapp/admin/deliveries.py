@@ -12,10 +12,10 @@ from django.utils.html import format_html
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
+from webapp.bus.telling import tell_task
 from webapp.delivery.messages import message_of
 from webapp.delivery.tasks import deliver
 from webapp.models import Delivery, DeliveryAttempt
-from webapp.telling import tell_task
 
 
 class Attempts(admin.TabularInline):

@@ -9,10 +9,10 @@ from django.http import HttpRequest
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from webapp import incidents
+from webapp.alarms import incidents
 from webapp.models import Incident, IncidentChange
-from webapp.refusals import Refused
-from webapp.signed_in import SignedInRequest
+from webapp.rights.signed_in import SignedInRequest
+from webapp.words.refusals import Refused
 
 
 class StateFilter(admin.SimpleListFilter):
@@ -57,7 +57,7 @@ class ChangesOfIncident(ReadOnly, admin.TabularInline):
 
 @admin.register(Incident)
 class IncidentAdmin(ReadOnly, admin.ModelAdmin):
-    """Incidents; the actions use the same functions as the websocket (`webapp.incidents`)."""
+    """Incidents; the actions use the same functions as the websocket (`webapp.alarms.incidents`)."""
 
     list_display = (
         *("id", "severity", "query", "key", "partner", "opened", "closed", "acknowledged_by", "assigned_to"),

@@ -19,9 +19,9 @@ from webapp.layers.imports import Label, begin_upload, cancel_import, check_labe
 from webapp.layers.versions import layer_store, share_layer
 from webapp.models import Layer, RefusedImport, Space
 from webapp.models.spaces import EARTH
-from webapp.refusals import Refused
-from webapp.signed_in import SignedInRequest, signed_in
-from webapp.stored_words import retold
+from webapp.rights.signed_in import SignedInRequest, signed_in
+from webapp.words.refusals import Refused
+from webapp.words.stored_words import retold
 
 OPTIONS = tuple(field.name for field in fields(ImportOptions))
 WHERE_TOLD = _("its page says why, or for a new layer the list of refused imports")

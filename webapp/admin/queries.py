@@ -10,14 +10,14 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from webapp import queries
-from webapp.access import rights_of
-from webapp.estimating import weigh
-from webapp.incidents import close_of
+from webapp.alarms.incidents import close_of
 from webapp.models import Layer, Query
-from webapp.query_warnings import left_out_words, warning_words
-from webapp.signed_in import SignedInRequest, signed_in
-from webapp.words import plan_in_words
+from webapp.queries import queries
+from webapp.queries.estimating import weigh
+from webapp.queries.query_warnings import left_out_words, warning_words
+from webapp.rights.access import rights_of
+from webapp.rights.signed_in import SignedInRequest, signed_in
+from webapp.words.plans import plan_in_words
 
 
 class QueryForm(forms.ModelForm):
@@ -59,7 +59,7 @@ class QueryForm(forms.ModelForm):
 
 @admin.register(Query)
 class QueryAdmin(admin.ModelAdmin):
-    """Queries; all changes use the same functions as the websocket (`webapp.queries`)."""
+    """Queries; all changes use the same functions as the websocket (`webapp.queries.queries`)."""
 
     form = QueryForm
     list_display = (

@@ -15,12 +15,12 @@ from django.utils.translation import gettext_lazy as _
 
 from streaming import spaces
 from streaming.operators.region_map import MOST_REGIONS, RegionMap
-from webapp import regions
+from webapp.bus import regions
+from webapp.bus.redis import NOT_NOW
+from webapp.bus.regions import Regions
 from webapp.models import Space
 from webapp.models.spaces import PARTITIONERS
-from webapp.redis import NOT_NOW
-from webapp.refusals import Refused
-from webapp.regions import Regions
+from webapp.words.refusals import Refused
 
 SPLITTING = [choice for choice in PARTITIONERS if choice[0] != "grid"]
 AREA = "area"

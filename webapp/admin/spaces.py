@@ -13,11 +13,11 @@ from streaming.keys import LogNames
 from streaming.redis_client import read_hash
 from streaming.redis_memory import LIVE_SHARE, share_of
 from webapp.admin.regions import answer_regions
+from webapp.bus.redis import NOT_NOW, client
 from webapp.hub.reports import engine_status, lives
 from webapp.models import Space
 from webapp.models.spaces import EARTH
-from webapp.redis import NOT_NOW, client
-from webapp.stored_words import retold
+from webapp.words.stored_words import retold
 
 UNKNOWN = "—"
 

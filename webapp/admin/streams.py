@@ -20,10 +20,10 @@ from streaming.spaces import EARTH
 from webapp.admin.sketch_fields import cost_in_words, sketch_fields
 from webapp.admin.stream_form import KindSelect, source_fields, stream_form
 from webapp.admin.trial import answer_trial
-from webapp.history import extent_in_words
+from webapp.bus.redis import NOT_NOW, client
+from webapp.history.history import extent_in_words
 from webapp.models import Stream
-from webapp.redis import NOT_NOW, client
-from webapp.stored_words import retold
+from webapp.words.stored_words import retold
 
 if TYPE_CHECKING:
     from django.contrib.admin.options import _FieldsetSpec

@@ -11,9 +11,9 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from streaming.language import thousands
-from webapp.access import rights_of, usable_by
-from webapp.delivery.schedule import DAYS
 from webapp.models import IncidentChange, Query, Subscription, Team
+from webapp.models.schedule import DAYS
+from webapp.rights.access import rights_of, usable_by
 
 
 class SubscriptionForm(forms.ModelForm):

@@ -8,9 +8,9 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from webapp.models import Membership, SavedView, ShareLink, Team
-from webapp.refusals import Refused
-from webapp.signed_in import SignedInRequest
+from webapp.rights.signed_in import SignedInRequest
 from webapp.teams import links
+from webapp.words.refusals import Refused
 
 
 class Members(admin.TabularInline):

@@ -13,8 +13,8 @@ from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 
-from webapp.audit.values import Pair, shortened
 from webapp.models import AuditEntry, JoinedChange
+from webapp.models.audit_values import Pair, shortened
 
 # Joined changes differ in none of these.
 _SAME = ("user_number", "user_name", "way", "address", "action", "kind", "key", "team", "former_team")

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 from django.http import HttpRequest, HttpResponse
 
-from webapp.access import Asker
-from webapp.logs import program_of
+from webapp.machine.logs import program_of
 from webapp.models import AuditEntry
+from webapp.rights.access import Asker
 
 PROGRAMS = ("web", "worker", "beat", "live")
 

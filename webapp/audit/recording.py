@@ -10,9 +10,9 @@ from django.db.models.signals import m2m_changed, post_delete, post_save, pre_de
 from webapp.audit.joining import Edit, keep
 from webapp.audit.origin import origin
 from webapp.audit.registry import WATCHED, RecordedFields
-from webapp.audit.values import Pair, recorded
-from webapp.logs import HIDDEN, without_secrets
+from webapp.machine.logs import HIDDEN, without_secrets
 from webapp.models import AuditEntry, Query, Team
+from webapp.models.audit_values import Pair, recorded
 from webapp.models.audited import AuditedQuerySet, Recorder
 
 # Options with these names hold secrets; all values of a mapping that is named so are hidden.

@@ -12,8 +12,8 @@ from django.http.request import split_domain_port, validate_host
 from django.utils.translation import gettext_lazy as _
 
 from webapp.consumers.asgi import Application, Receive, Scope, Send
-from webapp.consumers.guesses import Guesses
 from webapp.models import ApiToken
+from webapp.rights.guesses import Guesses
 
 SCHEME = b"token "
 PORTS = {"http": 80, "https": 443}

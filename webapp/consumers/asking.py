@@ -9,7 +9,7 @@ from streaming.kinds.sketch.writing import text_of
 from webapp.consumers.hubs import Hubs
 from webapp.consumers.messages import Reference
 from webapp.hub import Hub
-from webapp.refusals import Refused
+from webapp.words.refusals import Refused
 
 # So many questions may be open at once; the page asks a dozen for one area.
 MOST_ASKED = 64

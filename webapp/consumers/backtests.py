@@ -11,12 +11,12 @@ from channels.db import database_sync_to_async
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from webapp import backtests
 from webapp.consumers.connection import ClientConnection
-from webapp.consumers.limits import FLOODED
 from webapp.consumers.messages import Reference
 from webapp.consumers.outbox import Unread
-from webapp.refusals import Refused
+from webapp.questions import backtests
+from webapp.rights.limits import FLOODED
+from webapp.words.refusals import Refused
 
 logger = logging.getLogger(__name__)
 

@@ -6,11 +6,11 @@ import orjson
 from channels.generic.websocket import AsyncWebsocketConsumer
 from django.contrib.auth.models import User
 
-from webapp.access import Guest, Rights
 from webapp.consumers.hubs import Hubs
 from webapp.consumers.listing import Listing
 from webapp.consumers.outbox import Outbox
-from webapp.stored_words import retold_in
+from webapp.rights.access import Guest, Rights
+from webapp.words.stored_words import retold_in
 
 
 class ClientConnection(AsyncWebsocketConsumer):

@@ -7,9 +7,9 @@ from django.conf import settings
 from django.contrib.auth.models import User
 from django.utils.translation import gettext
 
-from webapp.access import Guest
 from webapp.consumers.connection import ClientConnection
 from webapp.consumers.leases import LEASES, Limit, network_of
+from webapp.rights.access import Guest
 
 # The user, or the address, has as many connections as it may.
 CROWDED = 4414

@@ -6,12 +6,12 @@ from typing import Any
 
 from channels.db import database_sync_to_async
 
-from webapp import incidents
+from webapp.alarms import incidents
 from webapp.consumers.connection import ClientConnection
-from webapp.consumers.limits import FLOODED
 from webapp.consumers.messages import Reference
 from webapp.consumers.outbox import Unread
 from webapp.models import Incident
+from webapp.rights.limits import FLOODED
 
 
 class Incidents(ClientConnection):

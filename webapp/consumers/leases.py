@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import redis
 
 from streaming.keys import CONNECTIONS_KEY
-from webapp.redis import client
+from webapp.bus.redis import client
 
 # A connection of a process that does not renew it is counted for this long.
 COUNTED_S = 30.0

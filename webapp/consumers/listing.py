@@ -8,9 +8,9 @@ import orjson
 from django.utils.translation import gettext
 
 from webapp.models import Query
-from webapp.query_list import END, START, Position, QueryPage
-from webapp.refusals import Refused
-from webapp.stored_words import retold_in
+from webapp.queries.listing import END, START, Position, QueryPage
+from webapp.words.refusals import Refused
+from webapp.words.stored_words import retold_in
 
 ALL, ASKED = "all", "asked"
 

@@ -8,6 +8,7 @@ from django.utils.translation import gettext_lazy as _
 from streaming.kinds.join.partners import PREDICATES
 from streaming.kinds.parts import MAX_WHERE_CHARACTERS
 from streaming.kinds.sketch.reading import MAX_CHARACTERS as MAX_QUESTION_CHARACTERS
+from webapp.alarms.incidents import PAGE_INCIDENTS, STATES
 from webapp.consumers.fields import (
     FLAG,
     INSTANT,
@@ -26,15 +27,14 @@ from webapp.consumers.fields import (
     text,
     up_to,
 )
-from webapp.history import MAX_ROWS
+from webapp.history.history import MAX_ROWS
 from webapp.hub.subscriptions import FORMATS
-from webapp.incidents import PAGE_INCIDENTS, STATES
 from webapp.models import Severity
 from webapp.models.looks import QUERY_LOOKS, is_query_look
 from webapp.models.teams import MAX_ADDRESS_CHARACTERS, MOST_SHOWN
-from webapp.query_list import PAGE_QUERIES
-from webapp.refusals import Refused
-from webapp.text import read_json
+from webapp.queries.listing import PAGE_QUERIES
+from webapp.words.refusals import Refused
+from webapp.words.text import read_json
 
 MAX_NAME_CHARACTERS = 120
 MAX_STREAMS = 32

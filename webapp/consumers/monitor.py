@@ -1,4 +1,4 @@
-"""The consumer of ``/ws/monitor/``: turns messages into calls of `webapp.queries` and the hub."""
+"""The consumer of ``/ws/monitor/``: turns messages into calls of `webapp.queries.queries` and the hub."""
 
 import asyncio
 import contextlib
@@ -20,16 +20,14 @@ from django.utils import translation
 from django.utils.translation import gettext
 
 from streaming.spaces import EARTH, space_document
-from webapp import fair, history, queries
-from webapp.access import Guest, Rights, rights_of
 from webapp.audit.origin import acting
+from webapp.bus.notify import DEFINITIONS_GROUP, LAYERS_GROUP, SHARED_GROUP, user_group
 from webapp.consumers.asgi import Receive, Scope, Send
 from webapp.consumers.asking import OpenQuestions
 from webapp.consumers.backtests import Backtests
 from webapp.consumers.counted import Counted
 from webapp.consumers.hubs import Hubs
 from webapp.consumers.incidents import Incidents
-from webapp.consumers.limits import FLOODED, TokenBucket
 from webapp.consumers.listing import Listing, listing_of, status_frame
 from webapp.consumers.messages import Reference, read_document, read_fields, reference_of
 from webapp.consumers.outbox import Outbox, Unread
@@ -37,14 +35,18 @@ from webapp.consumers.permissions import check_allowed
 from webapp.consumers.sharing import Sharing
 from webapp.consumers.viewports import Viewport, view_plans, watch_plans
 from webapp.consumers.why import Why
-from webapp.filter_check import check_filter_text
+from webapp.history import history
 from webapp.hub import AnswerSubscription, ResumePoint
 from webapp.models import AuditEntry, Query, RemovedExamples, Space, Stream
-from webapp.notify import DEFINITIONS_GROUP, LAYERS_GROUP, SHARED_GROUP, user_group
-from webapp.queries import visible, visible_among
-from webapp.query_list import END, START, Position, page_of
-from webapp.refusals import Refused
-from webapp.stored_words import retold_health, retold_in
+from webapp.queries import queries
+from webapp.queries.filter_check import check_filter_text
+from webapp.queries.listing import END, START, Position, page_of
+from webapp.queries.queries import visible, visible_among
+from webapp.rights import fair
+from webapp.rights.access import Guest, Rights, rights_of
+from webapp.rights.limits import FLOODED, TokenBucket
+from webapp.words.refusals import Refused
+from webapp.words.stored_words import retold_health, retold_in
 
 logger = logging.getLogger(__name__)
 

@@ -2,11 +2,11 @@
 
 from django.utils.translation import gettext
 
-from webapp.access import Asker, Guest
-from webapp.refusals import Refused
+from webapp.rights.access import Asker, Guest
+from webapp.words.refusals import Refused
 
-# Which objects a message touches, in the words of `webapp.access`, where the decision is made. "own" stands for what
-# belongs to the connection or the user alone, "all" for what every user sees.
+# Which objects a message touches, in the words of `webapp.rights.access`, where the decision is made. "own" stands for
+# what belongs to the connection or the user alone, "all" for what every user sees.
 RULES: dict[str, str] = {
     "filter.check": "own",
     "query.register": "own; gives_to the team; layers; queries that a rule watches",

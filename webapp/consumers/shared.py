@@ -13,11 +13,11 @@ from django.utils.translation import gettext_lazy as _
 
 from streaming.kinds.registry import kind_of
 from streaming.plans import parse_plan
-from webapp.access import Guest, Rights
+from webapp.bus.notify import DEFINITIONS_GROUP, link_group, team_group, user_group
 from webapp.consumers.leases import Limit
 from webapp.consumers.monitor import Monitor, definitions
 from webapp.models import ShareLink
-from webapp.notify import DEFINITIONS_GROUP, link_group, team_group, user_group
+from webapp.rights.access import Guest, Rights
 
 ENDED, FULL = 4410, 4413
 # What the channel layer may tell a guest.
@@ -33,7 +33,7 @@ class SharedMonitor(Monitor):
     """One websocket connection of a guest.
 
     The login of the browser does not count here. `webapp.consumers.permissions` says which messages a guest may send,
-    and `webapp.access` which queries the link shows. The connection ends with its link.
+    and `webapp.rights.access` which queries the link shows. The connection ends with its link.
     """
 
     user: Guest

@@ -8,11 +8,11 @@ from channels.db import database_sync_to_async
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
-from webapp.access import Rights, rights_of
+from webapp.bus.notify import STAFF_GROUP, team_group
 from webapp.consumers.connection import ClientConnection
 from webapp.consumers.messages import Reference
 from webapp.models import Query
-from webapp.notify import STAFF_GROUP, team_group
+from webapp.rights.access import Rights, rights_of
 from webapp.teams import links, views
 
 

@@ -7,11 +7,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from webapp import queries
 from webapp.consumers.hubs import Hubs
 from webapp.consumers.messages import Reference
 from webapp.hub import Hub
 from webapp.models import Stream
+from webapp.queries import queries
 
 
 @dataclass

@@ -11,8 +11,8 @@ from django.utils.translation import gettext
 from webapp.consumers.connection import ClientConnection
 from webapp.consumers.messages import Reference
 from webapp.consumers.outbox import Unread
-from webapp.refusals import Refused
-from webapp.why import telling
+from webapp.questions.why import telling
+from webapp.words.refusals import Refused
 
 logger = logging.getLogger(__name__)
 

@@ -6,10 +6,10 @@ from datetime import datetime
 
 from django.db.models import QuerySet
 
-from webapp.access import Rights, hears, rights_of_users, uses_channel
 from webapp.delivery.messages import SEVERITIES
-from webapp.delivery.schedule import within
 from webapp.models import Delivery, IncidentChange, Query, RemovedExamples, Subscription
+from webapp.models.schedule import within
+from webapp.rights.access import Rights, hears, rights_of_users, uses_channel
 
 
 @dataclass

@@ -15,7 +15,7 @@ from django.utils.translation import gettext_lazy as _
 from webapp.delivery.channels.base import Message
 from webapp.models import Incident, IncidentChange, Severity
 from webapp.templatetags.words import in_words
-from webapp.words import title
+from webapp.words.plans import title
 
 Document = Mapping[str, Any]
 
@@ -229,7 +229,7 @@ def _what(change: Document) -> str:
     what, text = change["what"], change["text"]
     if not text or what not in _WORDS:
         return str(in_words(what))
-    # The text of an assignment is "to ..." or "to nobody", that of a snooze "until ..."; see `webapp.incidents`.
+    # The text of an assignment is "to ..." or "to nobody", that of a snooze "until ..."; see `webapp.alarms.incidents`.
     told = text if what == IncidentChange.COMMENTED else text.removeprefix("to ").removeprefix("until ")
     nobody = what == IncidentChange.ASSIGNED and told == "nobody"
     return str(_WORDS[what]) % {"text": gettext("nobody") if nobody else told}

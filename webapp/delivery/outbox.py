@@ -10,10 +10,10 @@ from collections.abc import Iterable, Sequence
 from django.db import transaction
 from django.utils import timezone
 
+from webapp.bus.telling import tell_task
 from webapp.delivery.listeners import Listener, listeners_of
 from webapp.delivery.messages import document_of
 from webapp.models import Delivery, IncidentChange, Subscription
-from webapp.telling import tell_task
 
 # Changes that are looked up in one statement.
 CHUNK = 500

@@ -23,7 +23,7 @@ from webapp.delivery.channels.base import Message, NotDelivered
 from webapp.delivery.claims import Outcome, claim, settle
 from webapp.delivery.limits import release
 from webapp.delivery.messages import message_of
-from webapp.logs import without_secrets
+from webapp.machine.logs import without_secrets
 from webapp.models import Channel, Delivery
 from webapp.models.languages import language_of_user
 

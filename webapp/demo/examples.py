@@ -4,10 +4,10 @@ from pathlib import Path
 from typing import Any
 
 from streaming.layers import ImportOptions
-from webapp import queries
 from webapp.layers import Label, begin_import, run_import
 from webapp.models import Layer, Query
-from webapp.refusals import Refused
+from webapp.queries import queries
+from webapp.words.refusals import Refused
 
 PORT_AREAS = Path(__file__).with_name("port_areas.geojson")
 LAYER = Label("port_areas", "Port areas")

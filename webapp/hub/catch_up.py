@@ -6,11 +6,11 @@ from collections import defaultdict
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from webapp.bus.redis import NOT_NOW
 from webapp.hub.late import LateClients
 from webapp.hub.recent import KeptBatch, RecentBatches
 from webapp.hub.shipping import ResumePoint
 from webapp.hub.subscriptions import AnswerSubscription, Due, resumed
-from webapp.redis import NOT_NOW
 
 logger = logging.getLogger(__name__)
 

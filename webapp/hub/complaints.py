@@ -6,7 +6,7 @@ from channels.db import database_sync_to_async
 from django.utils import timezone
 
 from streaming.results import VIEW_NUMBERS
-from webapp.query_warnings import ANY_REVISION, UNSENT, Warnings, warn
+from webapp.queries.query_warnings import ANY_REVISION, UNSENT, Warnings, warn
 
 
 class Complaints:

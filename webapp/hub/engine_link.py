@@ -12,9 +12,9 @@ from streaming.eventlog import Fields, open_async_log
 from streaming.keys import LogNames
 from streaming.logs import control_entry
 from streaming.spaces import Space
+from webapp.bus.liveness import web_id
+from webapp.bus.redis import async_client
 from webapp.hub.life import ResultsOfLife
-from webapp.liveness import web_id
-from webapp.redis import async_client
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from streaming.logs import read_fragment
 from streaming.results import Fragment
 from streaming.spaces import Space
 from streaming.trace_opening import open_traces
+from webapp.bus.redis import NOT_NOW
 from webapp.hub.assembly import Batch
 from webapp.hub.catch_up import CatchUp
 from webapp.hub.clocks import Clocks
@@ -40,7 +41,6 @@ from webapp.hub.subscriptions import (
 )
 from webapp.hub.traces import HubTraces
 from webapp.hub.views import Views
-from webapp.redis import NOT_NOW
 
 logger = logging.getLogger(__name__)
 

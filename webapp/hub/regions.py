@@ -4,9 +4,9 @@ import orjson
 
 from streaming.logs import regions_of
 from streaming.region_reports import changes_of
+from webapp.bus.regions import Regions, changes_document, now_us
 from webapp.hub.engine_link import EngineLink
 from webapp.hub.subscriptions import Subscriber
-from webapp.regions import Regions, changes_document, now_us
 
 REGIONS = "regions"
 # How many of the newest changes connections are told of.

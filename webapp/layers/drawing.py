@@ -19,7 +19,7 @@ from streaming.layers import InvalidLayer, LayerStore
 from streaming.spaces import Space
 from webapp.layers.versions import layer_store, space_of
 from webapp.models import Layer
-from webapp.refusals import Refused
+from webapp.words.refusals import Refused
 
 MAX_FEATURES = 5_000
 MAX_FOUND = 20

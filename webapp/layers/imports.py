@@ -22,8 +22,8 @@ from django.utils.translation import gettext, gettext_noop
 from streaming.language import thousands
 from streaming.layers import Imported, ImportLimits, ImportOptions, InvalidLayer, Job, check_name, suffixes_of
 from streaming.layers.child import import_in_child
-from webapp.access import rights_of, team_of
 from webapp.audit.origin import acting, origin
+from webapp.bus.telling import tell_task
 from webapp.layers.turns import DEAD_AFTER, others_wait, place_in_line, take_turn
 from webapp.layers.versions import (
     adopted,
@@ -37,9 +37,9 @@ from webapp.layers.versions import (
 from webapp.layers.waiting_files import INCOMING, check_quota, check_work, forget_upload, incoming, keep_upload, reserve
 from webapp.models import AuditEntry, Layer, RefusedImport
 from webapp.models.spaces import EARTH, spaces_by_name
-from webapp.quotas import counted_alone
-from webapp.refusals import Refused
-from webapp.telling import tell_task
+from webapp.rights.access import rights_of, team_of
+from webapp.rights.quotas import counted_alone
+from webapp.words.refusals import Refused
 
 # Shortest time between two updates of the progress in the database and at clients.
 TELL_S = 0.5

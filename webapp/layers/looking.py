@@ -13,12 +13,12 @@ from django.utils.translation import gettext
 from streaming.language import thousands
 from streaming.layers import ImportOptions, InvalidLayer, Job, suffixes_of
 from streaming.layers.child import look_in_child
-from webapp.access import Asker
-from webapp.disk import check_room
-from webapp.fair import LOOKS
 from webapp.layers.imports import import_limits
 from webapp.layers.waiting_files import incoming
-from webapp.refusals import Refused
+from webapp.machine.disk import check_room
+from webapp.rights.access import Asker
+from webapp.rights.fair import LOOKS
+from webapp.words.refusals import Refused
 
 # The file is sent once more for its import, so only files that are sent quickly are looked into.
 LOOK_BYTES = 64 << 20

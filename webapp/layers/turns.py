@@ -9,8 +9,8 @@ from django.db import transaction
 from django.utils import timezone
 
 from streaming.keys import IMPORTS_ASKED_KEY, IMPORTS_BEGUN_KEY
+from webapp.bus.redis import waiting_client
 from webapp.models import Layer
-from webapp.redis import waiting_client
 
 # A running import without a sign of life for so long has died with its worker.
 DEAD_AFTER = timedelta(seconds=60)

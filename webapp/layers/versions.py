@@ -16,14 +16,14 @@ from streaming.layers import Conflict, FeatureSummary, InvalidLayer, LayerStore,
 from streaming.layers.features import MAX_KEY_CHARACTERS
 from streaming.layers.placing import placed
 from streaming.spaces import Space
-from webapp.access import rights_of, team_of
-from webapp.disk import check_room
+from webapp.bus.notify import LAYERS_GROUP, STAFF_GROUP, announce_layer, announce_layer_hidden, team_group, user_group
+from webapp.bus.redis import log
+from webapp.bus.telling import tell
+from webapp.machine.disk import check_room
 from webapp.models import Layer, RefusedImport
-from webapp.notify import LAYERS_GROUP, STAFF_GROUP, announce_layer, announce_layer_hidden, team_group, user_group
-from webapp.redis import log
-from webapp.refusals import Refused
-from webapp.telling import tell
-from webapp.waiting import layer_changed
+from webapp.queries.waiting import layer_changed
+from webapp.rights.access import rights_of, team_of
+from webapp.words.refusals import Refused
 
 
 def layer_store() -> LayerStore:

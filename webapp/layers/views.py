@@ -17,17 +17,17 @@ from django.views.decorators.cache import never_cache
 
 from streaming.language import thousands
 from streaming.layers import ImportOptions
-from webapp.access import rights_of
 from webapp.layers.drawing import draw, parse_box, parse_zoom
 from webapp.layers.imports import Label, begin_upload, cancel_import, forget_refusal
 from webapp.layers.looking import look_into
 from webapp.layers.versions import changeable, draw_layer_as, edit_features, share_layer
 from webapp.models import Layer, RefusedImport
 from webapp.models.looks import LAYER_LOOKS, is_look
-from webapp.refusals import Refused
-from webapp.signed_in import SignedInRequest
-from webapp.stored_words import retold, retold_in
-from webapp.text import RULE, unsound_text
+from webapp.rights.access import rights_of
+from webapp.rights.signed_in import SignedInRequest
+from webapp.words.refusals import Refused
+from webapp.words.stored_words import retold, retold_in
+from webapp.words.text import RULE, unsound_text
 
 STATUSES = {"layer": 404, "version": 404, "owner": 403, "conflict": 409, "size": 413, "disk": 507}
 MAX_KEYS = 1_000

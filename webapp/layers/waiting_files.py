@@ -12,9 +12,9 @@ from django.utils.translation import gettext
 from streaming.language import thousands
 from streaming.layers import InvalidLayer, suffixes_of
 from streaming.state.files import make_folder, whole
-from webapp.disk import check_room, room, size_of
+from webapp.machine.disk import check_room, room, size_of
 from webapp.models import Layer
-from webapp.refusals import Refused
+from webapp.words.refusals import Refused
 
 INCOMING = ".incoming"
 

@@ -8,7 +8,7 @@ from django.db import models
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
-from webapp.audit.values import in_words
+from webapp.models.audit_values import in_words
 
 
 class FixedRow(TypeError):

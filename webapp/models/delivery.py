@@ -16,12 +16,12 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from streaming.errors import InvalidOptions
-from webapp.delivery.schedule import DAYS, is_zone
 from webapp.models.audited import AuditedQuerySet
 from webapp.models.incidents import IncidentChange
 from webapp.models.queries import Query, Severity
+from webapp.models.schedule import DAYS, is_zone
 from webapp.models.teams import Team
-from webapp.text import SoundJSONField
+from webapp.words.text import SoundJSONField
 
 WHOLE_WEEK = list(range(len(DAYS)))
 CHANGES = [what for what, _ in IncidentChange.WHAT]

@@ -11,8 +11,8 @@ from django.db import models
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
+from webapp.machine.tiles import BrokenMap, map_format
 from webapp.models.audited import AuditedQuerySet
-from webapp.tiles import BrokenMap, map_format
 
 MOST_ZOOM = 24
 # A host that may become a source of the Content-Security-Policy; `{s}.` stands for Leaflet's subdomains.

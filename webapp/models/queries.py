@@ -15,7 +15,7 @@ from streaming.kinds.registry import claimed
 from webapp.models.audited import AuditedQuerySet
 from webapp.models.looks import QUERY_LOOKS, look_field
 from webapp.models.spaces import EARTH, Space
-from webapp.text import SoundJSONField
+from webapp.words.text import SoundJSONField
 
 # So soon after the end of its pause, it is told if a query is left out again.
 TRIED_WITHIN = timedelta(seconds=10)
@@ -40,7 +40,7 @@ class Cause(models.TextChoices):
 
 
 class QuerySet(AuditedQuerySet):
-    """Selections of queries. `webapp.access` selects those that a user may see."""
+    """Selections of queries. `webapp.rights.access` selects those that a user may see."""
 
     def examples(self) -> "QuerySet":
         """Select the examples of the demonstration, also cancelled ones."""

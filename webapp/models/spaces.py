@@ -8,7 +8,7 @@ from django.utils.translation import gettext_lazy as _
 from streaming import spaces
 from streaming.errors import InvalidSpace
 from webapp.models.audited import AuditedQuerySet
-from webapp.text import SoundJSONField
+from webapp.words.text import SoundJSONField
 
 EARTH = spaces.EARTH.name
 # The keys of `streaming.operators.partitioners.PARTITIONERS`, in words.
@@ -23,7 +23,7 @@ PARTITIONERS = [
 class Space(models.Model):
     """A named space; its own engine evaluates its streams and queries.
 
-    Saving one publishes it to the gateway and the supervisor (`webapp.definitions`).
+    Saving one publishes it to the gateway and the supervisor (`webapp.bus.definitions`).
     """
 
     name = models.CharField(

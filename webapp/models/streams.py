@@ -17,7 +17,7 @@ from streaming.sketch.settings import InvalidSketch
 from streaming.sketch.stream import parse_stream_sketch
 from webapp.models.audited import AuditedQuerySet
 from webapp.models.spaces import EARTH, Space
-from webapp.text import SoundJSONField
+from webapp.words.text import SoundJSONField
 
 # A thousand years: beyond, there are no dates.
 MAX_RETENTION_S = 1000 * 366 * 86_400
@@ -29,7 +29,7 @@ NAME_RULE = RegexValidator(r"^[a-z][a-z0-9_-]*$", _("use lower case letters, dig
 class Stream(models.Model):
     """A named stream of elements, with its transport and decoder.
 
-    Saving one publishes its definition to the gateway (`webapp.definitions`).
+    Saving one publishes its definition to the gateway (`webapp.bus.definitions`).
     """
 
     name = models.SlugField(

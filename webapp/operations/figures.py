@@ -19,10 +19,10 @@ from streaming.logs import Log
 from streaming.published import published_spaces
 from streaming.redis_client import read_set
 from streaming.redis_memory import share_of
-from webapp.health import Health
+from webapp.bus.liveness import space_of
+from webapp.bus.redis import NOT_NOW, client
 from webapp.hub.reports import lives
-from webapp.liveness import space_of
-from webapp.redis import NOT_NOW, client
+from webapp.operations.health import Health
 
 HEALTH = Health()
 # How many queries of a space are shown: the costliest, then those with the most result tuples.

@@ -9,7 +9,7 @@ from django.utils.translation import gettext
 from webapp.delivery.undelivered import undelivered
 from webapp.models import Query
 from webapp.models.queries import TRIED_WITHIN
-from webapp.query_warnings import left_out_words, warning_words
+from webapp.queries.query_warnings import left_out_words, warning_words
 
 MOST_QUERIES = 20
 

@@ -12,11 +12,11 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext
 
-from webapp.access import Asker, rights_of
+from webapp.bus.notify import announce_link_ended, announce_views, team_group, user_group
 from webapp.models import ShareLink
-from webapp.notify import announce_link_ended, announce_views, team_group, user_group
-from webapp.quotas import counted_alone
-from webapp.refusals import Refused
+from webapp.rights.access import Asker, rights_of
+from webapp.rights.quotas import counted_alone
+from webapp.words.refusals import Refused
 
 MOST_OF_A_USER = 100
 

@@ -9,11 +9,11 @@ from django.db.models.signals import m2m_changed, post_delete, post_save, pre_de
 from django.dispatch import receiver
 from django.utils.translation import gettext
 
-from webapp.access import ADMINS, Asker, rights_of
+from webapp.bus.notify import announce, announce_link_ended, announce_membership
 from webapp.models import Membership, Query, Role, ShareLink, Team
-from webapp.notify import announce, announce_link_ended, announce_membership
-from webapp.refusals import Refused
-from webapp.waiting import follow_now, rights_changed
+from webapp.queries.waiting import follow_now, rights_changed
+from webapp.rights.access import ADMINS, Asker, rights_of
+from webapp.words.refusals import Refused
 
 
 def managed(user: Asker, number: int) -> Team:

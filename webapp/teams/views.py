@@ -6,11 +6,11 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.utils.translation import gettext
 
-from webapp.access import Asker, Rights, rights_of, team_of
+from webapp.bus.notify import announce_views, team_group, user_group
 from webapp.models import SavedView
-from webapp.notify import announce_views, team_group, user_group
-from webapp.quotas import counted_alone
-from webapp.refusals import Refused
+from webapp.rights.access import Asker, Rights, rights_of, team_of
+from webapp.rights.quotas import counted_alone
+from webapp.words.refusals import Refused
 
 MOST_OF_A_USER = 500
 

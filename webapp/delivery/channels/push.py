@@ -18,7 +18,7 @@ from streaming.decoders.options import REQUIRED
 from streaming.errors import InvalidOptions
 from webapp.delivery.channels.base import ChannelBackend, ChannelOptions, Message, NotDelivered, post, secret
 from webapp.delivery.channels.webhook import check_url
-from webapp.secret import kept_secret
+from webapp.machine.secret import kept_secret
 
 try:
     from py_vapid import Vapid02, VapidException

@@ -12,9 +12,9 @@ from streaming.logs import Log
 from webapp.backup.contents import Unusable
 from webapp.backup.places import part_places
 from webapp.backup.taking import back_up
+from webapp.bus.redis import client
 from webapp.management.prepared import PreparedCommand
 from webapp.models.spaces import spaces_by_name
-from webapp.redis import client
 
 
 class Command(PreparedCommand):

@@ -2,7 +2,7 @@
 
 from django.core.management.base import BaseCommand
 
-from webapp.static import bundle
+from webapp.pages.static import bundle
 
 
 class Command(BaseCommand):

@@ -2,7 +2,7 @@
 
 from django.core.management.base import BaseCommand
 
-from webapp.static import collect
+from webapp.pages.static import collect
 
 
 class Command(BaseCommand):

@@ -10,7 +10,7 @@ from streaming.layers import ImportOptions, InvalidLayer, suffixes_of
 from webapp.layers import Label, begin_import, run_import
 from webapp.management.prepared import PreparedCommand
 from webapp.models import Layer
-from webapp.refusals import Refused
+from webapp.words.refusals import Refused
 
 BAR = 40
 # If the output is not a terminal, a line is written this often at most.

@@ -6,7 +6,7 @@ import redis
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from webapp.redis import client
+from webapp.bus.redis import client
 
 INTERVAL_S = 0.1
 

@@ -1,0 +1,258 @@
+"""The history of streams in the web application: questions to tables, upkeep, and snapshots for joins."""
+
+import logging
+import threading
+import time
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import orjson
+from django.conf import settings
+from django.db.models import QuerySet
+from django.utils.translation import gettext
+
+from streaming.errors import LookoutError
+from streaming.history import InvalidQuestion, Table, parse_table, snapshots, upkeep
+from streaming.history.answers import AnswerLimits, HistoryQuestion, answered
+from streaming.kinds.join.partners import STORED_PREFIX
+from streaming.kinds.parts import parse_box
+from streaming.language import thousands
+from webapp.bus.redis import log
+from webapp.bus.telling import tell
+from webapp.machine.children import CHILDREN
+from webapp.models import Query, Space, Stream
+from webapp.models.spaces import spaces_by_name
+from webapp.rights.access import Asker, Rights, rights_of
+from webapp.words.refusals import Refused
+
+logger = logging.getLogger(__name__)
+
+DEFAULT_ROWS, MAX_ROWS = 1_000, 10_000
+# A question begins to count once a process is there for it; a new one takes some seconds to start.
+START_S = 15.0
+MICROSECONDS = 1_000_000
+
+
+def question(user: Asker, kind: str, fields: dict[str, Any]) -> HistoryQuestion:
+    """Return the checked question of a message of a user.
+
+    Raises
+    ------
+    Refused
+        ``table`` where a table is unknown or two lie in different spaces, ``fields`` where a field is not valid.
+    """
+    names = ("left", "right") if kind == "table.join" else ("table",)
+    tables = tuple(_table(fields[name]) for name in names)
+    rights = rights_of(user)
+    spaces = [_space_of(table, rights) for table in tables]
+    if len({space.pk for space in spaces}) > 1:
+        raise Refused(
+            "table",
+            gettext("the tables of a join must lie in one space; got %(value)s")
+            % {"value": ", ".join(s.pk for s in spaces)},
+        )
+    space = spaces[0].parsed
+    given = {name: value for name, value in fields.items() if name not in names}
+    try:
+        given["limit"] = given.get("limit", DEFAULT_ROWS)
+        if "box" in given:
+            given["box"] = parse_box(given["box"], "box", space)
+        if "span" in given:
+            given["span"] = parse_span(given["span"])
+    except LookoutError as error:
+        raise Refused("fields", str(error)) from None
+    return HistoryQuestion(kind, space, tables, given)
+
+
+def answer(asked: HistoryQuestion, ended: threading.Event) -> dict[str, Any]:
+    """Return the message that answers a question, without its id. Call it in a separate thread, in a turn.
+
+    Parameters
+    ----------
+    asked : HistoryQuestion
+    ended : threading.Event
+        Set once the connection has ended; the answer then stops.
+
+    Raises
+    ------
+    Refused
+        ``table`` where the question takes too much time, memory or too many rows.
+    """
+    seconds = settings.TABLE_ANSWER_S
+    limits = AnswerLimits(settings.TABLE_JOIN_ROWS, settings.TABLE_JOIN_BYTES, settings.TABLE_ANSWER_BYTES, seconds)
+    folders = settings.LAYERS_DIR, settings.HISTORY_DIR
+    wanted = lambda: not ended.is_set()  # noqa: E731
+    try:
+        rows, truncated = CHILDREN.run(
+            answered, (asked, *folders, limits), settings.WORK_MEMORY_BYTES, seconds + START_S, wanted
+        )
+    except LookoutError as error:
+        raise Refused("table", error) from None
+    return {"type": "table.rows", "rows": orjson.Fragment(rows), "truncated": truncated}
+
+
+def parse_span(document: dict[str, Any]) -> tuple[int | None, int | None]:
+    """Return the ends of a span ``{"from": ..., "to": ...}`` in microseconds since 1970 UTC; None where one is absent.
+
+    Each end is a text in ISO 8601 or a number of seconds since 1970 UTC.
+
+    Raises
+    ------
+    InvalidQuestion
+        When it is not a span.
+
+    Examples
+    --------
+    >>> parse_span({"from": "1970-01-01T00:00:01Z", "to": 2.5})
+    (1000000, 2500000)
+    """
+    if set(document) - {"from", "to"}:
+        raise InvalidQuestion(
+            'span must be an object of the form {"from": ..., "to": ...}; got %(document)s',
+            document=f"{document!r:.80}",
+        )
+    start, stop = (_instant(document.get(name)) for name in ("from", "to"))
+    if start is not None and stop is not None and start > stop:
+        raise InvalidQuestion("span: from must not be after to; got %(document)s", document=f"{document!r:.80}")
+    return start, stop
+
+
+def _instant(value: Any) -> int | None:
+    if value is None:
+        return None
+    try:
+        if isinstance(value, str):
+            instant = datetime.fromisoformat(value)
+            instant = instant if instant.tzinfo else instant.replace(tzinfo=UTC)
+        elif isinstance(value, bool) or not isinstance(value, int | float):
+            raise ValueError
+        else:
+            instant = datetime.fromtimestamp(value, UTC)
+    except (ValueError, OverflowError, OSError):
+        raise InvalidQuestion(
+            "span: a time must be ISO 8601, or seconds since 1970 UTC, in the years 1 to 9999; got %(value)s",
+            value=f"{value!r:.80}",
+        ) from None
+    return round((instant - datetime(1970, 1, 1, tzinfo=UTC)).total_seconds() * MICROSECONDS)
+
+
+def _table(document: Any) -> Table:
+    try:
+        return parse_table(document)
+    except InvalidQuestion as error:
+        raise Refused("fields", str(error)) from None
+
+
+def _space_of(table: Table, rights: Rights) -> Space:
+    """Return the space in which a table lies; raise Refused if there is no such table."""
+    there: QuerySet[Any] = (
+        rights.layers().filter(version__isnull=False) if table.source == "layer" else Stream.objects.all()
+    )
+    found = there.select_related("space").filter(name=table.name).first()
+    if found is None or (table.source == "stored" and not found.stored and not extent_in_words(found)):
+        names = [row.name for row in there if table.source == "layer" or row.stored]
+        what = (
+            gettext("the name of a layer") if table.source == "layer" else gettext("a stream whose elements are stored")
+        )
+        raise Refused(
+            "table",
+            gettext("%(source)s must be %(what)s: %(value)s; got %(name)s")
+            % {
+                "source": table.source,
+                "what": what,
+                "value": ", ".join(names) or gettext("(none yet)"),
+                "name": f"{table.name!r}",
+            },
+        )
+    return found.space
+
+
+def folder_of(stream: Stream) -> Path:
+    """Return the folder of a stream's history."""
+    return settings.HISTORY_DIR / stream.space_name / stream.name
+
+
+def extent_in_words(stream: Stream) -> str:
+    """Return size, number of files and days of a stream's history, in words; empty if there is none."""
+    extent = upkeep.extent(folder_of(stream))
+    if not extent.files:
+        return ""
+    return gettext("%(size)s MB in %(files)s files, %(first_day)s to %(last_day)s") % {
+        "size": f"{extent.size / 1e6:,.1f}",
+        "files": thousands(extent.files),
+        "first_day": extent.first_day,
+        "last_day": extent.last_day,
+    }
+
+
+def maintain(time_s: float) -> None:
+    """Remove stored data that is too old or of deleted streams and spaces; merge small files for `time_s` at most."""
+    deadline = time.monotonic() + time_s
+    folders = _folders()  # list them before the database is read, so that a new stream's folder is not removed
+    streams = {(stream.space_id, stream.name): stream for stream in Stream.objects.all()}
+    spaces = spaces_by_name()
+    for space, name, folder in folders:
+        stream = streams.get((space, name))
+        if stream is None:
+            upkeep.forget(folder)
+            logger.info("the history of %s in %s is removed: there is no such stream any more", name, space)
+            continue
+        if stream.retention_s is not None:
+            before_us = int((time.time() - stream.retention_s) * MICROSECONDS)
+            if count := upkeep.expire(folder, before_us):
+                logger.info("history of %s: %d files are older than %g s, and removed", name, count, stream.retention_s)
+        upkeep.compact(folder, spaces[space], lambda: time.monotonic() < deadline)
+    for folder in _entries(settings.HISTORY_DIR):
+        if folder.name in spaces:
+            upkeep.tidy(folder)
+        else:
+            upkeep.forget(folder)
+            logger.info("the history of the space %s is removed: there is no such space any more", folder.name)
+
+
+def _folders() -> list[tuple[str, str, Path]]:
+    """Return the space, the stream and the folder of every history."""
+    return [
+        (space.name, folder.name, folder)
+        for space in _entries(settings.HISTORY_DIR)
+        for folder in _entries(space)
+        if not folder.name.startswith(".")
+    ]
+
+
+def _entries(folder: Path) -> list[Path]:
+    return sorted(folder.iterdir()) if folder.is_dir() else []
+
+
+def take_snapshots() -> int:
+    """Snapshot the stored streams that running queries join with, and tell the engines; return their number.
+
+    Snapshots that no running query needs are dropped, and the engines are told so.
+    """
+    wanted = _stored_partners(Query.objects.alive().filter(plan__kind="join"))
+    for space, stream in sorted(wanted):
+        version = snapshots.take(settings.HISTORY_DIR, stream, Space.objects.get(pk=space).parsed)
+        _send(space, "layer", stream, version=version)
+    for space in Space.objects.all():
+        store = snapshots.snapshots(settings.HISTORY_DIR, space.parsed)
+        for folder in _entries(store.root):
+            if not folder.name.startswith(".") and (space.pk, folder.name) not in wanted:
+                _send(space.pk, "drop_layer", folder.name)
+                store.drop(folder.name)
+    return len(wanted)
+
+
+def _stored_partners(queries: Iterable[Query]) -> set[tuple[str, str]]:
+    """Return the (space, stream) pairs whose stored elements the running ones among the queries join with."""
+    return {
+        (query.space_name, stream)
+        for query in queries
+        if query.should_run and (stream := query.plan.get("join", {}).get("stored"))
+    }
+
+
+def _send(space: str, op: str, stream: str, **entry: Any) -> None:
+    layer = f"{STORED_PREFIX}{stream}"
+    tell(f"the snapshot of {stream}", lambda: log(space).send(op, layer=layer, **entry))

@@ -74,8 +74,8 @@ def _ranges(queries, stream):
 
 def _joins(scenario):
     """Store the layer of a scenario; return the plans of its joins."""
-    from webapp.layers.versions import layer_store
     from webapp.models import Layer, Space
+    from webapp.models.layers import layer_store
 
     layer = Layer(name=joins.LAYER, space=Space.objects.get(pk="earth"), status=Layer.READY)
     store = layer_store()

@@ -89,8 +89,8 @@ def _stream(name, transport, options, decoder, decoder_options, **more):
 
 
 def _layer():
-    from webapp.layers.versions import layer_store
     from webapp.models import Layer, Space
+    from webapp.models.layers import layer_store
 
     layer = Layer(name=joins.LAYER, space=Space.objects.get(pk="earth"), status=Layer.READY)
     store = layer_store()

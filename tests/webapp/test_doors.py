@@ -16,8 +16,9 @@ from tests.webapp.doors import ADDRESSES, ADMIN, CASES, MESSAGES, SLOW, Case
 from tests.webapp.teamwork import scene
 from webapp.consumers.permissions import OF_GUESTS
 from webapp.consumers.permissions import RULES as MESSAGE_RULES
-from webapp.layers.versions import layer_store, share_layer
+from webapp.layers.versions import share_layer
 from webapp.models import Event, Layer, Membership, Stream
+from webapp.models.layers import layer_store
 from webapp.queries import queries
 from webapp.rights.permissions import RULES as ADDRESS_RULES
 from webapp.teams import links, views

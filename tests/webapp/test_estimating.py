@@ -18,8 +18,8 @@ from streaming.operators.box_sample import BoxSample, packed
 from streaming.operators.region_map import RegionMap
 from streaming.spaces import EARTH
 from tests.webapp.conftest import PLAN
-from webapp.layers.versions import layer_store
 from webapp.models import Layer, Query, Team
+from webapp.models.layers import layer_store
 from webapp.queries import estimating, queries
 from webapp.words.refusals import Refused
 

@@ -16,7 +16,7 @@ from streaming.spaces import EARTH
 from tests.entries import control_entries
 from tests.webapp.conftest import BOX, INSIDE, OUTSIDE
 from webapp import tasks
-from webapp.history import history
+from webapp.history.upkeep import extent_in_words
 from webapp.models import Layer, Stream
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -180,9 +180,7 @@ def test_what_is_older_than_the_retention_goes_and_the_rest_stays(engine, storin
     assert kept["time_us"] == now_us
     storing.retention_s = None
     storing.save()
-    assert history.extent_in_words(storing).endswith(
-        f"files, {datetime.now(UTC):%Y-%m-%d} to {datetime.now(UTC):%Y-%m-%d}"
-    )
+    assert extent_in_words(storing).endswith(f"files, {datetime.now(UTC):%Y-%m-%d} to {datetime.now(UTC):%Y-%m-%d}")
 
 
 def test_the_history_of_streams_and_spaces_that_are_no_more_goes_and_the_admin_says_so(

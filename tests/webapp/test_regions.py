@@ -14,8 +14,8 @@ from streaming.region_reports import RegionChanges
 from streaming.spaces import EARTH
 from tests.webapp.conftest import PASSWORD
 from webapp.bus import regions
-from webapp.layers.versions import layer_store
 from webapp.models import Layer, Space
+from webapp.models.layers import layer_store
 from webapp.words.refusals import Refused
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -17,8 +17,9 @@ from tests.webapp.teamwork import expire, scene
 from webapp.alarms import incidents
 from webapp.delivery.claims import UNHEARD, claim
 from webapp.delivery.pace import DeliveryPace
-from webapp.layers.versions import layer_store, share_layer
+from webapp.layers.versions import share_layer
 from webapp.models import Delivery, Event, Layer, Membership, Query, Stream
+from webapp.models.layers import layer_store
 from webapp.queries import queries
 from webapp.queries.waiting import follow_now
 from webapp.questions import backtests

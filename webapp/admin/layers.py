@@ -16,8 +16,9 @@ from django.utils.translation import gettext_lazy as _
 from streaming.language import thousands
 from streaming.layers import ImportOptions
 from webapp.layers.imports import Label, begin_upload, cancel_import, check_label
-from webapp.layers.versions import layer_store, share_layer
+from webapp.layers.versions import share_layer
 from webapp.models import Layer, RefusedImport, Space
+from webapp.models.layers import layer_store
 from webapp.models.spaces import EARTH
 from webapp.rights.signed_in import SignedInRequest, signed_in
 from webapp.words.refusals import Refused

@@ -21,7 +21,7 @@ from webapp.admin.sketch_fields import cost_in_words, sketch_fields
 from webapp.admin.stream_form import KindSelect, source_fields, stream_form
 from webapp.admin.trial import answer_trial
 from webapp.bus.redis import NOT_NOW, client
-from webapp.history.history import extent_in_words
+from webapp.history.upkeep import extent_in_words
 from webapp.models import Stream
 from webapp.words.stored_words import retold
 

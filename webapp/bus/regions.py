@@ -24,8 +24,8 @@ from streaming.operators.region_map import InvalidMap, RegionMap
 from streaming.region_reports import Load, RegionChanges, loads_of
 from streaming.spaces import Space
 from webapp.bus.redis import log
-from webapp.layers.versions import layer_store
 from webapp.models import Layer
+from webapp.models.layers import layer_store
 from webapp.words.refusals import Refused
 
 # A load that is older than this says nothing about now.

@@ -9,15 +9,13 @@ from channels.security.websocket import WebsocketDenier
 from django.conf import settings
 from django.contrib.auth.models import AnonymousUser
 from django.http.request import split_domain_port, validate_host
-from django.utils.translation import gettext_lazy as _
 
 from webapp.consumers.asgi import Application, Receive, Scope, Send
 from webapp.models import ApiToken
-from webapp.rights.guesses import Guesses
+from webapp.rights.guesses import TOO_MANY, Guesses
 
 SCHEME = b"token "
 PORTS = {"http": 80, "https": 443}
-TOO_MANY = 4429, _("too many wrong tokens came from this address; try again in a minute")
 
 
 class Access:

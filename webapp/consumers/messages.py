@@ -27,7 +27,7 @@ from webapp.consumers.fields import (
     text,
     up_to,
 )
-from webapp.history.history import MAX_ROWS
+from webapp.history.questions import MAX_ROWS
 from webapp.hub.subscriptions import FORMATS
 from webapp.models import Severity
 from webapp.models.looks import QUERY_LOOKS, is_query_look

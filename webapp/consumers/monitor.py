@@ -35,7 +35,7 @@ from webapp.consumers.permissions import check_allowed
 from webapp.consumers.sharing import Sharing
 from webapp.consumers.viewports import Viewport, view_plans, watch_plans
 from webapp.consumers.why import Why
-from webapp.history import history
+from webapp.history import questions
 from webapp.hub import AnswerSubscription, ResumePoint
 from webapp.models import AuditEntry, Query, RemovedExamples, Space, Stream
 from webapp.queries import queries
@@ -400,15 +400,15 @@ class Monitor(Backtests, Counted, Incidents, Why, Sharing):
                 "table_questions_at_once": settings.TABLE_QUESTIONS_AT_ONCE
             }
             raise Refused("rate", gettext("%(rule)s; got one more") % {"rule": rule})
-        asked = await database_sync_to_async(history.question)(self.user, kind, fields)
+        asked = await database_sync_to_async(questions.question)(self.user, kind, fields)
         task = asyncio.create_task(self._answer(reference, asked))
         self.questions.add(task)
         task.add_done_callback(self.questions.discard)
 
-    async def _answer(self, reference: Reference, asked: history.HistoryQuestion) -> None:
+    async def _answer(self, reference: Reference, asked: questions.HistoryQuestion) -> None:
         try:
             async with fair.TABLES.turn_later(self.user):
-                said = await sync_to_async(history.answer, thread_sensitive=False)(asked, self.ended)
+                said = await sync_to_async(questions.answer, thread_sensitive=False)(asked, self.ended)
         except Refused as refused:
             said = {"type": "error", **refused.document()}
         except Exception:

@@ -1,5 +1,6 @@
 """The history of streams: what is stored of their elements.
 
-It answers questions of users to stored elements and layers, and the worker keeps it small and takes the snapshots that
-joins need. The files themselves belong to `streaming.history`. Begin with `question`, which checks what a user asks.
+`questions` of users to stored elements and layers are checked and answered here; the worker's `upkeep` removes what is
+too old, and its `snapshots` are what queries join with. The files themselves belong to `streaming.history`. Begin with
+`questions.question`.
 """

@@ -9,7 +9,8 @@ from webapp.layers.imports import (
     run_import,
 )
 from webapp.layers.turns import running_imports
-from webapp.layers.versions import announce, catch_up, edit_features, layer_store, tell_engine
+from webapp.layers.versions import announce, catch_up, edit_features, tell_engine
+from webapp.models.layers import layer_store
 
 __all__ = [
     "Label",

@@ -17,8 +17,9 @@ from django.utils.translation import gettext
 from streaming.elements import bounds_of
 from streaming.layers import InvalidLayer, LayerStore
 from streaming.spaces import Space
-from webapp.layers.versions import layer_store, space_of
+from webapp.layers.versions import space_of
 from webapp.models import Layer
+from webapp.models.layers import layer_store
 from webapp.words.refusals import Refused
 
 MAX_FEATURES = 5_000

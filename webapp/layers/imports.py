@@ -31,11 +31,11 @@ from webapp.layers.versions import (
     announce_refusal,
     changeable,
     check_editable,
-    layer_store,
     space_of,
 )
 from webapp.layers.waiting_files import INCOMING, check_quota, check_work, forget_upload, incoming, keep_upload, reserve
 from webapp.models import AuditEntry, Layer, RefusedImport
+from webapp.models.layers import layer_store
 from webapp.models.spaces import EARTH, spaces_by_name
 from webapp.rights.access import rights_of, team_of
 from webapp.rights.quotas import counted_alone

@@ -12,7 +12,7 @@ from django.db.models.signals import post_delete
 from django.dispatch import receiver
 from django.utils.translation import gettext
 
-from streaming.layers import Conflict, FeatureSummary, InvalidLayer, LayerStore, feature_table
+from streaming.layers import Conflict, FeatureSummary, InvalidLayer, feature_table
 from streaming.layers.features import MAX_KEY_CHARACTERS
 from streaming.layers.placing import placed
 from streaming.spaces import Space
@@ -21,14 +21,10 @@ from webapp.bus.redis import log
 from webapp.bus.telling import tell
 from webapp.machine.disk import check_room
 from webapp.models import Layer, RefusedImport
+from webapp.models.layers import layer_store
 from webapp.queries.waiting import layer_changed
 from webapp.rights.access import rights_of, team_of
 from webapp.words.refusals import Refused
-
-
-def layer_store() -> LayerStore:
-    """Return the store of layers on disk."""
-    return LayerStore(settings.LAYERS_DIR)
 
 
 def space_of(layer: Layer) -> Space:

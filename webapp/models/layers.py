@@ -9,11 +9,16 @@ from django.db import models
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
-from streaming.layers import FeatureSummary
+from streaming.layers import FeatureSummary, LayerStore
 from webapp.models.audited import AuditedQuerySet
 from webapp.models.looks import LAYER_LOOKS, look_field
 from webapp.models.spaces import Space
 from webapp.models.streams import NAME_RULE
+
+
+def layer_store() -> LayerStore:
+    """Return the store of the versions of layers on disk."""
+    return LayerStore(settings.LAYERS_DIR)
 
 
 class Layer(models.Model):

@@ -22,8 +22,8 @@ from streaming.plans import parse_plan
 from streaming.redis_client import read_fields
 from streaming.spaces import Space
 from webapp.bus.redis import client
-from webapp.layers.versions import layer_store
 from webapp.models import Layer, Stream
+from webapp.models.layers import layer_store
 from webapp.words.refusals import Refused
 
 # The codes of refusals: of a query that nobody can add, and of one that has to be confirmed.

@@ -23,6 +23,7 @@ from webapp.alarms.rules import check_watched, warn_rules
 from webapp.bus.notify import announce, announce_examples
 from webapp.bus.sending import send_query
 from webapp.bus.telling import tell_task
+from webapp.history.snapshots import take_snapshots
 from webapp.models import Layer, Query, RemovedExamples, Stream
 from webapp.models import Space as SavedSpace
 from webapp.models.looks import QUERY_LOOKS
@@ -31,7 +32,6 @@ from webapp.queries.plan_checks import check_filters, check_sketch, note_of_ques
 from webapp.queries.waiting import sight_changed, stand
 from webapp.rights.access import Asker, Rights, rights_of, team_of
 from webapp.rights.quotas import counted_alone
-from webapp.tasks import take_snapshots
 from webapp.words.refusals import Refused
 
 # A box without bounds.

@@ -20,7 +20,8 @@ from streaming.kinds.registry import kind_of
 from streaming.plans import parse_plan
 from streaming.spaces import space_document
 from webapp.alarms.rules import check_watched
-from webapp.history.history import extent_in_words, parse_span
+from webapp.history.questions import parse_span
+from webapp.history.upkeep import extent_in_words
 from webapp.models import Query, Stream
 from webapp.queries.queries import checked_plan
 from webapp.queries.waiting import check_readable, versions_of

@@ -11,10 +11,9 @@ from functools import wraps
 from django.contrib.auth.models import AnonymousUser
 from django.http import HttpRequest, HttpResponse
 
-from webapp.consumers.access import TOO_MANY
 from webapp.models import ApiToken
 from webapp.rights.access import Asker
-from webapp.rights.guesses import Guesses
+from webapp.rights.guesses import TOO_MANY, Guesses
 
 SCHEMES = ("token", "bearer")
 NOT_STAFF = "metrics are for staff: send the API token of a staff user as `Authorization: Bearer <token>`\n"

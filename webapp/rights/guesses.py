@@ -3,6 +3,8 @@
 from collections import OrderedDict
 from typing import TypeVar
 
+from django.utils.translation import gettext_lazy as _
+
 from webapp.models.tokens import hashed
 from webapp.rights.limits import TokenBucket
 
@@ -11,6 +13,8 @@ BURST, RATE = 20, 0.1
 # A wrong token counts as wrong for this time without a look-up, so a program that keeps sending it costs nothing.
 WRONG_FOR_S = 60.0
 MOST_REMEMBERED = 10_000
+# The code with which a websocket is closed, and the words, also for HTTP.
+TOO_MANY = 4429, _("too many wrong tokens came from this address; try again in a minute")
 
 Key = TypeVar("Key")
 Value = TypeVar("Value")

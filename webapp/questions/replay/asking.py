@@ -6,7 +6,7 @@ from django.conf import settings
 from django.utils.translation import gettext
 
 from streaming.replay.elements import PageRequest
-from webapp.history.history import extent_in_words
+from webapp.history.upkeep import extent_in_words
 from webapp.layers.drawing import parse_box
 from webapp.models import Stream
 from webapp.words.refusals import Refused

@@ -15,7 +15,6 @@ from streaming.errors import LookoutError
 from streaming.history import History
 from streaming.replay.elements import heard_times, read_page
 from streaming.results import frame
-from webapp.consumers.access import TOO_MANY
 from webapp.machine.children import CHILDREN
 from webapp.models import Stream
 from webapp.questions.replay.answers import page_of_answers
@@ -24,6 +23,7 @@ from webapp.questions.replay.events import events_between, newest_events
 from webapp.rights.access import Asker
 from webapp.rights.fair import REPLAYS
 from webapp.rights.guards import user_of
+from webapp.rights.guesses import TOO_MANY
 from webapp.words.refusals import Refused
 
 ARROW = "application/vnd.apache.arrow.stream"

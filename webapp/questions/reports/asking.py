@@ -28,10 +28,12 @@ from streaming.reports import (
 from streaming.reports.answers import ReportRequest
 from streaming.reports.stops import MOST_STOP_US
 from streaming.time_zones import is_time_zone
-from webapp.history.history import extent_in_words, parse_span
+from webapp.history.questions import parse_span
+from webapp.history.upkeep import extent_in_words
 from webapp.layers.drawing import TABLES, parse_box
-from webapp.layers.versions import layer_store, space_of
+from webapp.layers.versions import space_of
 from webapp.models import Stream
+from webapp.models.layers import layer_store
 from webapp.queries.queries import visible
 from webapp.rights.access import Asker, rights_of
 from webapp.words.refusals import Refused

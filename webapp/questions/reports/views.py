@@ -9,11 +9,11 @@ from streaming.csv_text import CSV_TYPE
 from streaming.errors import LookoutError
 from streaming.reports import ReportLimits
 from streaming.reports.answers import ReportRequest, made
-from webapp.consumers.access import TOO_MANY
 from webapp.machine.children import CHILDREN
 from webapp.questions.reports.asking import question
 from webapp.rights.fair import REPORTS
 from webapp.rights.guards import user_of
+from webapp.rights.guesses import TOO_MANY
 from webapp.words.refusals import Refused
 
 STATUSES = {"stream": 404, "query": 404, "layer": 404, "busy": 503}

@@ -1,11 +1,7 @@
-"""The history of streams in the web application: questions to tables, upkeep, and snapshots for joins."""
+"""Questions of users to tables: stored elements, and layers; answered in a process of its own."""
 
-import logging
 import threading
-import time
-from collections.abc import Iterable
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 import orjson
@@ -14,25 +10,18 @@ from django.db.models import QuerySet
 from django.utils.translation import gettext
 
 from streaming.errors import LookoutError
-from streaming.history import InvalidQuestion, Table, parse_table, snapshots, upkeep
+from streaming.history import InvalidQuestion, Table, parse_table
 from streaming.history.answers import AnswerLimits, HistoryQuestion, answered
-from streaming.kinds.join.partners import STORED_PREFIX
 from streaming.kinds.parts import parse_box
-from streaming.language import thousands
-from webapp.bus.redis import log
-from webapp.bus.telling import tell
+from webapp.history.upkeep import MICROSECONDS, extent_in_words
 from webapp.machine.children import CHILDREN
-from webapp.models import Query, Space, Stream
-from webapp.models.spaces import spaces_by_name
+from webapp.models import Space, Stream
 from webapp.rights.access import Asker, Rights, rights_of
 from webapp.words.refusals import Refused
-
-logger = logging.getLogger(__name__)
 
 DEFAULT_ROWS, MAX_ROWS = 1_000, 10_000
 # A question begins to count once a process is there for it; a new one takes some seconds to start.
 START_S = 15.0
-MICROSECONDS = 1_000_000
 
 
 def question(user: Asker, kind: str, fields: dict[str, Any]) -> HistoryQuestion:
@@ -167,92 +156,3 @@ def _space_of(table: Table, rights: Rights) -> Space:
             },
         )
     return found.space
-
-
-def folder_of(stream: Stream) -> Path:
-    """Return the folder of a stream's history."""
-    return settings.HISTORY_DIR / stream.space_name / stream.name
-
-
-def extent_in_words(stream: Stream) -> str:
-    """Return size, number of files and days of a stream's history, in words; empty if there is none."""
-    extent = upkeep.extent(folder_of(stream))
-    if not extent.files:
-        return ""
-    return gettext("%(size)s MB in %(files)s files, %(first_day)s to %(last_day)s") % {
-        "size": f"{extent.size / 1e6:,.1f}",
-        "files": thousands(extent.files),
-        "first_day": extent.first_day,
-        "last_day": extent.last_day,
-    }
-
-
-def maintain(time_s: float) -> None:
-    """Remove stored data that is too old or of deleted streams and spaces; merge small files for `time_s` at most."""
-    deadline = time.monotonic() + time_s
-    folders = _folders()  # list them before the database is read, so that a new stream's folder is not removed
-    streams = {(stream.space_id, stream.name): stream for stream in Stream.objects.all()}
-    spaces = spaces_by_name()
-    for space, name, folder in folders:
-        stream = streams.get((space, name))
-        if stream is None:
-            upkeep.forget(folder)
-            logger.info("the history of %s in %s is removed: there is no such stream any more", name, space)
-            continue
-        if stream.retention_s is not None:
-            before_us = int((time.time() - stream.retention_s) * MICROSECONDS)
-            if count := upkeep.expire(folder, before_us):
-                logger.info("history of %s: %d files are older than %g s, and removed", name, count, stream.retention_s)
-        upkeep.compact(folder, spaces[space], lambda: time.monotonic() < deadline)
-    for folder in _entries(settings.HISTORY_DIR):
-        if folder.name in spaces:
-            upkeep.tidy(folder)
-        else:
-            upkeep.forget(folder)
-            logger.info("the history of the space %s is removed: there is no such space any more", folder.name)
-
-
-def _folders() -> list[tuple[str, str, Path]]:
-    """Return the space, the stream and the folder of every history."""
-    return [
-        (space.name, folder.name, folder)
-        for space in _entries(settings.HISTORY_DIR)
-        for folder in _entries(space)
-        if not folder.name.startswith(".")
-    ]
-
-
-def _entries(folder: Path) -> list[Path]:
-    return sorted(folder.iterdir()) if folder.is_dir() else []
-
-
-def take_snapshots() -> int:
-    """Snapshot the stored streams that running queries join with, and tell the engines; return their number.
-
-    Snapshots that no running query needs are dropped, and the engines are told so.
-    """
-    wanted = _stored_partners(Query.objects.alive().filter(plan__kind="join"))
-    for space, stream in sorted(wanted):
-        version = snapshots.take(settings.HISTORY_DIR, stream, Space.objects.get(pk=space).parsed)
-        _send(space, "layer", stream, version=version)
-    for space in Space.objects.all():
-        store = snapshots.snapshots(settings.HISTORY_DIR, space.parsed)
-        for folder in _entries(store.root):
-            if not folder.name.startswith(".") and (space.pk, folder.name) not in wanted:
-                _send(space.pk, "drop_layer", folder.name)
-                store.drop(folder.name)
-    return len(wanted)
-
-
-def _stored_partners(queries: Iterable[Query]) -> set[tuple[str, str]]:
-    """Return the (space, stream) pairs whose stored elements the running ones among the queries join with."""
-    return {
-        (query.space_name, stream)
-        for query in queries
-        if query.should_run and (stream := query.plan.get("join", {}).get("stored"))
-    }
-
-
-def _send(space: str, op: str, stream: str, **entry: Any) -> None:
-    layer = f"{STORED_PREFIX}{stream}"
-    tell(f"the snapshot of {stream}", lambda: log(space).send(op, layer=layer, **entry))

@@ -1,10 +1,11 @@
 """A folder that a process has to itself."""
 
 import contextlib
-import fcntl
 from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
+
+from streaming.file_lock import try_lock
 
 
 @contextlib.contextmanager
@@ -26,9 +27,4 @@ def own_folder(root: Path) -> Iterator[Path]:
 
 def _locked(folder: Path, held: contextlib.ExitStack) -> bool:
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    file = held.enter_context((folder / "lock").open("a"))
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
+    return try_lock(held.enter_context((folder / "lock").open("a")))

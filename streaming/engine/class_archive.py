@@ -8,8 +8,6 @@ the Python environment in which Spark is installed.
 Java itself checks whether an archive fits, and ignores one that does not.
 """
 
-import contextlib
-import fcntl
 import hashlib
 import logging
 import subprocess
@@ -19,6 +17,8 @@ from pathlib import Path
 
 import psutil
 import pyspark
+
+from streaming.file_lock import try_lock
 
 logger = logging.getLogger("lookout.engine")
 
@@ -81,8 +81,9 @@ class ClassArchive:
         complete = self._list.with_suffix(".complete")
         complete.write_text(f"{classes}\n")
         self._archive.parent.mkdir(parents=True, exist_ok=True)
-        with self._archive.with_suffix(".lock").open("ab") as lock, contextlib.suppress(BlockingIOError):
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        with self._archive.with_suffix(".lock").open("ab") as lock:
+            if not try_lock(lock):
+                return
             if self._archive.exists():
                 self._done = True
                 return

@@ -7,12 +7,13 @@ states are in no manifest.
 """
 
 import contextlib
-import fcntl
 import json
 import time
 from pathlib import Path
 
 import psutil
+
+from streaming.file_lock import try_lock
 
 POLL_S = 0.05
 # Two readings of the start time of one process may differ by less than this, since the clock may be set in between.
@@ -46,14 +47,11 @@ class Lease:
     def take(self, timeout_s: float = 0.0) -> bool:
         """Take the lease if it becomes free within `timeout_s` seconds; return whether this process has it now."""
         deadline_s = time.monotonic() + timeout_s
-        while True:
-            try:
-                fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                return True
-            except BlockingIOError:
-                if time.monotonic() >= deadline_s:
-                    return False
+        while not try_lock(self._file):
+            if time.monotonic() >= deadline_s:
+                return False
             time.sleep(POLL_S)
+        return True
 
     def sign(self, java: int) -> None:
         """Record the Java process of this engine in the lease; first kill that of the previous engine if it still runs.

@@ -1,7 +1,6 @@
 """The state folder and the ports that one Lookout needs for itself on a machine."""
 
 import contextlib
-import fcntl
 import hashlib
 import os
 import secrets
@@ -10,11 +9,11 @@ import stat
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO
 from urllib.parse import urlsplit
 
 import psutil
 
+from streaming.file_lock import try_lock
 from streaming.settings import embedded_redis_file
 from streaming.state.files import whole
 
@@ -43,7 +42,7 @@ def only_one(home: Path) -> Iterator[int]:
     (home / "live.lock").touch(mode=0o600)
     with (home / "live.lock").open("a+") as lock:
         deadline_s = time.monotonic() + PREDECESSOR_S
-        while not _locked(lock):
+        while not try_lock(lock):
             lock.seek(0)
             holder = lock.read().strip()
             if holder.isdigit() and psutil.pid_exists(int(holder)):
@@ -84,15 +83,6 @@ def _close(path: Path) -> None:
     mode = path.lstat().st_mode
     if not stat.S_ISLNK(mode) and mode & 0o077:
         path.chmod(stat.S_IMODE(mode) & ~0o077)
-
-
-def _locked(lock: IO[str]) -> bool:
-    """Try to lock a file; return whether that worked."""
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
 
 
 def check_address(host: str, port: int) -> None:

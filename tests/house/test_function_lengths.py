@@ -15,7 +15,7 @@ PARTS = ("streaming", "webapp", "bench", "tests")
 LONGER = ROOT / "tests" / "house" / "long_functions.txt"
 COMPLEX = "C901"
 # How many entries the lists have; these numbers only become smaller.
-MOST_LONGER, MOST_EXCEPTED = 103, 59
+MOST_LONGER, MOST_EXCEPTED = 103, 58
 
 
 def functions() -> Iterator[tuple[str, int]]:

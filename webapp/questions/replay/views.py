@@ -1,17 +1,12 @@
 """``/replay/``: what the map replays, for users who have logged in and for programs with an API token."""
 
 import time
-from collections.abc import Callable
-from functools import wraps
 from typing import Any
 
 import orjson
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse, JsonResponse
-from django.utils.translation import gettext
-from django.views.decorators.cache import never_cache
 
-from streaming.errors import LookoutError
 from streaming.history import History
 from streaming.replay.elements import heard_times, read_page
 from streaming.results import frame
@@ -22,39 +17,9 @@ from webapp.questions.replay.asking import check_names, life_s, replayed_stream,
 from webapp.questions.replay.events import events_between, newest_events
 from webapp.rights.access import Asker
 from webapp.rights.fair import REPLAYS
-from webapp.rights.guards import user_of
-from webapp.rights.guesses import TOO_MANY
-from webapp.words.refusals import Refused
+from webapp.rights.guards import for_users
 
 ARROW = "application/vnd.apache.arrow.stream"
-STATUSES = {"stream": 404, "query": 404, "busy": 503}
-
-View = Callable[..., HttpResponse]
-
-
-def for_users(view: View) -> View:
-    """Return a view of a user's GET that answers whoever has logged in, and says in JSON what it refuses."""
-
-    @never_cache
-    @wraps(view)
-    def guarded(request: HttpRequest, *arguments: Any, **named: Any) -> HttpResponse:
-        user, busy = user_of(request)
-        if busy:
-            return _error(429, str(TOO_MANY[1]))
-        if not user.is_authenticated:
-            response = _error(401, gettext("log in first, or send an API token as `Authorization: Bearer <token>`"))
-            response.headers["WWW-Authenticate"] = "Bearer"
-            return response
-        if request.method not in ("GET", "HEAD"):
-            return _error(405, gettext("method must be GET; got %(method)s") % {"method": request.method})
-        try:
-            return view(request, user, *arguments, **named)
-        except Refused as refused:
-            return _error(STATUSES.get(refused.code, 400), refused.message)
-        except LookoutError as error:
-            return _error(400, str(error))
-
-    return guarded
 
 
 @for_users
@@ -115,7 +80,3 @@ def query_events(request: HttpRequest, user: Asker, number: int) -> HttpResponse
 
 def _history(stream: Stream) -> History:
     return History(settings.HISTORY_DIR, stream.space.parsed)
-
-
-def _error(status: int, message: str) -> JsonResponse:
-    return JsonResponse({"error": message}, status=status)

@@ -43,7 +43,6 @@ LONGER: dict[str, tuple[int, str]] = {
     "tests/webapp/test_hub.py": (500, CASES),
     "tests/webapp/test_incidents.py": (640, CASES),
     "tests/webapp/test_layers.py": (760, CASES),
-    "webapp/consumers/messages.py": (480, "the form of each message"),
     "webapp/consumers/monitor.py": (560, "the consumer: a method for each message"),
 }
 

@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+from tests.house import floors
+
 ROOT = Path(__file__).parents[2]
 NOT_OURS = {"__pycache__", "vendor", "locale"}
 
@@ -21,3 +23,7 @@ def named(room, text):
 def test_every_folder_is_named():
     text = (ROOT / "docs" / "architecture.md").read_text()
     assert sorted(room for room in rooms() if not named(room, text)) == []
+
+
+def test_the_table_of_floors_is_what_the_imports_say():
+    assert floors.table() in (ROOT / "docs" / "architecture.md").read_text()

@@ -92,7 +92,7 @@ def test_an_engine_without_a_clock_is_not_stuck_nor_is_it_as_soon_as_the_clock_g
 def test_a_worker_that_lives_but_lets_tasks_wait_is_down(client, names, redis_client, monkeypatch):
     redis_client.hset(WORKER_KEY, "untaken_s", int(STUCK_AFTER_S))
     assert unhealthy(client) == {}
-    monkeypatch.setattr("webapp.views.HEALTH", Health())
+    monkeypatch.setattr("webapp.pages.views.HEALTH", Health())
     redis_client.hset(WORKER_KEY, "untaken_s", int(STUCK_AFTER_S) + 1)
     assert unhealthy(client) == {"worker": "has taken no task for 21 s, although tasks wait"}
 

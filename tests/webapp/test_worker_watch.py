@@ -10,9 +10,9 @@ from bench.live import ROOT, wait_for
 from streaming.keys import BEAT_KEY, WORKER_KEY
 from tests.full_redis import full
 from tests.webapp.workers import Workers
-from webapp import worker_watch
 from webapp.celery import app as celery_app
 from webapp.live.supervisor import Supervisor
+from webapp.operations import worker_watch
 from webapp.operations.health import Health
 from webapp.operations.worker_watch import END_AFTER_S, LOOK_S, WorkerWatch
 

@@ -3,6 +3,7 @@
 import { FilterError } from "./display-filter/cql2.js";
 import { plainly } from "./filter-words.js";
 import { filled, gettext } from "./i18n.js";
+import { pageEvents } from "./page-events.js";
 import { toast } from "./toasts.js";
 
 const PATIENCE_MS = 20_000; // for the queries to come, before one of an address is told to be missing
@@ -34,6 +35,7 @@ export function connectParts(
   address.connect("replay", { get: replay.state, set: replay.turn });
   address.connect("theme", { get: theme.chosen, set: theme.show });
   store.on("selection", () => address.write());
+  pageEvents.on("theme", () => address.write());
 }
 
 /** Show only what a filter of an address leaves; say so if it is wrong. */

@@ -3,8 +3,8 @@
 import { $, h } from "./dom.js";
 import { gettext, pgettext } from "./i18n.js";
 import { MeasureField } from "./measure-field.js";
+import { pageEvents } from "./page-events.js";
 import { measureOf } from "./quantities.js";
-import { onUnits } from "./units.js";
 
 const FUNCTIONS = [
   ["", gettext("objects")],
@@ -28,7 +28,7 @@ export class AggregateFields {
     form.elements.function.replaceChildren(...FUNCTIONS.map(([name, words]) => new Option(words, name)));
     this.rows = new Map(); // element of a threshold -> {side, limit, seconds}
     form.addEventListener("change", () => this.#arrange());
-    onUnits(() => [...this.rows.values()].forEach(({ limit }) => limit.renew()));
+    pageEvents.on("units", () => [...this.rows.values()].forEach(({ limit }) => limit.renew()));
     $("threshold-add").addEventListener("click", () => {
       this.#add({});
       this.#told();

@@ -8,6 +8,7 @@ import { count, length, shapeText, square } from "./format.js";
 import { rectangleOf, turnTowards } from "./geometry.js";
 import { filled, gettext, ngettext } from "./i18n.js";
 import { measureFields } from "./measure-field.js";
+import { onEscape, pageEvents } from "./page-events.js";
 import { LENGTH } from "./quantities.js";
 import {
   boxAround,
@@ -98,11 +99,18 @@ export class AreaFields {
     this.store.on("objects", () => this.counting && this.recount());
     map.on("moveend", () => this.counting && this.recount());
     map.on("moveend", () => this.shown && this.chosen === "corridor" && !this.drawing && this.#overlay());
+    pageEvents.on("theme", () => this.shown && this.#overlay()); // the editor has drawn itself already
+    onEscape("area", () => this.cancel());
   }
 
   /** The chosen form: "rectangle", "polygon", "circle" or "corridor". */
   get chosen() {
     return this.form.elements.areaForm.value;
+  }
+
+  /** The name of the element that gets the focus if the area is wrong. */
+  get first() {
+    return { rectangle: "west", circle: "areaLon" }[this.chosen] ?? "corners";
   }
 
   /** Whether the chosen form is not a rectangle. */
@@ -198,11 +206,6 @@ export class AreaFields {
     this.#clear();
     this.shown = this.counting = false;
     this.#refresh();
-  }
-
-  recolour() {
-    if (this.editor.active) this.editor.recolour();
-    if (this.shown) this.#overlay();
   }
 
   #clear() {

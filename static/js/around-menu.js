@@ -3,6 +3,7 @@
 import { $, h, icon, setText } from "./dom.js";
 import { length } from "./format.js";
 import { filled, gettext } from "./i18n.js";
+import { onEscape } from "./page-events.js";
 import { ABOUT } from "./plan.js";
 import { units } from "./units.js";
 
@@ -33,6 +34,7 @@ export class AroundMenu {
     this.menu.addEventListener("keydown", (event) => this.#key(event));
     document.addEventListener("pointerdown", ({ target }) => !this.menu.contains(target) && this.close(false));
     window.addEventListener("blur", () => this.close(false));
+    onEscape("menu", () => this.close());
   }
 
   get open() {

@@ -4,6 +4,7 @@ import { $, coalesced, h, setText } from "./dom.js";
 import { countSteps, countStyle, layerRank, pairedCounts } from "./features.js";
 import { count } from "./format.js";
 import { filled, gettext } from "./i18n.js";
+import { pageEvents } from "./page-events.js";
 
 const REFRESH_MS = 250;
 const SVG = "http://www.w3.org/2000/svg";
@@ -38,7 +39,7 @@ export function createCountLegend({ store, palette, onJoin, onPlain }) {
     box.hidden = coloured.length === 0;
   };
   store.on("layers queries pairs", coalesced(render, REFRESH_MS));
-  return render;
+  pageEvents.on("theme", render);
 }
 
 function createRow(name, onJoin, onPlain) {

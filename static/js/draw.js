@@ -1,5 +1,6 @@
 // Draws and edits a rectangle with mouse, finger or pen. The form's number fields do the same by keyboard.
 
+import { onEscape } from "./page-events.js";
 import { forget, stepped } from "./undo.js";
 
 const HANDLES = ["nw", "n", "ne", "e", "se", "s", "sw", "w"];
@@ -22,6 +23,7 @@ export class RectangleEditor {
     this.rectangle = null;
     const container = map.getContainer();
     container.addEventListener("pointerdown", (event) => this.drawing && this.#begin(event), true);
+    onEscape("rectangle", () => this.active && (this.stop(), true));
   }
 
   get active() {

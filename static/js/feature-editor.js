@@ -3,6 +3,7 @@
 
 import { turnOf } from "./features.js";
 import { filled, gettext } from "./i18n.js";
+import { pageEvents } from "./page-events.js";
 import { forget, stepped } from "./undo.js";
 import { drawn, geometryOf, linesOf, middlesOf, opened, removePoint } from "./vertices.js";
 
@@ -32,6 +33,7 @@ export class FeatureEditor {
     map.on("moveend", () => this.shape && this.#handles());
     map.on("mousemove", ({ latlng }) => this.kind && this.points.length > 0 && this.#hover(latlng));
     document.addEventListener("keydown", (event) => this.kind && this.#key(event));
+    pageEvents.on("theme", () => this.active && this.#refresh());
   }
 
   get active() {
@@ -100,10 +102,6 @@ export class FeatureEditor {
     this.tooMany = false;
     this.map.doubleClickZoom.enable();
     this.map.getContainer().classList.remove("drawing-feature");
-  }
-
-  recolour() {
-    if (this.active) this.#refresh();
   }
 
   #add({ lat, lng }) {

@@ -4,6 +4,7 @@ import { coalesced, setText } from "./dom.js";
 import { countStyle, featureRank, featureStyle, largestCounts, pairedCounts, turnOf, viewOf } from "./features.js";
 import { count } from "./format.js";
 import { DASHES } from "./looks.js";
+import { pageEvents } from "./page-events.js";
 
 const HIT_PX = 5;
 const RESTYLE_MS = 250;
@@ -36,6 +37,7 @@ export class FeatureLayers {
     map.on("moveend", () => this.refresh());
     this.store.on("layers", () => this.refresh());
     this.store.on("selection", () => this.restyle());
+    pageEvents.on("theme", () => this.restyle());
     this.store.on(
       "pairs",
       coalesced(() => this.restyle(), RESTYLE_MS),

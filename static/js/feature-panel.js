@@ -5,6 +5,7 @@ import { $, coalesced, setText } from "./dom.js";
 import { properties, title } from "./format.js";
 import { filled, gettext } from "./i18n.js";
 import { countRows, fill } from "./object-panel.js";
+import { onEscape, pageEvents } from "./page-events.js";
 import { areaAbout } from "./shapes.js";
 import { units } from "./units.js";
 
@@ -47,6 +48,8 @@ export class FeaturePanel {
       this.#save();
     });
     this.store.on("selection", () => this.#selected());
+    pageEvents.on("units", () => this.refresh());
+    onEscape("feature", () => this.close());
     this.store.on(
       "layers pairs",
       coalesced(() => this.refresh(), REFRESH_MS),

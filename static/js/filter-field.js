@@ -5,7 +5,7 @@ import { FilterError } from "./display-filter/cql2.js";
 import { FilterInput } from "./filter-input.js";
 import { plainly, sampleFor, suggestions, verdict, vocabularyOf } from "./filter-words.js";
 import { filled, ngettext } from "./i18n.js";
-import { onUnits } from "./units.js";
+import { pageEvents } from "./page-events.js";
 
 const CHECK_AFTER_MS = 350;
 
@@ -40,7 +40,7 @@ export class FilterField {
     });
     this.input.addEventListener("keydown", (event) => this.#key(event));
     this.input.addEventListener("blur", () => this.#close());
-    onUnits(() => this.#check());
+    pageEvents.on("units", () => this.#check());
     // A press on the list must not take the focus from the text.
     this.list.addEventListener("pointerdown", (event) => event.preventDefault());
     this.list.addEventListener("click", ({ target }) => {

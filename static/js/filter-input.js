@@ -2,14 +2,14 @@
 
 import { FilterError } from "./display-filter/cql2.js";
 import { planFilter, shownFilter } from "./filter-units.js";
-import { onUnits } from "./units.js";
+import { pageEvents } from "./page-events.js";
 
 export class FilterInput {
   /** @param {HTMLInputElement | HTMLTextAreaElement} input */
   constructor(input) {
     this.input = input;
     this.show("");
-    onUnits(() => this.show(this.where));
+    pageEvents.on("units", () => this.show(this.where));
   }
 
   /** Show a filter of a plan. */

@@ -3,6 +3,7 @@
 import { turnOf } from "./features.js";
 import { turnTowards } from "./geometry.js";
 import { isPoint, partnersOf, placeOf, tracksOf } from "./history.js";
+import { pageEvents } from "./page-events.js";
 
 const HIT_PX = 4;
 const POINT_PX = 3.5;
@@ -31,6 +32,7 @@ export class HistoryLayer {
     this.renderer = L.canvas({ pane: "history", padding: 0.25, tolerance: HIT_PX });
     this.group = L.layerGroup().addTo(map);
     this.ring = L.layerGroup().addTo(map);
+    pageEvents.on("theme", () => this.#recolour());
   }
 
   /** Draw rows, and the rectangle of the question, if it has one. */
@@ -44,7 +46,7 @@ export class HistoryLayer {
     this.show([]);
   }
 
-  recolour() {
+  #recolour() {
     this.#draw();
     this.select(this.selected);
   }

@@ -24,6 +24,7 @@ import {
 } from "./history.js";
 import { filled, gettext } from "./i18n.js";
 import { measureFields } from "./measure-field.js";
+import { pageEvents } from "./page-events.js";
 import { LENGTH } from "./quantities.js";
 
 const FIELDS = ["table", "key", "partner", "distance", "box", "span", "form"];
@@ -63,6 +64,7 @@ export class HistoryPanel {
       new Option(gettext("From \u2026 to \u2026"), "custom"),
     );
     elements.limit.replaceChildren(...LIMITS.map((limit) => new Option(count(limit), String(limit))));
+    pageEvents.on("units", () => this.#table());
     this.form.addEventListener("submit", (event) => {
       event.preventDefault();
       this.run();
@@ -155,11 +157,6 @@ export class HistoryPanel {
       $("history-run").disabled = false;
       setText($("history-run"), gettext("Search"));
     }
-  }
-
-  /** Write the table once more, in the units that are chosen now. */
-  showUnits() {
-    this.#table();
   }
 
   /** Mark a row, in the table and on the map; `zoom` brings its place into view. */

@@ -4,6 +4,7 @@ import { $, h, repeated, setText } from "./dom.js";
 import { count, utcClock, utcTime } from "./format.js";
 import { countInView } from "./layers.js";
 import { filled, ngettext } from "./i18n.js";
+import { onEscape } from "./page-events.js";
 import { answerWords } from "./query-words.js";
 import { STATES } from "./status-bar.js";
 
@@ -33,9 +34,8 @@ export function createKiosk({ store, map, now, onChange }) {
     const nowMs = now() + store.clockOffsetMs;
     setText($("kiosk-clock"), utcClock(nowMs));
     setText($("kiosk-day"), `${utcTime(nowMs).slice(0, 10)} UTC`);
-    const state = store.connection(now());
-    box.dataset.state = state;
-    setText($("kiosk-state"), STATES[state]);
+    box.dataset.state = store.connection(now());
+    setText($("kiosk-state"), STATES[box.dataset.state]);
     show($("kiosk-counts"), rows());
   };
   const set = (wanted) => {
@@ -50,6 +50,7 @@ export function createKiosk({ store, map, now, onChange }) {
   };
   $("open-kiosk").addEventListener("click", () => set(true));
   $("kiosk-leave").addEventListener("click", () => set(false));
+  onEscape("kiosk", () => on && (set(false), true));
   repeated(render, REFRESH_MS);
   return { get: () => on, set };
 }

@@ -3,6 +3,7 @@
 import { confirmed } from "./confirm.js";
 import { filled, gettext } from "./i18n.js";
 import { createLayerList, LayerForm } from "./layer-list.js";
+import { onEscape } from "./page-events.js";
 import { tried } from "./toasts.js";
 
 /**
@@ -10,7 +11,7 @@ import { tried } from "./toasts.js";
  *
  * @param {Record<string, any>} parts `store`, `api`, `navigation`, `now()`, `mostBytes`; `onOpen()` of the form, `draw(layer, kind)` of a
  *   feature, `start(plan)` of a query
- * @returns {Record<string, any>} `form`; `join(name)` begins a query that joins a layer, `refresh()` asks the server for the layers
+ * @returns {Record<string, any>} `join(name)` begins a query that joins a layer, `refresh()` asks the server for the layers
  */
 export function createLayersPage({ store, api, navigation, now, mostBytes, onOpen, draw, start }) {
   const arriving = new Set(); // layers that this page uploaded, while they are being imported
@@ -55,8 +56,9 @@ export function createLayersPage({ store, api, navigation, now, mostBytes, onOpe
       arriving.add(layer.name);
     },
   });
+  onEscape("layer", () => form.open && (form.close(), true));
   store.on("layers", () => showArrived(arriving, store, navigation));
-  return { form, join, refresh: () => tried(listed(api, store, now)) };
+  return { join, refresh: () => tried(listed(api, store, now)) };
 }
 
 /** Return how the form sends a file, and how it has one looked into. */

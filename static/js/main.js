@@ -40,6 +40,7 @@ import { QueryForm } from "./query-form.js";
 import { BacktestLayer } from "./backtest/layer.js";
 import { BacktestPanel } from "./backtest/panel.js";
 import { filled, gettext } from "./i18n.js";
+import { escape } from "./page-events.js";
 import { RuleForm } from "./rules/rule-form.js";
 import { createQueryList } from "./query-list.js";
 import { QueryPages } from "./query-pages.js";
@@ -416,17 +417,7 @@ const viewsPanel = new ViewsPanel({
   address: () => location.hash,
   open: openView,
 });
-createUnitsControl(() => {
-  map.showUnits();
-  featurePanel.refresh();
-  historyPanel.showUnits();
-  sketches.redraw();
-  reports.panel.redraw();
-  why.redraw();
-  symbology.redraw();
-  measure.redraw();
-  store.emit("objects", "queries", "figures", "places");
-});
+createUnitsControl(store);
 const base = createBaseChoice(map);
 map.objects.names = recall("names") ?? true;
 createLayers({
@@ -441,13 +432,13 @@ createLayers({
   onNames: setNames,
   ...sketches.switches,
 });
-const recolourLegend = createCountLegend({
+createCountLegend({
   store,
   palette: palette.read,
   onJoin: layers.join,
   onPlain: (name) => store.colourByCount(name, false),
 });
-const drawRegions = createRegions({
+createRegions({
   L,
   map: map.leaflet,
   store,
@@ -471,7 +462,7 @@ const replay = createReplay({
 });
 createStatusBar(store, now);
 createSearch({ store, api, onObject: (slot) => navigation.pick(slot), ...navigation.found });
-const measure = new MeasureTool(L, map.leaflet, { colour: () => palette.read().accent, onStart: stopDrawing });
+const measure = new MeasureTool(L, map.leaflet, { colour: () => palette.read().accent });
 const displayFilter = createDisplayFilter({
   store,
   filter,
@@ -481,24 +472,7 @@ const displayFilter = createDisplayFilter({
     address.write();
   },
 });
-const theme = createTheme($("theme"), () => {
-  palette.forget();
-  map.recolour();
-  symbology.redraw();
-  measure.redraw();
-  features.restyle();
-  recolourLegend();
-  drawRegions();
-  drawnHistory.recolour();
-  pastMarks.recolour();
-  sketches.redraw();
-  reports.panel.redraw();
-  why.redraw();
-  replay.recolour();
-  featureEditor.recolour();
-  form.area.recolour();
-  address.write();
-});
+const theme = createTheme($("theme"));
 symbology.start();
 const openAround = openingAroundMenu({
   store,
@@ -670,31 +644,4 @@ function drawing() {
   return (
     editor.active || form.area.active || featureEditor.active || sketches.drawing || reports.drawing || measure.active
   );
-}
-
-/** End what the user draws, before something else is drawn. Return whether there was something. */
-function stopDrawing() {
-  if (form.area.cancel()) return true;
-  if (form.open) form.close();
-  else if (editor.active) editor.stop();
-  else if (sketches.drawing) sketches.stopDrawing();
-  else if (reports.drawing) reports.stopDrawing();
-  else return false;
-  return true;
-}
-
-function escape() {
-  if (aroundMenu.close()) return undefined;
-  if (why.close()) return undefined;
-  if (measure.active) return measure.stop();
-  if (displayFilter.close()) return undefined;
-  if (stopDrawing()) return undefined;
-  if (table.escape()) return undefined;
-  if (featurePanel.close()) return undefined;
-  if (layers.form.open) return layers.form.close();
-  if (measure.stop()) return undefined;
-  if (kiosk.get()) return kiosk.set(false);
-  tooltip.hide();
-  store.select(null);
-  document.activeElement?.blur();
 }

@@ -14,6 +14,7 @@ import { QueryNames } from "./query-names.js";
 import { createScale } from "./scale.js";
 import { latitudeOf, longitudeOf, rectangleOf, turnTowards, wrapLongitude } from "./geometry.js";
 import { filled, gettext } from "./i18n.js";
+import { pageEvents } from "./page-events.js";
 
 // Only shown if the user chooses it, so that the map works offline.
 const OSM = {
@@ -38,6 +39,8 @@ export class MonitorMap {
   palette;
   baseUrls;
   isDark;
+  rectangles = new Map();
+  chosen = 0; // the number of the base map
 
   /**
    * @param {HTMLElement} element that the django-leaflet template tag made
@@ -86,9 +89,9 @@ export class MonitorMap {
       names: this.names,
       lit,
     });
-    this.rectangles = new Map();
-    this.chosen = 0;
     this.leaflet.on("moveend", () => this.placeRectangles());
+    pageEvents.on("theme", () => this.#recolour());
+    pageEvents.on("units", () => this.#showUnits());
   }
 
   /** Names of the base maps, by which the browser remembers one; the first is the offline one. */
@@ -127,7 +130,7 @@ export class MonitorMap {
   }
 
   /** Show figures in units that were chosen. */
-  showUnits() {
+  #showUnits() {
     this.scale.update();
     this.moving.refresh();
   }
@@ -138,7 +141,7 @@ export class MonitorMap {
     this.moving.refresh();
   }
 
-  recolour() {
+  #recolour() {
     this.ground.redraw();
     this.places.redraw();
     if (this.added[this.chosen - 1]?.format === "mvt") this.setBase(this.chosen);

@@ -3,8 +3,8 @@
 
 import { h } from "./dom.js";
 import { gettext } from "./i18n.js";
+import { pageEvents } from "./page-events.js";
 import { fromOwn, LENGTH, shownUnit, toOwn, writableIn } from "./quantities.js";
-import { onUnits } from "./units.js";
 
 export class MeasureField {
   least;
@@ -95,6 +95,6 @@ export function measureFields(elements, measures) {
   const fields = Object.fromEntries(
     Object.entries(measures).map(([name, measure]) => [name, new MeasureField(elements[name], measure)]),
   );
-  onUnits(() => Object.values(fields).forEach((field) => field.renew()));
+  pageEvents.on("units", () => Object.values(fields).forEach((field) => field.renew()));
   return fields;
 }

@@ -6,6 +6,7 @@ import { objectRows } from "./object-rows.js";
 import { createOrigin } from "./origin.js";
 import { age, altitude, count, parsed, place, properties, title, utcTime } from "./format.js";
 import { filled, gettext } from "./i18n.js";
+import { onEscape } from "./page-events.js";
 
 const REFRESH_MS = 200;
 const AGES_MS = 1000;
@@ -32,6 +33,11 @@ export class ObjectPanel {
     this.origin = createOrigin();
     $("object-kind").after(this.origin.element);
     $("object-close").addEventListener("click", () => this.store.select(null));
+    onEscape("selection", () => {
+      this.store.select(null);
+      /** @type {any} */ (document.activeElement)?.blur();
+      return true;
+    });
     $("object-follow").addEventListener("click", () => this.setFollow(!this.following));
     $("object-locate").addEventListener("click", () => {
       const slot = this.store.selectedSlot();
@@ -176,6 +182,7 @@ export class Tooltip {
     this.map.on("click", ({ containerPoint }) => this.#click(containerPoint));
     this.refresh = coalesced(() => this.point && this.#show(), REFRESH_MS);
     this.store.on("objects pairs queries layers", this.refresh);
+    onEscape("tooltip", () => this.hide());
   }
 
   /** Hide it until the pointer moves again. */

@@ -2,6 +2,7 @@
 
 import { COLOURS, LAYER_COLOURS } from "./looks.js";
 import { KINDS } from "./object-kinds.js";
+import { pageEvents } from "./page-events.js";
 import { colour } from "./theme.js";
 
 /** Return the canvas' colours, read from the style sheet once for each theme. */
@@ -28,5 +29,6 @@ export function createPalette() {
     };
     return colours;
   };
-  return { read, forget: () => (colours = null) };
+  pageEvents.on("theme", () => (colours = null)); // before all others, who read it
+  return { read };
 }

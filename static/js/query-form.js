@@ -13,6 +13,7 @@ import { createLookField } from "./look-field.js";
 import { COLOURS } from "./looks.js";
 import { JoinFields } from "./join-fields.js";
 import { NoiseFields } from "./noise-fields.js";
+import { onEscape } from "./page-events.js";
 import { areaIn, boxOf, planOf, renamed, reportOf, shapedArea } from "./plan.js";
 import { mayShare } from "./teams/rights.js";
 import { chosenTeam, showTeams } from "./teams/team-fields.js";
@@ -63,6 +64,7 @@ export class QueryForm {
   past;
   onClose;
   onOpen;
+  query = null; // that is edited
   look = createLookField({ colours: COLOURS, variable: "q", within: "form-look" });
 
   /**
@@ -73,13 +75,13 @@ export class QueryForm {
   constructor(parts) {
     Object.assign(this, parts);
     this.form = $("query-form");
-    this.query = null;
     this.form.addEventListener("submit", (event) => {
       event.preventDefault();
       this.#submit();
     });
     this.form.elements.stream.addEventListener("change", () => (this.streamChosen = true));
     $("form-cancel").addEventListener("click", () => this.close());
+    onEscape("form", () => this.open && (this.close(), true));
     this.tried = this.past.offer($("form-try"), {
       plan: () => (Object.keys(this.#planErrors()).length > 0 ? null : (this.written ?? this.#plan())),
       name: () => this.form.elements.name.value.trim(),
@@ -441,10 +443,7 @@ export class QueryForm {
   #errors(errors) {
     for (const field of FIELDS) this.#error(field, errors[field] ?? "");
     const first = Object.keys(errors)[0];
-    if (first === "box")
-      return this.form.elements[
-        this.area.shaped ? (this.area.chosen === "circle" ? "areaLon" : "corners") : "west"
-      ].focus();
+    if (first === "box") return this.form.elements[this.area.first].focus();
     const target =
       first === "focus" && this.form.elements.focus.value === "place" ? "focusLon" : (FIRST_OF[first] ?? first);
     if (!first || first === "form") return;

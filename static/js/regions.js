@@ -3,6 +3,7 @@
 import { $, coalesced, h, setText } from "./dom.js";
 import { count, utcTime } from "./format.js";
 import { filled, gettext, ngettext, number } from "./i18n.js";
+import { pageEvents } from "./page-events.js";
 
 const REFRESH_MS = 250;
 const FAINTEST = 0.03;
@@ -36,7 +37,7 @@ export function createRegions({ L, map, store, colour, onShow }) {
   });
   store.on("regions", draw);
   map.on("moveend", () => box.checked && draw());
-  return draw;
+  pageEvents.on("theme", draw);
 }
 
 function added(L, group, { number: of, regions }) {

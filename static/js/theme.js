@@ -1,5 +1,7 @@
 // Dark and light: the system's preference, unless the user chose.
 
+import { pageEvents } from "./page-events.js";
+
 const KEY = "lookout-theme";
 const system = matchMedia("(prefers-color-scheme: dark)");
 
@@ -14,19 +16,19 @@ export function colour(name) {
 }
 
 /**
- * Connect the toggle button, and others that say that they are one. `onChange` runs after every change, including one of the system.
+ * Connect the toggle button, and others that say that they are one. The page is told of every change, including one of the system.
  *
  * @returns {Record<string, any>} `toggle()`; `chosen()`, "dark" or "light", null as long as the system's preference holds; `show(theme)`, which does not
  *   remember the theme
  */
-export function createTheme(button, onChange) {
+export function createTheme(button) {
   const buttons = [button, ...document.querySelectorAll("[data-theme-button]")];
   const show = () => {
     for (const each of buttons) each.setAttribute("aria-pressed", String(isDark()));
   };
   const changed = () => {
     show();
-    onChange();
+    pageEvents.emit("theme");
   };
   const chosen = () => document.documentElement.dataset.theme ?? null;
   const showOnly = (theme) => {

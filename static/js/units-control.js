@@ -12,8 +12,8 @@ export function recallUnits() {
   chooseUnits(recall(NAME));
 }
 
-/** @param {(...values: any[]) => any} onChange called after other units were chosen */
-export function createUnitsControl(onChange) {
+/** @param {Record<string, any>} store whose figures are shown in the units that are chosen */
+export function createUnitsControl(store) {
   const words = gettext(
     "Figures and forms are in %(units)s. A number in a filter may have its unit: speed_mps > 10 kn.",
   );
@@ -22,7 +22,7 @@ export function createUnitsControl(onChange) {
     chooseUnits(target.value);
     remember(NAME, unitsName());
     show();
-    onChange();
+    store.emit("objects", "queries", "figures", "places");
   };
   $("units").append(
     ...Object.entries(SYSTEMS).map(([name, { title }]) =>

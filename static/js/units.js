@@ -1,6 +1,7 @@
 // The units in which figures are shown and typed. Values stay in SI units, in plans and messages; only texts and fields change.
 
 import { gettext } from "./i18n.js";
+import { pageEvents } from "./page-events.js";
 
 const FEET = ["ft", 0.3048];
 const METRES = ["m", 1];
@@ -58,7 +59,6 @@ export const SYSTEMS = {
 export const LENGTHS_M = { m: 1, km: 1000, nm: NAUTICAL_MILE_M, ft: 0.3048, mi: MILE_M };
 
 let chosen = "metric";
-const listeners = new Set();
 
 /** The name of the chosen system. */
 export function unitsName() {
@@ -74,10 +74,5 @@ export function units() {
 export function chooseUnits(name) {
   if (!Object.hasOwn(SYSTEMS, name)) return;
   chosen = name;
-  for (const listener of listeners) listener();
-}
-
-/** Call a function whenever units were chosen. */
-export function onUnits(listener) {
-  listeners.add(listener);
+  pageEvents.emit("units");
 }

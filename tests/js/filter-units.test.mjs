@@ -5,10 +5,11 @@ import { FilterError } from "../../static/js/display-filter/cql2.js";
 import { plainText, planFilter, shownFilter } from "../../static/js/filter-units.js";
 import { suggestions, verdict, vocabularyOf } from "../../static/js/filter-words.js";
 import { crossingText, planText } from "../../static/js/format.js";
+import { pageEvents } from "../../static/js/page-events.js";
 import { fromOwn, LENGTH, shownUnit, SPEED, toOwn, writableIn } from "../../static/js/quantities.js";
 import { aboutText, limitText } from "../../static/js/query-words.js";
 import { ruleText } from "../../static/js/rules/rule-words.js";
-import { chooseUnits, onUnits, SYSTEMS } from "../../static/js/units.js";
+import { chooseUnits, SYSTEMS } from "../../static/js/units.js";
 import { randomOf } from "./helpers.mjs";
 
 const KNOTS_10 = String(10 * (1852 / 3600));
@@ -128,7 +129,7 @@ test("cards say filters, thresholds and limits in the units of the page", () => 
 
 test("whoever wants to know hears of other units, but not of unknown ones", () => {
   let heard = 0;
-  onUnits(() => heard++);
+  pageEvents.on("units", () => heard++);
   chooseUnits("imperial");
   chooseUnits("furlongs");
   assert.equal(heard, 1);

@@ -3,6 +3,7 @@
 import { $, setText } from "../dom.js";
 import { filled, gettext } from "../i18n.js";
 import { severityText } from "../incidents/severities.js";
+import { pageEvents } from "../page-events.js";
 import { createTheme, isDark } from "../theme.js";
 import { bytesOf, problemOf } from "./browser.js";
 
@@ -88,7 +89,8 @@ function redraw() {
   setText($("theme"), isDark() ? gettext("Light theme") : gettext("Dark theme"));
 }
 
-createTheme($("theme"), redraw);
+pageEvents.on("theme", redraw);
+createTheme($("theme"));
 redraw();
 if (key) {
   $("browser").addEventListener("submit", doing(switchOn));

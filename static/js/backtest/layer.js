@@ -1,5 +1,6 @@
 // Marks on the map where a back-test would have told something.
 
+import { pageEvents } from "../page-events.js";
 import { placeOfRow } from "./words.js";
 
 const RADIUS_PX = 6;
@@ -15,6 +16,7 @@ export class BacktestLayer {
     this.group = L.layerGroup().addTo(map);
     this.marks = [];
     this.chosen = -1;
+    pageEvents.on("theme", () => this.#recolour());
   }
 
   /** Mark the places of rows; `onPick(index)` when one is clicked. */
@@ -40,7 +42,7 @@ export class BacktestLayer {
       .bringToFront();
   }
 
-  recolour() {
+  #recolour() {
     this.marks.forEach((mark, index) => mark?.setStyle(this.#style(index === this.chosen)));
   }
 

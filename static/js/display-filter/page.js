@@ -6,6 +6,7 @@ import { plainly } from "../filter-words.js";
 import { shownFilter } from "../filter-units.js";
 import { count } from "../format.js";
 import { filled, gettext } from "../i18n.js";
+import { onEscape } from "../page-events.js";
 import { FilterError } from "./cql2.js";
 import { checked } from "./display-filter.js";
 
@@ -13,16 +14,11 @@ const COUNT_MS = 1000;
 
 /**
  * @param {Record<string, any>} parts `store`; `filter`, a DisplayFilter; `shown(stream)`; `onChange()`, called when another filter holds
- * @returns {Record<string, any>} `toggle()`; `text()`; `set(text)`, which throws a FilterError; `close()`, which returns whether the field was open
+ * @returns {Record<string, any>} `toggle()`; `text()`; `set(text)`, which throws a FilterError
  */
 export function createDisplayFilter({ store, filter, shown, onChange }) {
-  const [form, input, error, button, note] = [
-    "display-filter",
-    "display-filter-text",
-    "display-filter-error",
-    "open-filter",
-    "display-filter-note",
-  ].map($);
+  const ids = ["display-filter", "display-filter-text", "display-filter-error", "open-filter", "display-filter-note"];
+  const [form, input, error, button, note] = ids.map($);
   const texts = () =>
     [...store.objects.byStream.keys()].filter(shown).flatMap((stream) => store.objects.textsOf(stream));
   const field = new FilterField({
@@ -96,6 +92,7 @@ export function createDisplayFilter({ store, filter, shown, onChange }) {
     return true;
   };
   $("display-filter-cancel").addEventListener("click", close);
+  onEscape("filter", close);
   setInterval(tell, COUNT_MS);
-  return { toggle: () => open(form.hidden), text: () => filter.text, set, close };
+  return { toggle: () => open(form.hidden), text: () => filter.text, set };
 }

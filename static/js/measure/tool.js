@@ -2,6 +2,7 @@
 
 import { $, h, setText } from "../dom.js";
 import { gettext } from "../i18n.js";
+import { onEscape, pageEvents, stopDrawing } from "../page-events.js";
 import { drawnPath, edgeText, measuredText, Measurement } from "./measurement.js";
 
 const NEAR_PX = 12; // to the first place, to close the ring
@@ -12,15 +13,14 @@ export class MeasureTool {
   L;
   map;
   colour;
-  onStart;
 
   /**
    * @param {Record<string, any>} L Leaflet
    * @param {Record<string, any>} map Leaflet's map
-   * @param {Record<string, any>} parts `colour()`; `onStart()`, called before the user measures
+   * @param {Record<string, any>} parts `colour()`
    */
-  constructor(L, map, { colour, onStart }) {
-    Object.assign(this, { L, map, colour, onStart, state: "off", pointer: null, made: new Measurement() });
+  constructor(L, map, { colour }) {
+    Object.assign(this, { L, map, colour, state: "off", pointer: null, made: new Measurement() });
     this.layers = L.layerGroup().addTo(map);
     map.createPane("measure").style.zIndex = 460; // above the objects and their names
     this.button = $("open-measure");
@@ -33,7 +33,10 @@ export class MeasureTool {
     map.on("dblclick", () => this.active && this.end());
     map.on("mousemove", ({ latlng }) => this.active && this.#point(latlng));
     map.on("mouseout", () => this.active && this.#point(null));
-    map.on("zoomend", () => this.state !== "off" && this.redraw());
+    map.on("zoomend", () => this.state !== "off" && this.#redraw());
+    pageEvents.on("theme units", () => this.#redraw());
+    onEscape("measuring", () => this.active && this.stop());
+    onEscape("measurement", () => this.stop());
     document.addEventListener("keydown", (event) => this.active && this.#key(event));
   }
 
@@ -49,7 +52,7 @@ export class MeasureTool {
 
   /** Begin a new measurement. */
   start() {
-    this.onStart();
+    stopDrawing();
     this.made = new Measurement();
     this.pointer = null;
     this.#turn("measuring");
@@ -80,7 +83,7 @@ export class MeasureTool {
   }
 
   /** Draw the measurement, and say how long it is. */
-  redraw() {
+  #redraw() {
     this.layers.clearLayers();
     const edges = this.state === "off" ? [] : this.made.edges();
     const ahead = this.#ahead();
@@ -120,7 +123,7 @@ export class MeasureTool {
     this.button.setAttribute("aria-pressed", String(state !== "off"));
     this.map.getContainer().classList.toggle("measuring", this.active);
     this.map.doubleClickZoom[this.active ? "disable" : "enable"]();
-    this.redraw();
+    this.#redraw();
   }
 
   #add({ lng, lat }, point) {
@@ -129,7 +132,7 @@ export class MeasureTool {
     if (near && this.made.places.length > 2) return this.#closeRing();
     this.made.add([lng, lat]);
     this.pointer = null;
-    return this.redraw();
+    return this.#redraw();
   }
 
   #closeRing() {
@@ -140,7 +143,7 @@ export class MeasureTool {
     this.pointer = latlng && this.made.places.length > 0 ? [latlng.lng, latlng.lat] : null;
     this.frame ??= requestAnimationFrame(() => {
       this.frame = null;
-      this.redraw();
+      this.#redraw();
     });
   }
 

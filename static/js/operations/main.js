@@ -2,6 +2,7 @@
 
 import { $, offer, setText } from "../dom.js";
 import { filled, gettext } from "../i18n.js";
+import { pageEvents } from "../page-events.js";
 import { createTheme, isDark } from "../theme.js";
 import { chartsOf, createCharts } from "./charts.js";
 import { extended } from "./series.js";
@@ -72,6 +73,7 @@ $("space").addEventListener("change", () => {
   location.hash = `space=${encodeURIComponent($("space").value)}`;
 });
 addEventListener("hashchange", () => told && draw());
-createTheme($("theme"), redraw);
+pageEvents.on("theme", redraw);
+createTheme($("theme"));
 redraw();
 follow();

@@ -2,6 +2,7 @@
 
 import { $, coalesced, debounced } from "../dom.js";
 import { filled, gettext } from "../i18n.js";
+import { pageEvents } from "../page-events.js";
 import { AnswerTrack } from "./answer-track.js";
 import { ReplayApi } from "./api.js";
 import { ReplayBar } from "./bar.js";
@@ -235,13 +236,13 @@ export function createReplay({ store, map, palette, now, shown, Arrow, onStage, 
     bar.note(parts.filter(Boolean).join(" "));
   }
 
+  pageEvents.on("theme", () => bar.drawTicks());
   return {
     stage,
     toggle,
     leave,
     apply: (message, nowMs) => stage.apply(message, nowMs),
     follow,
-    recolour: () => bar.drawTicks(),
     /** The time that is replayed, and the speed; null while the map is live. */
     state: () => (stage.past ? { atMs: clock.atMs, speed: clock.speed } : null),
     /** Show the time of a state, or live for null. */

@@ -1,6 +1,7 @@
 // Puts together what the page shows of reports: the form, and its areas on the map.
 
 import { FeatureEditor } from "../feature-editor.js";
+import { onEscape } from "../page-events.js";
 import { SketchAreas } from "../sketch/areas.js";
 import { address, ask } from "./api.js";
 import { ReportPanel } from "./panel.js";
@@ -34,12 +35,12 @@ export function createReports({ L, map, store, editor, palette, layer, now, onOp
     onDraw,
     onBox: (box) => map.fitBox(box),
   });
+  onEscape("report", () => areas.drawing && (areas.stop(), true));
   return {
     panel,
     /** Whether the user draws a polygon. */
     get drawing() {
       return areas.drawing;
     },
-    stopDrawing: () => areas.stop(),
   };
 }

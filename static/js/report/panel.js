@@ -5,6 +5,7 @@ import { bothTimes, count, isUtc, title } from "../format.js";
 import { boxAround, formTime, SPANS, spanOf } from "../history.js";
 import { filled, gettext, ngettext } from "../i18n.js";
 import { measureFields } from "../measure-field.js";
+import { pageEvents } from "../page-events.js";
 import { LENGTH, SPEED } from "../quantities.js";
 import { placeText } from "../sketch/places.js";
 import { daysChart } from "./days-chart.js";
@@ -41,6 +42,7 @@ export class ReportPanel {
   onBox;
   answer;
   asked = 0;
+  drawn = false; // whether the map shows a way
 
   /**
    * @param {Record<string, any>} parts `store`; `areas`, a SketchAreas; `layer`, a HistoryLayer; `now()`; `ask(stream, parameters)`, a promise of
@@ -53,7 +55,7 @@ export class ReportPanel {
     this.details = $("report-question");
     this.measures = measureFields(this.form.elements, { fastest: SPEED, stopM: LENGTH });
     this.feature = null; // {layer, key, properties} of the area
-    this.drawn = false; // whether the map shows a way
+    pageEvents.on("theme units", () => this.#redraw());
     this.names = new Map(); // by key; those of objects that have been in view
     this.table = new ReportTable($("report-rows"), {
       nameOf: (key) => this.#nameOf(key),
@@ -119,8 +121,7 @@ export class ReportPanel {
   }
 
   /** Show everything again, in other colours or units. */
-  redraw() {
-    this.areas.recolour();
+  #redraw() {
     this.table.draw();
     this.#chart();
   }

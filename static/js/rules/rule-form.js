@@ -4,8 +4,8 @@ import { $, offer, setText } from "../dom.js";
 import { filled, gettext } from "../i18n.js";
 import { kindOf } from "../kinds.js";
 import { measureFields } from "../measure-field.js";
+import { pageEvents } from "../page-events.js";
 import { measureOf } from "../quantities.js";
-import { onUnits } from "../units.js";
 import { limitText } from "../query-words.js";
 import { errorsOfRule, fieldsOfRule, planOfRule } from "./rule-fields.js";
 import { chosenTeam, showTeams } from "../teams/team-fields.js";
@@ -44,7 +44,7 @@ export class RuleForm {
       this.#submit();
     });
     this.measures = measureFields(this.form.elements, { bound: null, back: null });
-    onUnits(() => this.dialog.open && this.#changed());
+    pageEvents.on("units", () => this.dialog.open && this.#changed());
     this.form.addEventListener("input", () => this.#changed());
     $("rule-cancel").addEventListener("click", () => this.dialog.close());
     this.tried = this.past.offer($("rule-try"), {

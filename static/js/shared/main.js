@@ -89,10 +89,7 @@ setInterval(() => map.refresh(), RESTALE_MS); // objects fade with time alone
 for (const moved of ["pointerdown", "wheel", "keydown"])
   $("map").addEventListener(moved, () => (fitted.done = true), { capture: true, passive: true });
 new ResizeObserver(() => map.leaflet.invalidateSize({ pan: false })).observe($("map"));
-createTheme($("theme"), () => {
-  palette.forget();
-  map.recolour();
-});
+createTheme($("theme"));
 map.setBase(map.firstBase(undefined));
 setText(
   $("shared-ends"),

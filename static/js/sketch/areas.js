@@ -2,6 +2,7 @@
 
 import { normalisedBox, rectangleOf, roundedBox, turnTowards } from "../geometry.js";
 import { $ } from "../dom.js";
+import { pageEvents } from "../page-events.js";
 import { boxOf } from "../plan.js";
 
 export class SketchAreas {
@@ -40,6 +41,7 @@ export class SketchAreas {
     this.pane = `areas-of-${this.tab}`;
     map.createPane(this.pane).dataset.of = this.tab;
     $("panel").addEventListener("tab", () => document.body.dataset.tab !== this.tab && this.stop());
+    pageEvents.on("theme units", () => this.show(this.shown));
   }
 
   get drawing() {
@@ -107,11 +109,6 @@ export class SketchAreas {
         style,
       ).addTo(this.outlines);
     }
-  }
-
-  recolour() {
-    this.show(this.shown);
-    this.polygons.recolour();
   }
 }
 

@@ -3,6 +3,7 @@
 import { debounced } from "../dom.js";
 import { normalisedBox, paddedBox } from "../geometry.js";
 import { filled, gettext } from "../i18n.js";
+import { pageEvents } from "../page-events.js";
 import { figure } from "./bounds.js";
 import { levelFor, scaleOf, strengthAt } from "./cells.js";
 import { stepFor, stepsBetween, stepText } from "./steps.js";
@@ -47,6 +48,7 @@ export class Density {
       debounced(() => this.#ask(), MOVE_MS),
     );
     map.on("zoomend", () => this.#show());
+    pageEvents.on("theme units", () => this.#show());
     this.store.on("streams", () => this.#follow());
     this.#follow();
   }
@@ -103,10 +105,6 @@ export class Density {
       about: filled(gettext("a cell of %(level)s bits, %(when)s"), { level, when: this.#when() }),
       rows,
     };
-  }
-
-  recolour() {
-    this.#show();
   }
 
   #of() {

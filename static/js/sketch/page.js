@@ -1,6 +1,7 @@
 // Puts together what the page shows of sketches: the density on the map, and the panel Statistics.
 
 import { FeatureEditor } from "../feature-editor.js";
+import { onEscape } from "../page-events.js";
 import { recall, remember } from "../remembered.js";
 import { SketchAreas } from "./areas.js";
 import { SketchAsker } from "./asker.js";
@@ -50,6 +51,7 @@ export function createSketches({ L, map, store, socket, editor, palette, isDark,
     onOpen,
     onSaved,
   });
+  onEscape("sketch", () => areas.drawing && (areas.stop(), true));
   return {
     asker,
     density,
@@ -62,13 +64,6 @@ export function createSketches({ L, map, store, socket, editor, palette, isDark,
     /** Whether the user draws a polygon. */
     get drawing() {
       return areas.drawing;
-    },
-    stopDrawing: () => areas.stop(),
-    /** Draw everything again, in other colours or units. */
-    redraw() {
-      density.recolour();
-      areas.recolour();
-      panel.redraw();
     },
   };
 }

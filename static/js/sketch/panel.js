@@ -4,6 +4,7 @@ import { $, coalesced, h, offer, setText } from "../dom.js";
 import { label } from "../format.js";
 import { formTime } from "../history.js";
 import { filled, gettext } from "../i18n.js";
+import { pageEvents } from "../page-events.js";
 import { basisText } from "./bounds.js";
 import { compared } from "./comparison.js";
 import { placeText } from "./places.js";
@@ -25,6 +26,7 @@ export class SketchPanel {
   onSaved;
   documents;
   shownPlan;
+  zone = "utc";
 
   /**
    * @param {Record<string, any>} parts `store`; `asker`, a SketchAsker; `areas`, a SketchAreas; `isDark()`; `now()`; `ask(message)`, a promise of
@@ -35,8 +37,8 @@ export class SketchPanel {
     this.form = $("sketch-form");
     this.results = new Results($("sketch-answers"), parts.isDark);
     this.query = null; // the saved query that is edited
-    this.zone = "utc";
     this.picked = new Set(); // fields that the user changed
+    pageEvents.on("theme units", () => this.#redraw());
     const { elements } = this.form;
     const spans = Object.entries(LAST).map(([name, [, words]]) => new Option(words, name));
     elements.span.replaceChildren(
@@ -138,7 +140,7 @@ export class SketchPanel {
   }
 
   /** Show the answers in other units or colours. */
-  redraw() {
+  #redraw() {
     this.results.forget();
     if (this.documents) this.results.show(this.documents, this.plan);
   }

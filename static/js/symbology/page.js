@@ -4,6 +4,7 @@ import { $, coalesced, h, offer, repeated, setText } from "../dom.js";
 import { gettext, number } from "../i18n.js";
 import { LENGTHS_MIN, USUAL_MIN } from "../trails.js";
 import { MINUTES } from "../course-vectors.js";
+import { pageEvents } from "../page-events.js";
 import { recall, remember } from "../remembered.js";
 import { choicesOf, ColourBy, isChoice, NOTHING } from "./colour-by.js";
 import { paintOf } from "./colours.js";
@@ -13,7 +14,7 @@ const OFFER_MS = 3000;
 
 /**
  * @param {Record<string, any>} parts `store`; `isDark()`; `layer()`, the layer of the objects; `onTrails(on)`; `onChange()`, called when the user chose
- * @returns {Record<string, any>} `colourBy`; `paint()`; `start()`, once the map is there; `redraw()` after another theme or other units; and for each of
+ * @returns {Record<string, any>} `colourBy`; `paint()`; `start()`, once the map is there; and for each of
  *   `colour`, `steps`, `trail` and `vector` an object with `get()` and `set(value)`
  */
 export function createSymbology({ store, isDark, layer, onTrails, onChange }) {
@@ -93,15 +94,14 @@ export function createSymbology({ store, isDark, layer, onTrails, onChange }) {
     repeated(() => colourBy.refit() && redraw(), REFRESH_MS);
     show();
   };
+  pageEvents.on("theme units", () => {
+    colourBy.fit();
+    redraw();
+  });
   return {
     colourBy,
     paint: painted,
     start,
-    /** Show the colours and the legend anew, since the theme or the units are others. */
-    redraw: () => {
-      colourBy.fit();
-      redraw();
-    },
     /** Show trails as long as before, or none. */
     showTrails: (on) => change({ trail: on ? trailBefore : 0 }),
     trailsOn: () => kept.trail > 0,

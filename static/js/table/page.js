@@ -3,6 +3,7 @@
 import { $, coalesced } from "../dom.js";
 import { count, title } from "../format.js";
 import { filled, gettext, ngettext } from "../i18n.js";
+import { onEscape } from "../page-events.js";
 import { recall, remember } from "../remembered.js";
 import { toast } from "../toasts.js";
 import { TablePanel } from "./panel.js";
@@ -116,10 +117,10 @@ export function createTable({ store, map, navigation, now, shown, onAddress, onS
       $("table-grid").focus({ preventScroll: true });
     }
   }
+  onEscape("table", () => panel.escape());
   return {
     toggle,
     starSelected,
-    escape: () => panel.escape(),
     /** Show what an address holds, as `tableOf` reads it; null closes the table. */
     turn(state) {
       if (state) panel.show(state);

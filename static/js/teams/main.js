@@ -3,7 +3,7 @@
 import { $ } from "../dom.js";
 import { createTheme } from "../theme.js";
 
-createTheme($("theme"), () => {});
+createTheme($("theme"));
 for (const button of document.querySelectorAll("[data-confirm]")) {
   button.addEventListener("click", (event) => {
     if (!window.confirm(button.dataset.confirm)) event.preventDefault();

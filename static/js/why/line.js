@@ -1,5 +1,6 @@
 // Draws the dashed line from an object to the border that decides, with its length.
 
+import { pageEvents } from "../page-events.js";
 import { borderText } from "./words.js";
 
 const SHORT_PX = 4;
@@ -16,16 +17,12 @@ export class BorderLine {
     this.drawn = L.layerGroup().addTo(map);
     this.line = null;
     map.on("zoomend", () => this.#draw());
+    pageEvents.on("theme units", () => this.#draw());
   }
 
   /** Draw a line, as `lineTo` returns it; null for none. */
   show(line) {
     this.line = line;
-    this.#draw();
-  }
-
-  /** Draw it again, in the present colours and units. */
-  redraw() {
     this.#draw();
   }
 

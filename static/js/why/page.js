@@ -2,6 +2,7 @@
 
 import { $, offer } from "../dom.js";
 import { gettext } from "../i18n.js";
+import { onEscape, pageEvents } from "../page-events.js";
 import { BorderLine } from "./line.js";
 import { WhyPanel } from "./panel.js";
 import { lineTo } from "./words.js";
@@ -101,14 +102,11 @@ export function createWhy({ L, map, store, colour, ask }) {
     select.value = "";
   });
 
+  pageEvents.on("theme units", () => asked?.told && panel.show(asked.told, asked.key));
+  onEscape("why", () => panel.close());
+
   return {
     ofEvent,
     ofIncident: ({ incident, key, name }) => begin({ type: "why.incident", incident }, key || name, name),
-    close: () => panel.close(),
-    /** Show it again, in the present units and colours. */
-    redraw: () => {
-      line.redraw();
-      if (asked?.told) panel.show(asked.told, asked.key);
-    },
   };
 }

@@ -2,7 +2,7 @@
 // canvases are larger than the map, so that a short pan only moves them and draws nothing.
 
 import { drawVectors, drawWays, VECTORS_UP_TO, waysAhead } from "./course-vectors.js";
-import { closestPairs, drawClosest } from "./closest-lines.js";
+import { closestPairs, drawClosest } from "./kinds/closest_approach/lines.js";
 import { mercatorX } from "./geometry.js";
 import { Hulls } from "./hulls.js";
 import { ObjectLabels } from "./object-labels.js";

@@ -16,7 +16,7 @@ import {
   utcClock,
   utcTime,
 } from "./format.js";
-import { alarmText } from "./rules/rule-words.js";
+import { alarmText } from "./kinds/rule/words.js";
 import { filled, gettext } from "./i18n.js";
 
 const REFRESH_MS = 250;

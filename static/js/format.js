@@ -2,13 +2,13 @@
 
 import { fieldText, inSentence } from "./field-words.js";
 import { filled, gettext, LOCALE, ngettext, number, pgettext } from "./i18n.js";
-import { kindOf } from "./kinds.js";
-import { GAP_S } from "./noise.js";
+import { kindOf } from "./kinds/registry.js";
+import { GAP_S } from "./kinds/track/noise.js";
 import { measureOf } from "./quantities.js";
 import { formOf, polygonsOf } from "./shapes.js";
-import { timesOf } from "./time-joins.js";
+import { timesOf } from "./kinds/time-joins.js";
 import { LENGTHS_M, units } from "./units.js";
-import { ruleText } from "./rules/rule-words.js";
+import { ruleText } from "./kinds/rule/words.js";
 
 const MINUS = "\u2212";
 const NONE = "\u2013";

@@ -9,7 +9,7 @@ import { smallestAround } from "./labels.js";
 import { DASHES } from "./looks.js";
 import { MovingLayer } from "./moving-layer.js";
 import { createPlaceNames } from "./place-names-layer.js";
-import { boxOf, shapedArea } from "./plan.js";
+import { boxOf, shapedArea } from "./kinds/plan.js";
 import { QueryNames } from "./query-names.js";
 import { createScale } from "./scale.js";
 import { latitudeOf, longitudeOf, rectangleOf, turnTowards, wrapLongitude } from "./geometry.js";

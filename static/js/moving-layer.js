@@ -4,7 +4,7 @@ import { AroundHandles } from "./around-handles.js";
 import { circle, handlesOf, shapeOf } from "./around.js";
 import { lessMotion } from "./dom.js";
 import { turnTowards } from "./geometry.js";
-import { kindOf } from "./kinds.js";
+import { kindOf } from "./kinds/registry.js";
 import { uncrowded } from "./labels.js";
 import { DASHES } from "./looks.js";
 import { forget, stepped } from "./undo.js";

@@ -1,7 +1,7 @@
 // Bring what the user picked into view.
 
 import { latitudeOf, longitudeOf, turnTowards } from "./geometry.js";
-import { boxOf } from "./plan.js";
+import { boxOf } from "./kinds/plan.js";
 
 export const OBJECT_ZOOM = 9;
 const FEATURE_ZOOM = 13;

@@ -4,7 +4,7 @@ import { h, setText } from "./dom.js";
 import { age, count, figureText, groupName, length, thresholdText, title, utcClock } from "./format.js";
 import { KEPT_MS } from "./figures.js";
 import { filled, gettext, ngettext } from "./i18n.js";
-import { kindOf } from "./kinds.js";
+import { kindOf } from "./kinds/registry.js";
 import { createSparkline } from "./sparkline.js";
 
 const MOST_GROUPS = 12;

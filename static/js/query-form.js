@@ -1,8 +1,8 @@
 // The form of a new or edited query: its name, stream, kind, area or focus, figure and filter; and its plan as JSON.
 
-import { AggregateFields } from "./aggregate-fields.js";
-import { AroundFields } from "./around-fields.js";
-import { ClosestFields } from "./closest-fields.js";
+import { AggregateFields } from "./kinds/aggregate/fields.js";
+import { AroundFields } from "./kinds/moving_range/fields.js";
+import { ClosestFields } from "./kinds/closest_approach/fields.js";
 import { $, offer } from "./dom.js";
 import { errorField } from "./error-field.js";
 import { FilterField } from "./filter-field.js";
@@ -11,10 +11,10 @@ import { normalisedBox, rectangleOf, roundedBox } from "./geometry.js";
 import { filled, gettext } from "./i18n.js";
 import { createLookField } from "./look-field.js";
 import { COLOURS } from "./looks.js";
-import { JoinFields } from "./join-fields.js";
-import { NoiseFields } from "./noise-fields.js";
+import { JoinFields } from "./kinds/join/fields.js";
+import { NoiseFields } from "./kinds/track/fields.js";
 import { onEscape } from "./page-events.js";
-import { areaIn, boxOf, planOf, renamed, reportOf, shapedArea } from "./plan.js";
+import { areaIn, boxOf, planOf, renamed, reportOf, shapedArea } from "./kinds/plan.js";
 import { mayShare } from "./teams/rights.js";
 import { chosenTeam, showTeams } from "./teams/team-fields.js";
 

@@ -4,7 +4,7 @@ import { shownFilter } from "./filter-units.js";
 import { count, figureText, value } from "./format.js";
 import { filled, gettext, ngettext, number as written } from "./i18n.js";
 import { measureOf } from "./quantities.js";
-import { headline } from "./sketch/bounds.js";
+import { headline } from "./kinds/sketch/bounds.js";
 import { sharedText } from "./teams/rights.js";
 
 const INCIDENTS = {

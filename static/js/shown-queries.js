@@ -1,8 +1,8 @@
 // Which queries the page shows, and so subscribes to. Pure.
 
 import { boxesMeet } from "./geometry.js";
-import { kindOf } from "./kinds.js";
-import { boxOf } from "./plan.js";
+import { kindOf } from "./kinds/registry.js";
+import { boxOf } from "./kinds/plan.js";
 
 /**
  * Return whether the page shows a query. It shows all queries while there are few of them, and always the user's own, which

@@ -4,7 +4,7 @@ import { Answer } from "./answers.js";
 import { Figures } from "./figures.js";
 import { parsed, title } from "./format.js";
 import { PLACED } from "./frames.js";
-import { kindOf } from "./kinds.js";
+import { kindOf } from "./kinds/registry.js";
 import { heard, hold } from "./store-clocks.js";
 import { recolourPartner, recolourStream } from "./store-colours.js";
 import { changeOfEncounters, snapshotOfEncounters } from "./store-encounters.js";

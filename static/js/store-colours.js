@@ -1,6 +1,6 @@
 // The colours of objects in the store.
 
-import { kindOf } from "./kinds.js";
+import { kindOf } from "./kinds/registry.js";
 import { NO_COLOUR } from "./objects.js";
 
 /** Colour an object by the last shown query that has it in its answer, or else by the last one that has it as a partner. */

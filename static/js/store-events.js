@@ -1,7 +1,7 @@
 // The store's list of events: what entered and left the answers of queries.
 
 import { parsed, title } from "./format.js";
-import { kindOf } from "./kinds.js";
+import { kindOf } from "./kinds/registry.js";
 
 export const EVENTS_KEPT = 2000;
 

@@ -1,6 +1,6 @@
 // Which objects are in which answers of the store.
 
-import { kindOf } from "./kinds.js";
+import { kindOf } from "./kinds/registry.js";
 import { KINDS } from "./object-kinds.js";
 import { isPartner, recolour, recolourStream } from "./store-colours.js";
 

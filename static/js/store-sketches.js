@@ -1,6 +1,6 @@
 // The answers of saved queries of sketches: they are documents, and have no objects.
 
-import { documentsAfter } from "./sketch/answers.js";
+import { documentsAfter } from "./kinds/sketch/answers.js";
 import { hold } from "./store-clocks.js";
 
 /** Take the answers of a message; return the topics that changed. */

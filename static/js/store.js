@@ -1,7 +1,7 @@
 // The state of the page, and how each message of the server changes it. Pure: no DOM, no socket, no clock.
 
 import { Incidents } from "./incidents/store.js";
-import { kindOf } from "./kinds.js";
+import { kindOf } from "./kinds/registry.js";
 import { KINDS } from "./object-kinds.js";
 import { Objects } from "./objects.js";
 import { joinsWith, recolourAnswer } from "./store-colours.js";

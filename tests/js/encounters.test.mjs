@@ -5,9 +5,9 @@ import { EventGroups } from "../../static/js/event-groups.js";
 import { errorField } from "../../static/js/error-field.js";
 import { happened, planText, spanText } from "../../static/js/format.js";
 import { drawEncounters } from "../../static/js/pair-lines.js";
-import { planOf, reportOf } from "../../static/js/plan.js";
+import { planOf, reportOf } from "../../static/js/kinds/plan.js";
 import { createStore } from "../../static/js/store.js";
-import { timesOf } from "../../static/js/time-joins.js";
+import { timesOf } from "../../static/js/kinds/time-joins.js";
 import { change, hello, NOW, row, SHIPS, snapshot, status } from "./helpers.mjs";
 
 const PARTNERS = { stream: "ferries", predicate: "dwithin", distance: 500 };

@@ -8,7 +8,7 @@ import { crossingText, planText } from "../../static/js/format.js";
 import { pageEvents } from "../../static/js/page-events.js";
 import { fromOwn, LENGTH, shownUnit, SPEED, toOwn, writableIn } from "../../static/js/quantities.js";
 import { aboutText, limitText } from "../../static/js/query-words.js";
-import { ruleText } from "../../static/js/rules/rule-words.js";
+import { ruleText } from "../../static/js/kinds/rule/words.js";
 import { chooseUnits, SYSTEMS } from "../../static/js/units.js";
 import { randomOf } from "./helpers.mjs";
 

@@ -12,7 +12,7 @@ import {
   withoutSeam,
 } from "../../static/js/land.js";
 import { unwrappedRings } from "../../tools/make_world.mjs";
-import { planOf } from "../../static/js/plan.js";
+import { planOf } from "../../static/js/kinds/plan.js";
 import { formatHash, parseHash } from "../../static/js/url-state.js";
 
 const near = (a, b) => assert.ok(Math.abs(a - b) < 1e-9, `${a} is not ${b}`);

@@ -47,7 +47,7 @@ test("a German text has the same places for values as the English one", () => {
 });
 
 test("a rule is German sentences", async () => {
-  const { ruleSentences } = await load("rules/rule-words.js");
+  const { ruleSentences } = await load("kinds/rule/words.js");
   const plan = {
     when: { all: [{ query: 1 }, { not: { query: 2 } }] },
     for_s: 300,
@@ -65,7 +65,7 @@ test("a rule is German sentences", async () => {
 test("counts have a German plural", async () => {
   const { openText } = await load("incidents/words.js");
   const { summary } = await load("report/questions.js");
-  const { placeText } = await load("sketch/places.js");
+  const { placeText } = await load("kinds/sketch/places.js");
   assert.equal(openText({ info: 0, warning: 2, critical: 1 }), "3 offen: 1 kritisch, 2 Warnungen");
   assert.equal(
     summary({ report: "visits", total: 1, counts: { objects: 1, elements: 12 } }),
@@ -100,7 +100,7 @@ test("what the server adds to a change of an incident is German where it is a fi
 });
 
 test("a question to a sketch, and an error in a filter, are German", async () => {
-  const { sketchText } = await load("sketch/words.js");
+  const { sketchText } = await load("kinds/sketch/words.js");
   const { compileFilter } = await load("display-filter/filter.js");
   const ask = [{ question: "mean", features: ["temp", "wind"] }, { question: "count" }];
   assert.equal(

@@ -41,7 +41,7 @@ const { crossingText, count, happened, label, length, place, planText, reason, v
   await import("../../static/js/format.js");
 const { timesText } = await import("../../static/js/event-groups.js");
 const { summary } = await import("../../static/js/history.js");
-const { bounded } = await import("../../static/js/sketch/bounds.js");
+const { bounded } = await import("../../static/js/kinds/sketch/bounds.js");
 
 test("a text is filled with values in any order, and a value is not read again", () => {
   assert.equal(filled("%(b)s, %(a)s, %(b)s, 5 %", { a: "%(b)s", b: 1 }), "1, %(b)s, 1, 5 %");

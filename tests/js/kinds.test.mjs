@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { kindOf } from "../../static/js/kinds.js";
+import { kindOf } from "../../static/js/kinds/registry.js";
 
 const AROUND = { key: "a", radius: 5 };
 const PLANS = [

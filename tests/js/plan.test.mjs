@@ -3,7 +3,7 @@ import { test } from "node:test";
 
 import { errorField } from "../../static/js/error-field.js";
 import { planText } from "../../static/js/format.js";
-import { ABOUT, boxOf, nameAbout, planOf, renamed, reportOf } from "../../static/js/plan.js";
+import { ABOUT, boxOf, nameAbout, planOf, renamed, reportOf } from "../../static/js/kinds/plan.js";
 
 const BOX = { lo: [5, 5], hi: [6, 6] };
 const JOIN = { source: "layer", name: "roads", predicate: "intersects", distance: 50, where: "" };

@@ -2,9 +2,9 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { planText } from "../../static/js/format.js";
-import { kindOf } from "../../static/js/kinds.js";
-import { errorsOfRule, fieldsOfRule, planOfRule } from "../../static/js/rules/rule-fields.js";
-import { alarmText, conditionText, duration, ruleSentences } from "../../static/js/rules/rule-words.js";
+import { kindOf } from "../../static/js/kinds/registry.js";
+import { errorsOfRule, fieldsOfRule, planOfRule } from "../../static/js/kinds/rule/fields.js";
+import { alarmText, conditionText, duration, ruleSentences } from "../../static/js/kinds/rule/words.js";
 
 const NAMES = { 7: "Harbour", 8: "Ferries", 9: "Approach" };
 const nameOf = (number) => NAMES[number];

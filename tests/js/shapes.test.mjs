@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { shapeText, square } from "../../static/js/format.js";
-import { boxOf, planOf, shapedArea } from "../../static/js/plan.js";
+import { boxOf, planOf, shapedArea } from "../../static/js/kinds/plan.js";
 import {
   apart,
   areaAbout,

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { SketchAsker } from "../../static/js/sketch/asker.js";
-import { sketchText } from "../../static/js/sketch/words.js";
-import { boxOf } from "../../static/js/plan.js";
+import { SketchAsker } from "../../static/js/kinds/sketch/asker.js";
+import { sketchText } from "../../static/js/kinds/sketch/words.js";
+import { boxOf } from "../../static/js/kinds/plan.js";
 import { createStore } from "../../static/js/store.js";
 import { change, hello, NOW, row, SHIPS, snapshot, status } from "./helpers.mjs";
 

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { cellAt, cellPx, gridOf, levelFor, scaleOf, strengthAt } from "../../static/js/sketch/cells.js";
-import { levelsOf, linesAt } from "../../static/js/sketch/contours.js";
+import { cellAt, cellPx, gridOf, levelFor, scaleOf, strengthAt } from "../../static/js/kinds/sketch/cells.js";
+import { levelsOf, linesAt } from "../../static/js/kinds/sketch/contours.js";
 
 const WORLD = { west: -180, south: -85, east: 180, north: 85 };
 

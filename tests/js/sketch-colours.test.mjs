@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { colourAt, css, gradient } from "../../static/js/sketch/colours.js";
+import { colourAt, css, gradient } from "../../static/js/kinds/sketch/colours.js";
 
 /** Lightness L* of CIE 1976, from sRGB. */
 function lightness(rgb) {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { Density } from "../../static/js/sketch/density.js";
+import { Density } from "../../static/js/kinds/sketch/density.js";
 import { createStore } from "../../static/js/store.js";
 import { hello, NOW } from "./helpers.mjs";
 

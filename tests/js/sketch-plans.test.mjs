@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { chosenRows, figuresOf, obstacle, questionFor } from "../../static/js/sketch/exact.js";
-import { everyFor, faultsOf, planFrom, timeFrom } from "../../static/js/sketch/plans.js";
+import { chosenRows, figuresOf, obstacle, questionFor } from "../../static/js/kinds/sketch/exact.js";
+import { everyFor, faultsOf, planFrom, timeFrom } from "../../static/js/kinds/sketch/plans.js";
 
 const FIELDS = {
   stream: "air",

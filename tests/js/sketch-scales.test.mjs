@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { extentOf, linear, roomy, roundSteps, timeLabels } from "../../static/js/sketch/scales.js";
-import { drawnOf } from "../../static/js/sketch/svg.js";
-import { stepFor, stepsBetween, stepText } from "../../static/js/sketch/steps.js";
+import { extentOf, linear, roomy, roundSteps, timeLabels } from "../../static/js/kinds/sketch/scales.js";
+import { drawnOf } from "../../static/js/kinds/sketch/svg.js";
+import { stepFor, stepsBetween, stepText } from "../../static/js/kinds/sketch/steps.js";
 
 const HOUR = 3_600_000;
 const at = (text) => Date.parse(`${text}Z`);

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { documentsAfter } from "../../static/js/sketch/answers.js";
-import { basisText, bounded, headline, membership, significant, titleOf } from "../../static/js/sketch/bounds.js";
+import { documentsAfter } from "../../static/js/kinds/sketch/answers.js";
+import { basisText, bounded, headline, membership, significant, titleOf } from "../../static/js/kinds/sketch/bounds.js";
 import { chooseUnits } from "../../static/js/units.js";
 import { change, row } from "./helpers.mjs";
 

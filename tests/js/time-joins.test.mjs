@@ -5,10 +5,10 @@ import { EventGroups, timesText } from "../../static/js/event-groups.js";
 import { errorField } from "../../static/js/error-field.js";
 import { happened, planText, toldText } from "../../static/js/format.js";
 import { drawPairs, screenLine } from "../../static/js/pair-lines.js";
-import { planOf, reportOf } from "../../static/js/plan.js";
+import { planOf, reportOf } from "../../static/js/kinds/plan.js";
 import { missedNote } from "../../static/js/query-answer.js";
 import { createStore } from "../../static/js/store.js";
-import { timesOf } from "../../static/js/time-joins.js";
+import { timesOf } from "../../static/js/kinds/time-joins.js";
 import { KEPT_MS, lineOf, PAIRS_KEPT, STEPS, ToldPairs } from "../../static/js/told-pairs.js";
 import { change, hello, NOW, row, SHIPS, snapshot, status } from "./helpers.mjs";
 

@@ -7,7 +7,7 @@ import { AcknowledgeAll } from "./acknowledge-all.js";
 import { severityText } from "./severities.js";
 import { passes, snoozed } from "./store.js";
 import { changeText, headline, keyBeside, openText, standing, timesText, worst } from "./words.js";
-import { alarmText } from "../rules/rule-words.js";
+import { alarmText } from "../kinds/rule/words.js";
 
 const REFRESH_MS = 250;
 const CLOCK_MS = 10_000; // snoozes end with time alone

@@ -1,8 +1,8 @@
 // The chart of a report: a bar for each day.
 
 import { filled, gettext } from "../i18n.js";
-import { extentOf, linear, roundSteps } from "../sketch/scales.js";
-import { AXIS, baseAxis, createChart, LEFT, s, valueAxis, WIDTH } from "../sketch/svg.js";
+import { extentOf, linear, roundSteps } from "../kinds/sketch/scales.js";
+import { AXIS, baseAxis, createChart, LEFT, s, valueAxis, WIDTH } from "../kinds/sketch/svg.js";
 import { measured, MEASURES } from "./questions.js";
 
 const BARS = 96; // height of the chart without its axis

@@ -2,7 +2,7 @@
 
 import { FeatureEditor } from "../feature-editor.js";
 import { onEscape } from "../page-events.js";
-import { SketchAreas } from "../sketch/areas.js";
+import { SketchAreas } from "../kinds/sketch/areas.js";
 import { address, ask } from "./api.js";
 import { ReportPanel } from "./panel.js";
 

@@ -7,7 +7,7 @@ import { filled, gettext, ngettext } from "../i18n.js";
 import { measureFields } from "../measure-field.js";
 import { pageEvents } from "../page-events.js";
 import { LENGTH, SPEED } from "../quantities.js";
-import { placeText } from "../sketch/places.js";
+import { placeText } from "../kinds/sketch/places.js";
 import { daysChart } from "./days-chart.js";
 import {
   areaOf,

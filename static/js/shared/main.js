@@ -7,7 +7,7 @@ import { MonitorMap } from "../map.js";
 import { createPalette } from "../palette.js";
 import { createFigures } from "../query-answer.js";
 import { answerWords } from "../query-words.js";
-import { createSketched } from "../sketch/card.js";
+import { createSketched } from "../kinds/sketch/card.js";
 import { STATES } from "../status-bar.js";
 import { Socket } from "../socket.js";
 import { stateText } from "../states.js";

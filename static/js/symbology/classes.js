@@ -1,6 +1,6 @@
 // Classes of values, each of which has a colour: ranges of numbers with round borders, or the most frequent texts. Pure.
 
-import { roundSteps } from "../sketch/scales.js";
+import { roundSteps } from "../kinds/sketch/scales.js";
 
 const MOST_RANGES = 7;
 export const MOST_CATEGORIES = 8; // as many as Okabe and Ito have colours

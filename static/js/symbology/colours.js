@@ -1,6 +1,6 @@
 // The colours of classes. Neighbouring ones differ also for the colour-blind, in either theme. Pure.
 
-import { colourAt, css } from "../sketch/colours.js";
+import { colourAt, css } from "../kinds/sketch/colours.js";
 import { CLASSES, MOST_CATEGORIES, OTHER, UNKNOWN } from "./classes.js";
 
 // M. Okabe, K. Ito, "Color Universal Design", 2008. The last one is black, and white on a dark map.

@@ -1,6 +1,6 @@
 // Which objects the table lists: those in view, in the answer of a query, of a stream, or the watched ones. Pure.
 
-import { kindOf } from "../kinds.js";
+import { kindOf } from "../kinds/registry.js";
 
 export const VIEW = "view";
 export const WATCHED = "watched";

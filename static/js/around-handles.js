@@ -1,7 +1,8 @@
 // The handles of a range with a focus. The user drags them, or moves the keyboard focus to one and presses the arrow keys.
 
 import { dragged, LONGEST_M, lengthOf, stepped } from "./around.js";
-import { focusText, length } from "./format.js";
+import { length } from "./format.js";
+import { focusText } from "./kinds/words.js";
 import { filled, gettext } from "./i18n.js";
 
 const LABELS = {

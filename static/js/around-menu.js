@@ -4,7 +4,7 @@ import { $, h, icon, setText } from "./dom.js";
 import { length } from "./format.js";
 import { filled, gettext } from "./i18n.js";
 import { onEscape } from "./page-events.js";
-import { ABOUT } from "./kinds/plan.js";
+import { ABOUT } from "./kinds/about.js";
 import { units } from "./units.js";
 
 const TEXTS = {

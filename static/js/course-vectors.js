@@ -1,6 +1,7 @@
 // Where objects will be in some minutes if they keep course and speed, as thin lines.
 
 import { mercatorPerMetre } from "./geometry.js";
+import { kindOf } from "./kinds/registry.js";
 
 export const MINUTES = [0, 1, 5, 10];
 export const VECTORS_UP_TO = 2000; // objects in view; of more than that, only the selected ones have a line
@@ -58,7 +59,7 @@ export function drawVectors(context, { objects, visible, world, seconds, stale, 
  * @param {Map<number, any>} queries by number; those that are not shown have no ways
  */
 export function waysAhead(objects, { n, slots }, queries) {
-  const predicted = [...queries.values()].filter(({ plan, shown }) => shown && plan?.kind === "approach");
+  const predicted = [...queries.values()].filter(({ plan, shown }) => shown && kindOf(plan).predicts);
   const ways = [];
   for (const { query, plan, colour } of predicted) {
     for (let i = 0; i < n; i++) {

@@ -1,18 +1,6 @@
 // Finds the field of the query form that an error of the server is about. Pure.
 
-const TIME_FIELDS = {
-  window_s: "windowS",
-  start_s: "windowS",
-  slide_s: "slideS",
-  lower_s: "beforeS",
-  upper_s: "beforeS",
-  bin_s: "beforeS",
-  lateness_s: "latenessS",
-  idle_s: "latenessS",
-  within_s: "withinMin",
-  for_s: "forMin",
-  gap_s: "forMin",
-};
+import { FIELD_OF_KEY } from "./kinds/registry.js";
 
 /** The field of the query form that a server's error is about, or null for the form as a whole. */
 export function errorField(code, message) {
@@ -23,7 +11,7 @@ export function errorField(code, message) {
   if (/\bwhere:/.test(text)) return "where"; // before the rules below: the message quotes the user's text, which may have their words
   if (/\baway_from\b/.test(text)) return "away";
   const time = /\b(\w+_s) must/.exec(text)?.[1];
-  if (time in TIME_FIELDS) return TIME_FIELDS[time];
+  if (time in FIELD_OF_KEY) return FIELD_OF_KEY[time];
   if (/\bthresholds?\b/.test(text)) return "thresholds";
   if (/\baggregate\b/.test(text)) return "aggregate";
   if (/\bmax_distance\b/.test(text)) return "maxDistance";

@@ -16,8 +16,8 @@ import {
   utcClock,
   utcTime,
 } from "./format.js";
-import { alarmText } from "./kinds/rule/words.js";
 import { filled, gettext } from "./i18n.js";
+import { kindOf } from "./kinds/registry.js";
 
 const REFRESH_MS = 250;
 
@@ -175,11 +175,9 @@ export class EventList {
   /** Say why an event was; of an alarm about whole answers, what the numbers were. */
   #what(event) {
     const plan = event.key ? null : this.store.queries.get(event.query)?.plan;
-    const told =
-      plan?.kind === "rule" && event.sign > 0
-        ? alarmText(plan, parsed(event.text ?? "{}"), (number) => this.#nameOf(number))
-        : "";
-    return told || why(event);
+    if (!(event.sign > 0)) return why(event);
+    const nameOf = (number) => this.#nameOf(number);
+    return kindOf(plan).alarm?.(plan, parsed(event.text ?? "{}"), nameOf) || why(event);
   }
 
   #nameOf(number) {

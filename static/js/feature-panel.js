@@ -4,6 +4,7 @@ import { confirmed } from "./confirm.js";
 import { $, coalesced, setText } from "./dom.js";
 import { properties, title } from "./format.js";
 import { filled, gettext } from "./i18n.js";
+import { begunJoin } from "./kinds/join/plan.js";
 import { countRows, fill } from "./object-panel.js";
 import { onEscape, pageEvents } from "./page-events.js";
 import { areaAbout } from "./shapes.js";
@@ -147,7 +148,7 @@ export class FeaturePanel {
       if (features.length === 0) throw new Error(gettext("This feature was deleted by somebody else."));
       const { radiusM } = units();
       const area = areaAbout(features[0].geometry, { radiusM, widthM: radiusM / 10 });
-      const join = { kind: "join", join: { layer, predicate: "intersects", filters: [{ key }] } };
+      const join = begunJoin({ layer, predicate: "intersects", filters: [{ key }] });
       this.store.selectFeature(null); // the panel would cover the handles
       this.watch(area ? { kind: "range", area } : join, title(key, known).slice(0, MOST_CHARACTERS));
     } catch (error) {

@@ -2,13 +2,9 @@
 
 import { fieldText, inSentence } from "./field-words.js";
 import { filled, gettext, LOCALE, ngettext, number, pgettext } from "./i18n.js";
-import { kindOf } from "./kinds/registry.js";
-import { GAP_S } from "./kinds/track/noise.js";
 import { measureOf } from "./quantities.js";
 import { formOf, polygonsOf } from "./shapes.js";
-import { timesOf } from "./kinds/time-joins.js";
 import { LENGTHS_M, units } from "./units.js";
-import { ruleText } from "./kinds/rule/words.js";
 
 const MINUS = "\u2212";
 const NONE = "\u2013";
@@ -58,7 +54,7 @@ function inUnit(amount, /** @type {any[]} */ [symbol, each, decimals]) {
 }
 
 /** A speed over the ground. */
-function speed(mps) {
+export function speed(mps) {
   return inUnit(mps, units().speed);
 }
 
@@ -257,8 +253,6 @@ export function geometryTypes(types, features) {
   return words ? words(features) : ngettext("feature", "features", features);
 }
 
-const NEAR = gettext("within %(distance)s of %(partner)s");
-
 /** The predicates of joins: name, words about a partner, words for a choice in a form. */
 export const PREDICATES = [
   ["intersects", gettext("in or touching %(partner)s"), gettext("intersects: meets it anywhere")],
@@ -351,25 +345,6 @@ export function toldText({ partner, timeMs, partnerTimeMs, windowMs }) {
   return filled(words, { partner, seconds: number(Math.abs(laterS), 1) });
 }
 
-// How close in time the reports of a join's pairs are, by `when`.
-const TIMES_WORDS = {
-  window: gettext("%(what)s, in the same %(window)s s"),
-  sliding: gettext("%(what)s, in the same %(window)s s, every %(slide)s s"),
-  encounter: gettext("%(what)s for at least %(minutes)s min"),
-  interval: gettext("%(what)s, from %(before)s s before to %(after)s s after"),
-};
-
-/** Add to a text how close in time the reports of a join's pairs are; nothing for a join of last positions. */
-function withTimes(what, plan) {
-  const { when, windowS, slideS, beforeS, afterS, forMin } = timesOf(plan);
-  const figures = { window: windowS, slide: slideS, minutes: forMin, before: beforeS, after: afterS };
-  const texts = Object.entries(figures)
-    .filter(([, figure]) => Number.isFinite(figure))
-    .map(([name, figure]) => [name, number(figure, 3)]);
-  const words = TIMES_WORDS[when === "window" && slideS !== null ? "sliding" : when];
-  return words ? filled(words, { what, ...Object.fromEntries(texts) }) : what;
-}
-
 /** Say how many pairs there are with a layer's features now; `joins` as `store.joinsOf(layer)` returns them. */
 export function pairedText(joins) {
   const features = new Set(joins.flatMap(({ counts }) => [...counts.keys()]));
@@ -383,41 +358,6 @@ export function pairedText(joins) {
 
 /** What the partners of a join may be: features of a layer, last positions of a stream, or stored positions of one. */
 export const SOURCES = ["layer", "stream", "stored"];
-
-/**
- * What a plan looks for: "inside", "within Forests", "within 10 km of MS Anna", "count inside".
- *
- * @param {(...values: any[]) => any} titleOf returns what a layer or query is called, given its source and name; of a "value" the text
- * @param {string} focus what the focal object is called, if that is known
- */
-export function planText(plan, titleOf, focus) {
-  const members = membersText(plan, titleOf, focus);
-  if (!plan?.aggregate) return members;
-  const figure = joined(aggregateText(plan.aggregate), members);
-  const { group_by: groups } = plan.aggregate;
-  return groups
-    ? filled(gettext("%(what)s, by %(group)s"), { what: figure, group: inSentence(label(groups)) })
-    : figure;
-}
-
-/** Join what there is and where it is; the second text may be empty. */
-function joined(what, where) {
-  return where ? filled(gettext("%(what)s %(where)s"), { what, where }) : what;
-}
-
-const FUNCTION_WORDS = {
-  count: pgettext("figure", "count %(property)s"),
-  min: gettext("smallest %(property)s"),
-  max: gettext("largest %(property)s"),
-  sum: gettext("sum of %(property)s"),
-  avg: gettext("average %(property)s"),
-};
-
-/** What an aggregate computes: "count", "average speed", "largest latitude". */
-function aggregateText({ function: name, property, dimension }) {
-  const of = dimension ?? (property && inSentence(label(property)));
-  return filled(FUNCTION_WORDS[name] ?? `${name} %(property)s`, { property: of || "" }).trim();
-}
 
 /** What a group of an aggregate is called. */
 export function groupName(group, /** @type {Record<string, any>} */ { group_by: groups } = {}) {
@@ -452,58 +392,6 @@ export function thresholdText(name, property = "") {
   return seconds ? filled(gettext("%(what)s for %(seconds)s s"), { what, seconds }) : what;
 }
 
-/** Return the focus of a query as text: the object's name, or the place. */
-export function focusText(around, name) {
-  return around.at ? place(...around.at) : (name ?? around.key);
-}
-
-const RECTANGLE_WORDS = { inside: gettext("inside a rectangle"), outside: gettext("outside a rectangle") };
-
-function membersText(plan, titleOf, focus) {
-  if (plan?.kind === "rule") return ruleText(plan, titleOf.bind(null, "query"), titleOf.bind(null, "value"));
-  const shape = shapeText(plan?.area);
-  if (plan?.kind === "approach") {
-    const where = shapeText(plan.target) || RECTANGLE_WORDS.inside;
-    return filled(gettext("%(where)s within %(minutes)s min"), { where, minutes: number(plan.within_s / 60, 1) });
-  }
-  if (plan?.kind === "closest_approach") return joined(closestPlanText(plan, titleOf), shape);
-  if (plan?.kind === "track") return `${shape || RECTANGLE_WORDS.inside}${noiseText(plan)}`;
-  if (plan?.kind === "knn") return joined(nearestText(plan, focusText(plan.around, focus)), shape);
-  if (plan?.around) return joined(aroundText(plan.around, focusText(plan.around, focus)), shape);
-  if (kindOf(plan).report !== "join")
-    return shape && !plan.compare ? shape : joined(RECTANGLE_WORDS[plan?.report ?? "inside"], shape);
-  const { predicate, distance } = plan.join;
-  const source = /** @type {string} */ (SOURCES.find((one) => plan.join[one]));
-  const name = titleOf(source, plan.join[source]);
-  const partner = source === "stored" ? filled(gettext("where %(name)s have been"), { name }) : name;
-  const words =
-    predicate === "dwithin"
-      ? NEAR
-      : (PREDICATES.find(([known]) => known === predicate)?.[1] ?? `${predicate} %(partner)s`);
-  const near = filled(words, { partner, distance: length(distance) });
-  return joined(withAway(withTimes(near, plan), plan, titleOf), shape);
-}
-
-function closestPlanText({ within_m: withinM, within_s: withinS, join, stream }, titleOf) {
-  const values = {
-    distance: length(withinM),
-    minutes: number(withinS / 60, 1),
-    stream: titleOf("stream", join?.stream ?? stream),
-  };
-  return filled(gettext("will come within %(distance)s of %(stream)s in %(minutes)s min"), values);
-}
-
-/** Say what a plan takes into account: ", accurate to 10 m, at most 50 m/s, with crossings between reports". */
-function noiseText(/** @type {Record<string, any>} */ { accuracy = 0, fastest_m_s: most, gap_s: gapS = GAP_S }) {
-  const parts = [];
-  if (typeof accuracy === "object")
-    parts.push(filled(gettext("accuracy by %(property)s"), { property: accuracy.property }));
-  else if (accuracy) parts.push(filled(gettext("accurate to %(distance)s"), { distance: length(accuracy) }));
-  if (most) parts.push(filled(gettext("at most %(speed)s"), { speed: speed(most) }));
-  if (gapS) parts.push(gettext("with crossings between reports"));
-  return parts.map((part) => `, ${part}`).join("");
-}
-
 /** Say what an area with a shape is: "in a circle of 5 km", "in a polygon"; nothing for a box. */
 export function shapeText(area) {
   const form = formOf(area);
@@ -525,27 +413,6 @@ export function square(squareM) {
   const [unit, metres] = squareM < shortM ** 2 ? [shortSymbol, shortSize] : [symbol, size];
   const squares = squareM / metres ** 2;
   return `${number(squares, squares < 100 ? 1 : 0)}\u00a0${unit}²`;
-}
-
-function withAway(what, { away_from: away }, titleOf) {
-  const words = gettext("%(what)s, more than %(distance)s from %(layer)s");
-  return away ? filled(words, { what, distance: length(away.distance), layer: titleOf("layer", away.layer) }) : what;
-}
-
-function nearestText({ k, max_distance: metres }, focus) {
-  const words = metres
-    ? gettext("%(count)s nearest to %(focus)s, at most %(distance)s away")
-    : gettext("%(count)s nearest to %(focus)s");
-  return filled(words, { count: count(k), focus, distance: metres ? length(metres) : "" });
-}
-
-function aroundText({ radius, half_widths: widths }, focus) {
-  if (radius) return filled(NEAR, { distance: length(radius), partner: focus });
-  if (!widths) return filled(gettext("in a polygon around %(focus)s"), { focus });
-  const sides = [0, 1]
-    .map((axis) => (widths[axis] ? length(2 * widths[axis]) : pgettext("length", "any")))
-    .join(" \u00d7 ");
-  return filled(gettext("in %(sides)s around %(focus)s"), { sides, focus });
 }
 
 // The engine's reasons in words, by sign.

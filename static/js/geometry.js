@@ -100,3 +100,14 @@ export function middle(lo, hi) {
   if (Number.isFinite(lo) && Number.isFinite(hi)) return (lo + hi) / 2;
   return Number.isFinite(lo) ? lo : Number.isFinite(hi) ? hi : NaN;
 }
+
+/** Whether a box has bounds of both longitude and latitude, as a rectangle needs. */
+export function isFlatBox({ lo, hi }) {
+  return [lo, hi].every((ends) => Array.isArray(ends) && ends.length >= 2 && ends.slice(0, 2).every(Number.isFinite));
+}
+
+/** Return the middle of a rectangle, half as wide and high. */
+export function shrunk({ west, south, east, north }) {
+  const [dx, dy] = [(east - west) / 4, (north - south) / 4];
+  return { west: west + dx, south: Math.max(south + dy, -85), east: east - dx, north: Math.min(north - dy, 85) };
+}

@@ -2,6 +2,7 @@
 
 import { confirmed } from "./confirm.js";
 import { filled, gettext } from "./i18n.js";
+import { begunJoin } from "./kinds/join/plan.js";
 import { createLayerList, LayerForm } from "./layer-list.js";
 import { onEscape } from "./page-events.js";
 import { tried } from "./toasts.js";
@@ -18,7 +19,7 @@ export function createLayersPage({ store, api, navigation, now, mostBytes, onOpe
 
   const join = (name) => {
     store.showLayer(name, true);
-    start({ kind: "join", join: { layer: name } });
+    start(begunJoin({ layer: name }));
   };
   const drawOn = (kind) => (layer) => {
     store.showLayer(layer.name, true);

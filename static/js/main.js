@@ -35,11 +35,12 @@ import { MeasureTool } from "./measure/tool.js";
 import { Navigation, OBJECT_ZOOM } from "./navigation.js";
 import { ObjectPanel, Tooltip } from "./object-panel.js";
 import { createPalette } from "./palette.js";
-import { ABOUT, nameAbout } from "./kinds/plan.js";
+import { ABOUT, nameAbout } from "./kinds/about.js";
 import { QueryForm } from "./query-form.js";
 import { BacktestLayer } from "./backtest/layer.js";
 import { BacktestPanel } from "./backtest/panel.js";
 import { filled, gettext } from "./i18n.js";
+import { begunJoin } from "./kinds/join/plan.js";
 import { escape } from "./page-events.js";
 import { RuleForm } from "./kinds/rule/form.js";
 import { createQueryList } from "./query-list.js";
@@ -72,7 +73,6 @@ const VIEW_WAIT_MS = 150;
 const RESTALE_MS = 5000;
 const SHOWN_MS = 150; // a scrolled list shows many cards in a moment
 const QUERIES_MS = 100; // the status of a thousand queries may come in a second
-const JOIN = { kind: "join", join: {} }; // a query that begins as a join
 
 recallUnits();
 const page = JSON.parse($("page").textContent);
@@ -485,7 +485,7 @@ const openAround = openingAroundMenu({
 const kiosk = createKiosk({ store, map, now, onChange: () => address.write() });
 createShortcuts([
   { key: "n", text: gettext("New query: draw a rectangle"), run: () => form.start() },
-  { key: "j", text: gettext("New query: join with a layer"), run: () => form.start(null, JOIN) },
+  { key: "j", text: gettext("New query: join with a layer"), run: () => form.start(null, begunJoin()) },
   { key: "q", text: gettext("Queries"), run: () => tabs.show("queries") },
   { key: "e", text: gettext("Events"), run: () => tabs.show("events") },
   { key: "i", text: gettext("Incidents"), run: () => tabs.show("incidents") },
@@ -525,7 +525,7 @@ createShortcuts([
 ]);
 for (const button of document.querySelectorAll("[data-new-query]"))
   button.addEventListener("click", () => form.start());
-$("new-join").addEventListener("click", () => form.start(null, JOIN));
+$("new-join").addEventListener("click", () => form.start(null, begunJoin()));
 
 store.on("objects selection", () => map.objects.invalidate());
 store.on("queries", coalesced(showQueries, QUERIES_MS));

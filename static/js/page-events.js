@@ -3,7 +3,7 @@
 const listeners = { theme: new Set(), units: new Set() };
 
 /** What the user draws, in the order in which Escape ends it. Whoever draws something else ends it, too. */
-const DRAWING = /** @type {const} */ (["area", "form", "rectangle", "sketch", "report"]);
+const DRAWING = /** @type {const} */ (["area", "form", "rectangle", "statistics", "report"]);
 
 /** What Escape closes, first things first: one thing each time. */
 export const ESCAPES = /** @type {const} */ ([

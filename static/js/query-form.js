@@ -1,51 +1,20 @@
 // The form of a new or edited query: its name, stream, kind, area or focus, figure and filter; and its plan as JSON.
 
-import { AggregateFields } from "./kinds/aggregate/fields.js";
-import { AroundFields } from "./kinds/moving_range/fields.js";
-import { ClosestFields } from "./kinds/closest_approach/fields.js";
 import { $, offer } from "./dom.js";
 import { errorField } from "./error-field.js";
 import { FilterField } from "./filter-field.js";
 import { plainly } from "./filter-words.js";
-import { normalisedBox, rectangleOf, roundedBox } from "./geometry.js";
+import { isFlatBox, normalisedBox, rectangleOf, roundedBox, shrunk } from "./geometry.js";
 import { filled, gettext } from "./i18n.js";
 import { createLookField } from "./look-field.js";
 import { COLOURS } from "./looks.js";
-import { JoinFields } from "./kinds/join/fields.js";
-import { NoiseFields } from "./kinds/track/fields.js";
 import { onEscape } from "./page-events.js";
-import { areaIn, boxOf, planOf, renamed, reportOf, shapedArea } from "./kinds/plan.js";
+import { renamed } from "./kinds/about.js";
+import { areaIn, boxOf, shapedArea } from "./kinds/plan.js";
+import { formOfReport, formParts, kindOf, KINDS, planOf } from "./kinds/registry.js";
 import { mayShare } from "./teams/rights.js";
 import { chosenTeam, showTeams } from "./teams/team-fields.js";
 
-const FIELDS = [
-  "name",
-  "stream",
-  "partner",
-  "distance",
-  "windowS",
-  "slideS",
-  "beforeS",
-  "forMin",
-  "away",
-  "latenessS",
-  "withinMin",
-  "closeM",
-  "partnerWhere",
-  "focus",
-  "shape",
-  "k",
-  "maxDistance",
-  "aggregate",
-  "thresholds",
-  "noise",
-  "box",
-  "where",
-  "plan",
-  "form",
-];
-// The form element that gets the focus after an error, where it does not have the name of the error's field.
-const FIRST_OF = { focus: "focusKey", aggregate: "function", thresholds: "function", noise: "accuracyM" };
 const NOT_OF_PLAN = ["name", "shared", "team", "severity", "plan"]; // the plan is read when it is edited, not written again
 const NO_STREAM = gettext("No stream is switched on. An administrator can add one or switch one on.");
 const SIDES = ["west", "south", "east", "north"];
@@ -90,16 +59,12 @@ export class QueryForm {
     });
     $("form-draw").addEventListener("click", () => this.editor.draw());
     $("form-view").addEventListener("click", () => this.setRectangle(shrunk(this.view())));
-    this.join = new JoinFields({ store: this.store, form: this.form });
-    this.around = new AroundFields({ store: this.store, form: this.form, center: this.center });
+    this.parts = this.#made();
     this.area = this.areas({
       form: this.form,
       onChange: () => this.#areaChanged(),
       onError: (text) => this.#error("box", text),
     });
-    this.aggregate = new AggregateFields({ store: this.store, form: this.form, dimensions: this.dimensions });
-    this.noise = new NoiseFields({ form: this.form });
-    this.closest = new ClosestFields({ store: this.store, form: this.form, partnerWhere: this.join.partnerWhere });
     const [list, offered, line] = ["where-choices", "where-offered", "where-check"].map($);
     const texts = () => this.store.objects.textsOf(this.form.elements.stream.value);
     this.filter = new FilterField({ input: this.form.elements.where, list, offered, line, texts, check: this.check });
@@ -122,6 +87,15 @@ export class QueryForm {
 
   get open() {
     return !this.form.hidden;
+  }
+
+  /** Make the parts of the form, each once; a part may ask for one that was made before it. */
+  #made() {
+    const made = new Map();
+    const { store, form, center, dimensions } = this;
+    const part = (Part) => made.get(Part);
+    for (const Part of formParts()) made.set(Part, new Part({ store, form, center, dimensions, part, kinds: KINDS }));
+    return [...made.values()];
   }
 
   /** Open the form for a new query, or for an existing one. A new one may begin with a part of a plan, and a name. */
@@ -186,16 +160,11 @@ export class QueryForm {
   #show(plan) {
     this.base = this.named = plan;
     const { elements } = this.form;
-    elements.report.value = reportOf(plan);
+    elements.report.value = kindOf(plan).report;
     this.filter.typed.show(plan.where ?? "");
-    elements.extent.value = this.paired && !plan.area ? "whole" : "rectangle";
-    this.join.start(plan);
-    this.around.start(plan);
-    this.aggregate.start(plan.aggregate);
-    this.noise.start(plan);
+    elements.extent.value = this.shown.pairs && !plan.area ? "whole" : "rectangle";
+    for (const part of this.parts) part.start(plan);
     const saved = this.query && !this.query.plan.around ? this.query.plan : null;
-    elements.withinMin.value = (plan.within_s ?? 600) / 60;
-    this.closest.start(plan);
     this.area.start(plan.around ? null : areaIn(plan), shapedArea(saved) ?? (saved && boxOf(saved)));
     this.#arrange();
     const box = shapedArea(plan) ? null : boxOf(plan);
@@ -204,24 +173,13 @@ export class QueryForm {
 
   /** Show the fields that belong to the kind of query. */
   #arrange() {
-    $("join-fields").hidden = !this.joins;
-    $("pair-fields").hidden = !this.paired;
-    $("around-fields").hidden = !this.focused;
-    $("box-fields").hidden = !this.bounded;
-    $("approach-fields").hidden = !this.predicts;
-    this.closest.show(this.closes);
-    this.noise.show(this.form.elements.report.value === "inside" && !this.aggregate.read());
-    $("aggregate-fields").hidden =
-      this.joins ||
-      this.predicts ||
-      this.closes ||
-      this.form.elements.report.value === "nearest" ||
-      Boolean(this.#noise());
     const { elements } = this.form;
-    const outside = elements.report.value === "outside";
-    if (outside) elements.areaForm.value = "rectangle"; // what lies outside of a shape is not asked for
-    for (const radio of elements.areaForm) radio.disabled = outside && radio.value !== "rectangle";
-    $("outside-hint").hidden = !outside;
+    const { parts, rectangles } = this.shown;
+    for (const part of this.parts) part.show(parts.includes(part.constructor));
+    $("box-fields").hidden = !this.bounded;
+    if (rectangles) elements.areaForm.value = "rectangle"; // what lies outside of a shape is not asked for
+    for (const radio of elements.areaForm) radio.disabled = rectangles && radio.value !== "rectangle";
+    $("outside-hint").hidden = !rectangles;
     const other = this.rectangle && roundedBox(normalisedBox(this.rectangle));
     this.area.show(this.bounded, {
       stream: elements.stream.value,
@@ -238,43 +196,25 @@ export class QueryForm {
     this.#changed();
   }
 
-  get joins() {
-    return this.form.elements.report.value === "join";
+  /** What shows of the kind of query. */
+  get shown() {
+    return formOfReport(this.form.elements.report.value);
   }
 
-  /** Whether the query predicts which objects will enter its area. */
-  get predicts() {
-    return this.form.elements.report.value === "approach";
-  }
-
-  /** Whether the query finds pairs that will be close to each other. */
-  get closes() {
-    return this.form.elements.report.value === "close";
-  }
-
-  /** Whether the query has a focus. */
-  get focused() {
-    return ["around", "nearest"].includes(this.form.elements.report.value);
-  }
-
-  /** What the fields say of noise; null if they do not show. */
-  #noise() {
-    return $("noise-fields").hidden ? null : this.noise.read();
+  /** The parts that show. */
+  get own() {
+    return this.parts.filter((part) => this.shown.parts.includes(part.constructor));
   }
 
   /** Whether a rectangle belongs to the query. */
   get bounded() {
-    return !this.focused && (!this.paired || this.form.elements.extent.value === "rectangle");
-  }
-
-  /** Whether the query is about pairs of objects. */
-  get paired() {
-    return this.joins || this.closes;
+    const { focus, pairs } = this.shown;
+    return !focus && (!pairs || this.form.elements.extent.value === "rectangle");
   }
 
   /** Build the plan again after a field changed. If it was written as JSON, the fields change that plan. */
   #changed() {
-    const turnsToPairs = this.paired && $("pair-fields").hidden;
+    const turnsToPairs = this.shown.pairs && $("pair-fields").hidden;
     if (turnsToPairs && !this.rectangle && !this.area.read()) this.form.elements.extent.value = "whole";
     this.#arrange();
     if (this.bounded && !this.area.shaped && this.rectangle && !this.editor.active) this.editor.edit(this.rectangle);
@@ -288,11 +228,12 @@ export class QueryForm {
 
   /** Show a plan with a focus on the map, and take over what the user drags there. */
   #preview(plan) {
-    const whole = this.focused && Object.keys(this.around.errors(plan.kind === "knn")).length === 0;
+    const ranges = this.shown.focus ? this.own.filter(({ setRange }) => setRange) : [];
+    const whole = ranges.length > 0 && Object.keys(errorsOf(ranges)).length === 0;
     const circle = this.bounded ? this.area.around() : null;
     this.preview(this.query, whole ? plan : circle && { stream: plan.stream, ...circle }, (drafted) => {
       if (circle) return this.area.setCircle(drafted);
-      this.around.setRange(drafted);
+      for (const part of ranges) part.setRange(drafted);
       this.#changed();
     });
   }
@@ -332,20 +273,14 @@ export class QueryForm {
     const { elements } = this.form;
     const shape = this.bounded ? this.area.read() : null;
     const box = this.bounded && !this.area.shaped && this.rectangle ? roundedBox(normalisedBox(this.rectangle)) : null;
-    const { value: report } = elements.report;
-    const fields = { stream: elements.stream.value, report, where: this.filter.where, box, shape };
-    if (this.joins) return planOf(this.base, { ...fields, join: this.join.read() });
-    if (report === "nearest")
-      return planOf(this.base, { ...fields, around: this.around.around(true), ...this.around.neighbours() });
-    if (this.predicts) return planOf(this.base, { ...fields, within: elements.withinMin.valueAsNumber * 60 });
-    if (this.closes) return planOf(this.base, { ...fields, close: this.closest.read() });
-    const noise = this.#noise();
-    if (noise) return planOf(this.base, { ...fields, noise });
-    const aggregate = this.aggregate.read();
-    return planOf(
-      this.base,
-      this.focused ? { ...fields, around: this.around.around(false), aggregate } : { ...fields, aggregate },
-    );
+    const fields = {
+      stream: elements.stream.value,
+      report: elements.report.value,
+      where: this.filter.where,
+      box,
+      shape,
+    };
+    return planOf(this.base, Object.assign(fields, ...this.own.map((part) => part.read())));
   }
 
   #fromNumbers() {
@@ -388,21 +323,14 @@ export class QueryForm {
 
   /** What is wrong with the fields that make the plan, by field. */
   #planErrors() {
-    const { elements } = this.form;
     const errors = {};
-    if (!this.written && !elements.stream.value) errors.stream = NO_STREAM;
+    if (!this.written && !this.form.elements.stream.value) errors.stream = NO_STREAM;
     if (this.written === undefined) errors.plan = $("error-plan").textContent;
     else if (this.written === null) {
       if (this.bounded && !this.area.shaped && !this.rectangle)
         errors.box = gettext("Draw a rectangle on the map, or type its sides.");
       if (this.bounded && this.area.error()) errors.box = this.area.error();
-      if (this.joins) Object.assign(errors, this.join.errors());
-      if (this.predicts && !elements.withinMin.validity.valid)
-        errors.withinMin = gettext("Minutes must be more than 0, and 60 at most.");
-      if (this.closes) Object.assign(errors, this.closest.errors());
-      if (this.focused) Object.assign(errors, this.around.errors(elements.report.value === "nearest"));
-      if (this.#noise()) Object.assign(errors, this.noise.errors());
-      if (!$("aggregate-fields").hidden) Object.assign(errors, this.aggregate.errors());
+      Object.assign(errors, errorsOf(this.own));
     }
     return errors;
   }
@@ -413,14 +341,10 @@ export class QueryForm {
 
   /** Offer the streams and layers that there are now. */
   #offer() {
-    const chosen = () =>
-      ["stream", "partner", "focusStream", "away"].map((name) => this.form.elements[name].value).join();
-    const before = chosen();
+    const before = JSON.stringify(this.#plan());
     this.#streams();
-    this.join.offer();
-    this.around.offer();
-    this.closest.offer();
-    if (chosen() !== before && this.written === null) this.#changed();
+    for (const part of this.parts) part.offer?.();
+    if (this.written === null && JSON.stringify(this.#plan()) !== before) this.#changed();
   }
 
   #streams(chosen) {
@@ -441,14 +365,16 @@ export class QueryForm {
   }
 
   #errors(errors) {
-    for (const field of FIELDS) this.#error(field, errors[field] ?? "");
+    for (const { id } of this.form.querySelectorAll("[id^=error-]")) {
+      const field = id.slice("error-".length);
+      this.#error(field, errors[field] ?? "");
+    }
     const first = Object.keys(errors)[0];
     if (first === "box") return this.form.elements[this.area.first].focus();
-    const target =
-      first === "focus" && this.form.elements.focus.value === "place" ? "focusLon" : (FIRST_OF[first] ?? first);
     if (!first || first === "form") return;
     const details = $(`error-${first}`).closest("details");
     if (details) details.open = true;
+    const { [first]: target = first } = Object.assign({}, ...this.parts.map((part) => part.first));
     this.form.elements[target].focus();
   }
 
@@ -467,12 +393,7 @@ export class QueryForm {
   }
 }
 
-/** Whether a box has bounds of both longitude and latitude, as a rectangle needs. */
-function isFlatBox({ lo, hi }) {
-  return [lo, hi].every((ends) => Array.isArray(ends) && ends.length >= 2 && ends.slice(0, 2).every(Number.isFinite));
-}
-
-function shrunk({ west, south, east, north }) {
-  const [dx, dy] = [(east - west) / 4, (north - south) / 4];
-  return { west: west + dx, south: Math.max(south + dy, -85), east: east - dx, north: Math.min(north - dy, 85) };
+/** What is wrong with the fields of some parts, by field. */
+function errorsOf(parts) {
+  return Object.assign({}, ...parts.map((part) => part.errors()));
 }

@@ -1,7 +1,8 @@
 // The list of queries: a card for each, with its state, the number of objects in its answer, and its actions.
 
 import { $, coalesced, debounced, h, icon, repeated, setText } from "./dom.js";
-import { count, planText } from "./format.js";
+import { count } from "./format.js";
+import { planText } from "./kinds/plan-text.js";
 import { filled, gettext, ngettext } from "./i18n.js";
 import { kindOf } from "./kinds/registry.js";
 import { isLeftOut, leftOutText } from "./left-out.js";

@@ -1,7 +1,7 @@
 // Saves what was dragged of a query on the map, and offers to take it back.
 
 import { filled, gettext } from "./i18n.js";
-import { renamed } from "./kinds/plan.js";
+import { renamed } from "./kinds/about.js";
 import { toast } from "./toasts.js";
 
 /** Return a function of a query and its new plan, given `ask(message)`, which returns the reply, or null after an error. */

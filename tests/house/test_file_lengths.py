@@ -15,9 +15,8 @@ CASES = "tests of one module, with what they need in common"
 LONGER: dict[str, tuple[int, str]] = {
     "static/js/area-fields.js": (440, "one part of a form"),
     "static/js/canvas-layer.js": (500, "one layer of Leaflet"),
-    "static/js/format.js": (580, "all texts that are made of values"),
+    "static/js/format.js": (460, "all texts that are made of values"),
     "static/js/main.js": (660, "what joins the parts of the page"),
-    "static/js/query-form.js": (480, "one form"),
     "streaming/kinds/sketch/asks.py": (460, "a small class for each question"),
     "streaming/layers/store.py": (420, ONE_THING),
     "streaming/operators/edges.py": (500, "one algorithm"),

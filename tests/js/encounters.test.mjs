@@ -3,12 +3,15 @@ import { test } from "node:test";
 
 import { EventGroups } from "../../static/js/event-groups.js";
 import { errorField } from "../../static/js/error-field.js";
-import { happened, planText, spanText } from "../../static/js/format.js";
+import { happened, spanText } from "../../static/js/format.js";
+import { planText } from "../../static/js/kinds/plan-text.js";
+import { KINDS, kindOf, planOf } from "../../static/js/kinds/registry.js";
 import { drawEncounters } from "../../static/js/pair-lines.js";
-import { planOf, reportOf } from "../../static/js/kinds/plan.js";
 import { createStore } from "../../static/js/store.js";
-import { timesOf } from "../../static/js/kinds/time-joins.js";
+import { timesAmong } from "../../static/js/kinds/join/time-joins.js";
 import { change, hello, NOW, row, SHIPS, snapshot, status } from "./helpers.mjs";
+
+const timesOf = (plan) => timesAmong(KINDS, plan);
 
 const PARTNERS = { stream: "ferries", predicate: "dwithin", distance: 500 };
 const PLAN = {
@@ -61,7 +64,7 @@ function opened(...messages) {
 
 test("encounters that are opened and saved stay the same, and take their keys along to no other query", () => {
   assert.deepEqual(saved(PLAN), PLAN);
-  assert.equal(reportOf(PLAN), "join");
+  assert.equal(kindOf(PLAN).report, "join");
   assert.equal("away_from" in saved(PLAN, { away: "" }), false);
   assert.deepEqual(saved(PLAN, { forMin: 5, away: "piers", awayM: 20 }).away_from, { layer: "piers", distance: 20 });
   assert.deepEqual(saved(PLAN, { when: "now" }), {

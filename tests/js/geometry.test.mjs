@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import * as geometry from "../../static/js/geometry.js";
+import { planOf } from "../../static/js/kinds/registry.js";
 import {
   cellRings,
   clippedLine,
@@ -12,7 +13,6 @@ import {
   withoutSeam,
 } from "../../static/js/land.js";
 import { unwrappedRings } from "../../tools/make_world.mjs";
-import { planOf } from "../../static/js/kinds/plan.js";
 import { formatHash, parseHash } from "../../static/js/url-state.js";
 
 const near = (a, b) => assert.ok(Math.abs(a - b) < 1e-9, `${a} is not ${b}`);

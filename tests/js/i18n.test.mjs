@@ -37,8 +37,9 @@ globalThis.django = {
 };
 
 const { filled, gettext } = await import("../../static/js/i18n.js");
-const { crossingText, count, happened, label, length, place, planText, reason, value } =
+const { crossingText, count, happened, label, length, place, reason, value } =
   await import("../../static/js/format.js");
+const { planText } = await import("../../static/js/kinds/plan-text.js");
 const { timesText } = await import("../../static/js/event-groups.js");
 const { summary } = await import("../../static/js/history.js");
 const { bounded } = await import("../../static/js/kinds/sketch/bounds.js");

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
+import { readdirSync, readFileSync } from "node:fs";
 import test from "node:test";
 
-import { kindOf } from "../../static/js/kinds/registry.js";
+import { formOfReport, formParts, kindOf, KINDS, planOf } from "../../static/js/kinds/registry.js";
 
 const AROUND = { key: "a", radius: 5 };
 const PLANS = [
@@ -26,4 +27,49 @@ test("each plan has one kind, which says what its answer is made of", () => {
     PLANS.map(([plan]) => Boolean(kindOf(plan).paired)),
     [false, false, false, false, true, false],
   );
+});
+
+const JS = new URL("../../static/js/", import.meta.url);
+// What plans have as their kind, but for "range", which says nothing of a focus or an aggregate.
+const NAMES =
+  /\bkind\b["')]*\s*(?:[!=]==|:)\s*"(?:join|window_join|interval_join|encounter|rule|sketch|knn|approach|closest_approach|track)"/;
+
+test("no module outside of kinds/ asks or says by name which kind a plan has", () => {
+  for (const said of ['plan?.kind === "knn"', '{ stream, kind: "join" }', '"kind": "track"', '(plan.kind) !== "rule"'])
+    assert.match(said, NAMES);
+  const naming = readdirSync(JS, { recursive: true })
+    .filter((name) => name.endsWith(".js") && !name.startsWith("kinds/"))
+    .filter((name) => NAMES.test(readFileSync(new URL(name, JS), "utf8")));
+  assert.deepEqual(naming, []);
+});
+
+test("each folder of kinds/ with a kind is in the registry", () => {
+  const registry = readFileSync(new URL("kinds/registry.js", JS), "utf8");
+  const folders = readdirSync(new URL("kinds/", JS), { recursive: true }).filter((name) => name.endsWith("/kind.js"));
+  assert.deepEqual(
+    [...registry.matchAll(/from "\.\/(.*\/kind\.js)"/g)].map(([, name]) => name).toSorted(),
+    folders.toSorted(),
+  );
+  assert.equal(new Set(KINDS).size, KINDS.length);
+});
+
+test("what a kind makes of the form's fields is a plan that it claims", () => {
+  const join = { source: "stream", name: "b", predicate: "dwithin", distance: 5, where: "" };
+  const close = { stream: "b", where: "", mirrored: false, withinM: 5, withinS: 60 };
+  const others = { around: AROUND, k: 3, within: 60, close, box: { lo: [0, 0], hi: [1, 1] }, where: "", stream: "a" };
+  for (const kind of KINDS.filter(({ makes }) => makes)) {
+    const times = { ...kind.times?.standard, when: kind.when ?? "now", latenessS: 1, idleS: 1 };
+    const noise =
+      kind.makes({ noise: {}, join: { ...join, times } }) && kind.report === "inside" ? { gap_s: 60 } : null;
+    const fields = { ...others, report: kind.report, join: { ...join, times }, noise };
+    assert.equal(kindOf(planOf({}, fields)), kind, kind.report);
+  }
+});
+
+test("each part of the form keeps to the protocol, and each report of the form has some", () => {
+  for (const Part of formParts())
+    for (const method of ["start", "show", "read", "errors"])
+      assert.equal(typeof Part.prototype[method], "function", `${Part.name}.${method}`);
+  for (const report of ["inside", "outside", "approach", "close", "around", "nearest", "join"])
+    assert.ok(formOfReport(report).parts.length > 0, report);
 });

@@ -28,7 +28,7 @@ test("Escape closes one thing each time: menus, then drawings, then panels, and 
     "area",
     "form",
     "rectangle",
-    "sketch",
+    "statistics",
     "report",
     "table",
     "feature",

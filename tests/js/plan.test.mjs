@@ -2,8 +2,10 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { errorField } from "../../static/js/error-field.js";
-import { planText } from "../../static/js/format.js";
-import { ABOUT, boxOf, nameAbout, planOf, renamed, reportOf } from "../../static/js/kinds/plan.js";
+import { ABOUT, nameAbout, renamed } from "../../static/js/kinds/about.js";
+import { planText } from "../../static/js/kinds/plan-text.js";
+import { boxOf } from "../../static/js/kinds/plan.js";
+import { kindOf, planOf } from "../../static/js/kinds/registry.js";
 
 const BOX = { lo: [5, 5], hi: [6, 6] };
 const JOIN = { source: "layer", name: "roads", predicate: "intersects", distance: 50, where: "" };
@@ -85,7 +87,7 @@ test("what a plan reports decides which fields it has", () => {
     { kind: "join", join: {} },
     { around: AROUND },
     { kind: "knn", around: {} },
-  ].map(reportOf);
+  ].map((plan) => kindOf(plan).report);
   assert.deepEqual(reports, ["inside", "outside", "join", "around", "nearest"]);
 });
 
@@ -211,7 +213,7 @@ test("a closest approach is of one stream or two, and keeps what the form does n
     within_s: 600,
     where: "",
   });
-  assert.equal(reportOf(plan), "close");
+  assert.equal(kindOf(plan).report, "close");
   const before = { ...plan, gap_s: 60, mirrored: true, join: { stream: "ferries", where: "a = 1" } };
   const edited = planOf(before, { ...fields, close: { ...close, stream: "ships", where: "a = 1", mirrored: true } });
   assert.deepEqual(edited, { ...before, join: { stream: "ships", where: "a = 1" } });
@@ -247,7 +249,7 @@ test("a predicted entry keeps the area that objects will enter, and the form sho
   const fields = { stream: "ships", report: "approach", where: "", box, shape: null, within: 600 };
   const plan = planOf({}, fields);
   assert.deepEqual(plan, { stream: "ships", kind: "approach", target: box, within_s: 600, where: "" });
-  assert.equal(reportOf(plan), "approach");
+  assert.equal(kindOf(plan).report, "approach");
   assert.deepEqual(boxOf(plan), box);
   const inside = planOf(plan, { ...fields, report: "inside", aggregate: null });
   assert.deepEqual([inside.kind, inside.target, inside.within_s, inside.compare], ["range", undefined, undefined, box]);
@@ -264,7 +266,7 @@ test("a range with noise is about tracks, keeps its area, and is a range again w
     { ...fields, noise },
   );
   assert.deepEqual(plan, { stream: "ships", kind: "track", where: "a = 1", area: box, ...noise, emit: "changes" });
-  assert.equal(reportOf(plan), "inside");
+  assert.equal(kindOf(plan).report, "inside");
   assert.deepEqual(boxOf(plan), box);
   const high = { ...plan, area: { lo: [...box.lo, 0], hi: [...box.hi, 900] } };
   assert.deepEqual(planOf(high, { ...fields, noise }).area, high.area);

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { planText } from "../../static/js/format.js";
+import { planText } from "../../static/js/kinds/plan-text.js";
 import { kindOf } from "../../static/js/kinds/registry.js";
 import { errorsOfRule, fieldsOfRule, planOfRule } from "../../static/js/kinds/rule/fields.js";
 import { alarmText, conditionText, duration, ruleSentences } from "../../static/js/kinds/rule/words.js";

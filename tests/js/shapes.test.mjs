@@ -4,7 +4,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { shapeText, square } from "../../static/js/format.js";
-import { boxOf, planOf, shapedArea } from "../../static/js/kinds/plan.js";
+import { boxOf, shapedArea } from "../../static/js/kinds/plan.js";
+import { planOf } from "../../static/js/kinds/registry.js";
 import {
   apart,
   areaAbout,

@@ -3,14 +3,17 @@ import { test } from "node:test";
 
 import { EventGroups, timesText } from "../../static/js/event-groups.js";
 import { errorField } from "../../static/js/error-field.js";
-import { happened, planText, toldText } from "../../static/js/format.js";
+import { happened, toldText } from "../../static/js/format.js";
+import { planText } from "../../static/js/kinds/plan-text.js";
+import { KINDS, kindOf, planOf } from "../../static/js/kinds/registry.js";
 import { drawPairs, screenLine } from "../../static/js/pair-lines.js";
-import { planOf, reportOf } from "../../static/js/kinds/plan.js";
 import { missedNote } from "../../static/js/query-answer.js";
 import { createStore } from "../../static/js/store.js";
-import { timesOf } from "../../static/js/kinds/time-joins.js";
+import { timesAmong } from "../../static/js/kinds/join/time-joins.js";
 import { KEPT_MS, lineOf, PAIRS_KEPT, STEPS, ToldPairs } from "../../static/js/told-pairs.js";
 import { change, hello, NOW, row, SHIPS, snapshot, status } from "./helpers.mjs";
+
+const timesOf = (plan) => timesAmong(KINDS, plan);
 
 const PARTNERS = { stream: "ferries", predicate: "dwithin", distance: 500 };
 const WINDOW = {
@@ -61,7 +64,7 @@ test("a plan that is opened and saved stays the same", () => {
   assert.deepEqual(saved({ ...WINDOW, slide_s: 20 }), { ...window, slide_s: 20 });
   const { emit: _emit, bin_s: _bin, ...interval } = INTERVAL;
   assert.deepEqual(saved(INTERVAL), interval);
-  assert.deepEqual([reportOf(WINDOW), reportOf(INTERVAL)], ["join", "join"]);
+  assert.deepEqual([kindOf(WINDOW).report, kindOf(INTERVAL).report], ["join", "join"]);
 });
 
 test("the form says before and after, and the plan lower and upper", () => {

@@ -2,6 +2,7 @@
 
 import { $, h, setText } from "../dom.js";
 import { filled, gettext } from "../i18n.js";
+import { kindOf } from "../kinds/registry.js";
 import { namingOf } from "../named.js";
 import { SPANS, placeOfRow, progressText, questionOf, resultText, rowText } from "./words.js";
 
@@ -87,7 +88,7 @@ export class BacktestPanel {
     if (this.running) this.#cancel();
     this.running = control;
     control.asked = plan;
-    control.ruled = plan.kind === "rule";
+    control.ruled = Boolean(kindOf(plan).ruled);
     control.spanText = control.span.selectedOptions[0].text;
     control.result = null;
     control.show.hidden = true;

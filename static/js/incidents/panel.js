@@ -3,11 +3,11 @@
 import { $, coalesced, h, icon, repeated, setText } from "../dom.js";
 import { count, place, utcClock, utcTime } from "../format.js";
 import { filled, gettext, ngettext } from "../i18n.js";
+import { kindOf } from "../kinds/registry.js";
 import { AcknowledgeAll } from "./acknowledge-all.js";
 import { severityText } from "./severities.js";
 import { passes, snoozed } from "./store.js";
 import { changeText, headline, keyBeside, openText, standing, timesText, worst } from "./words.js";
-import { alarmText } from "../kinds/rule/words.js";
 
 const REFRESH_MS = 250;
 const CLOCK_MS = 10_000; // snoozes end with time alone
@@ -233,7 +233,7 @@ export class IncidentPanel {
   #about({ key, query, name, properties }) {
     const plan = key ? null : this.store.queries.get(query)?.plan;
     const nameOf = (number) => this.store.queries.get(number)?.name ?? filled(gettext("query %(number)s"), { number });
-    const about = (plan?.kind === "rule" && alarmText(plan, properties, nameOf)) || name;
+    const about = kindOf(plan).alarm?.(plan, properties, nameOf) || name;
     const last = Date.parse(properties?.last_report ?? "");
     if (!Number.isFinite(last)) return about;
     return filled(gettext("%(about)s; last report %(time)s"), { about, time: utcTime(last) });

@@ -1,29 +1,124 @@
-// What the page knows of each kind of query: how the form calls it, and what its answer is made of. Pure.
+// The kinds of queries: the only list of them. Everybody else asks it, and names no kind. Pure, but for the fields of the form.
 
-// A kind claims the plans that those before it do not.
-const KINDS = [
-  { report: "join", when: "now", claims: ({ kind }) => kind === "join", paired: true },
-  { report: "join", when: "window", claims: ({ kind }) => kind === "window_join", told: true },
-  { report: "join", when: "interval", claims: ({ kind }) => kind === "interval_join", told: true },
-  { report: "join", when: "encounter", claims: ({ kind }) => kind === "encounter", lasting: true },
-  { report: "rule", claims: ({ kind }) => kind === "rule", ruled: true },
-  { report: "sketch", claims: ({ kind }) => kind === "sketch", asked: true },
-  { report: "nearest", claims: ({ kind }) => kind === "knn", ranked: true },
-  { report: "around", claims: ({ around }) => Boolean(around) },
-  { report: "approach", claims: ({ kind }) => kind === "approach" },
-  { report: "close", claims: ({ kind }) => kind === "closest_approach", paired: true, close: true },
-  { report: "inside", claims: ({ kind }) => kind === "track", tracked: true },
-  { report: "outside", claims: ({ report }) => report === "outside" },
-];
-const INSIDE = { report: "inside" };
+import { approach } from "./approach/kind.js";
+import { closestApproach } from "./closest_approach/kind.js";
+import { encounter } from "./encounter/kind.js";
+import { intervalJoin } from "./interval_join/kind.js";
+import { join } from "./join/kind.js";
+import { nearest } from "./knn/kind.js";
+import { movingRange } from "./moving_range/kind.js";
+import { range, rangeOutside } from "./range/kind.js";
+import { rule } from "./rule/kind.js";
+import { sketch } from "./sketch/kind.js";
+import { track } from "./track/kind.js";
+import { windowJoin } from "./window_join/kind.js";
 
 /**
- * Return the kind of a plan: `report`, what it reports, as the form has it ("inside", "outside", "approach", "close", "around", "nearest", "join", "sketch", "rule");
- * `when`, of a join, which reports it pairs ("now": the last ones, "window", "interval", "encounter"); `paired`, whether its answer
- * has pairs; `told`, whether it tells each pair once and keeps no answer; `lasting`, whether its answer has encounters; `ranked`,
- * whether its members have ranks; `asked`, whether it asks a sketch, so that its answer has documents in place of objects;
- * `close`, whether its pairs have places where they will be closest; `ruled`, whether it is a rule over the answers of other queries; `tracked`, whether it is about tracks, whose reports are noisy.
+ * A part of the query form. It is made once, with `store`, `form` (the query form's element) and `part(class)`, which returns another part.
+ *
+ * @typedef {object} FormPart
+ * @property {(plan: any) => void} start shows a plan, or what is usual
+ * @property {(visible: boolean) => void} show shows the fields that belong to what is chosen, or hides them all
+ * @property {() => Record<string, any>} read returns what the plan is made of, as `Kind.plan` takes it
+ * @property {() => Record<string, string>} errors returns what is wrong, by field
+ * @property {() => void} [offer] offers the streams and layers that there are now
+ * @property {(plan: any) => void} [setRange] takes over the range of a plan that was changed on the map
+ * @property {Record<string, string>} [first] which element gets the focus after an error, where it does not have the name of the error's field
  */
+
+/**
+ * What the form shows of a kind: `parts`, classes of `FormPart`; `focus`, whether it has a focus in place of an area; `pairs`, whether it is about
+ * pairs, and the area may be the whole map; `rectangles`, whether its area can be a rectangle only.
+ *
+ * @typedef {{parts: (new (parts: any) => FormPart)[], focus?: boolean, pairs?: boolean, rectangles?: boolean}} KindForm
+ */
+
+/**
+ * What a join over event time says of times: `numbers`, names of elements of the form; `optional`, those that may be empty; `standard`, what the form
+ * begins with; `of(plan)`; `plan(before, times)`; `errors(times)`; `words(what, times, plan, titleOf)`; `parts`, classes with further fields.
+ *
+ * @typedef {object} KindTimes
+ * @property {string[]} numbers
+ * @property {string[]} [optional]
+ * @property {Record<string, any>} standard
+ * @property {(plan: any) => Record<string, any>} of
+ * @property {(before: any, times: any) => Record<string, any>} plan
+ * @property {(times: any) => Record<string, string>} errors
+ * @property {(what: string, times: any, plan: any, titleOf: any) => string} words
+ * @property {(new (parts: any) => any)[]} [parts]
+ */
+
+/**
+ * A kind of query, as its folder registers it. Several kinds may report one thing: then the form chooses by what else it says.
+ *
+ * @typedef {object} Kind
+ * @property {string} report what it reports, as the form has it
+ * @property {(plan: any) => boolean} claims whether a plan is of this kind, if it is of none before it
+ * @property {(plan: any, titleOf: (source: string, name: any) => string, focus?: string) => string} words says what a plan looks for
+ * @property {(fields: any) => boolean} [makes] whether it is what the form says, among the kinds of one report
+ * @property {(kept: any, fields: any, before: any) => Record<string, any>} [plan] returns the plan of what the form says, of what is kept of the plan
+ *   before, and of that itself
+ * @property {(plan: any) => Record<string, any>} [leave] returns a plan without what only this kind has, for a plan of another kind
+ * @property {KindForm} [form] its fields, for the first kind of a report
+ * @property {string} [when] of a join: which reports it pairs
+ * @property {KindTimes} [times] of a join over event time
+ * @property {Record<string, string>} [fieldOf] the fields of the form that errors about some keys are about
+ * @property {boolean} [paired] whether its answer has pairs
+ * @property {boolean} [told] whether it tells each pair once and keeps no answer
+ * @property {boolean} [lasting] whether its answer has encounters
+ * @property {boolean} [ranked] whether its members have ranks
+ * @property {boolean} [asked] whether it asks a sketch, so that its answer has documents in place of objects
+ * @property {boolean} [close] whether its pairs have places where they will be closest
+ * @property {boolean} [ruled] whether it is a rule over the answers of other queries
+ * @property {boolean} [predicts] whether its objects are on their way into its area
+ * @property {(plan: any, figures: any, nameOf: (query: number) => string) => string} [alarm] says what the numbers of an alarm about whole answers were
+ */
+
+/** A kind claims the plans that those before it do not; the last one claims the rest. @type {Kind[]} */
+export const KINDS = [
+  join,
+  windowJoin,
+  intervalJoin,
+  encounter,
+  rule,
+  sketch,
+  nearest,
+  movingRange,
+  approach,
+  closestApproach,
+  track,
+  rangeOutside,
+  range,
+];
+
+/** Return the kind of a plan. @returns {Kind} */
 export function kindOf(plan) {
-  return KINDS.find(({ claims }) => plan && claims(plan)) ?? INSIDE;
+  return KINDS.find(({ claims }) => claims(plan ?? {})) ?? range;
 }
+
+/** Return what the form shows of what a query reports. @returns {KindForm} */
+export function formOfReport(report) {
+  return KINDS.find((kind) => kind.report === report && kind.form)?.form ?? range.form;
+}
+
+/** Return all classes of parts of the form, each once. */
+export function formParts() {
+  return [...new Set(KINDS.flatMap(({ form }) => form?.parts ?? []))];
+}
+
+/**
+ * Return the plan to save. It keeps what the form does not show of an edited plan, except for an area that only repeats
+ * the old box, or that would cut the answer when the plan turns from inside to outside. Without a new box the old one stays.
+ *
+ * @param {Record<string, any>} before
+ * @param {Record<string, any>} fields `stream`, `report`, `where`, `box` or null, `shape`, an area that is no box, or null; and what the parts of
+ *   the form read
+ */
+export function planOf(before, fields) {
+  const kind = KINDS.find(({ report, makes }) => report === fields.report && makes?.(fields)) ?? range;
+  const { leave } = kindOf(before);
+  return /** @type {any} */ (kind).plan(leave ? leave(before) : (before ?? {}), fields, before ?? {});
+}
+
+/** The fields of the form that errors about some keys of plans are about. @type {Record<string, string>} */
+export const FIELD_OF_KEY = Object.assign({}, ...KINDS.map(({ fieldOf }) => fieldOf));

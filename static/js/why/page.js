@@ -2,6 +2,7 @@
 
 import { $, offer } from "../dom.js";
 import { gettext } from "../i18n.js";
+import { kindOf } from "../kinds/registry.js";
 import { onEscape, pageEvents } from "../page-events.js";
 import { BorderLine } from "./line.js";
 import { WhyPanel } from "./panel.js";
@@ -86,7 +87,7 @@ export function createWhy({ L, map, store, colour, ask }) {
   const choices = () => {
     const { selected } = store;
     const known = selected
-      ? store.listed().filter(({ plan }) => plan?.stream === selected.stream && plan.kind !== "sketch")
+      ? store.listed().filter(({ plan }) => plan?.stream === selected.stream && !kindOf(plan).asked)
       : [];
     offer(
       select,

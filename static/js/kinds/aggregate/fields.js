@@ -35,8 +35,10 @@ export class AggregateFields {
     });
   }
 
-  /** Show an aggregate in the fields; without one, they say that the query shows the objects themselves. */
-  start(aggregate) {
+  first = { aggregate: "function", thresholds: "function" };
+
+  /** Show the aggregate of a plan; without one, the fields say that the query shows the objects themselves. */
+  start({ aggregate }) {
     const { elements } = this.form;
     elements.function.value = aggregate?.function ?? "";
     elements.of.replaceChildren(
@@ -52,8 +54,16 @@ export class AggregateFields {
     this.#arrange();
   }
 
-  /** Return the aggregate that the fields describe; null if the query shows the objects themselves. */
+  show(visible) {
+    $("aggregate-fields").hidden = !visible;
+  }
+
+  /** Return the `aggregate` that the fields describe; null if the query shows the objects themselves. */
   read() {
+    return { aggregate: this.#read() };
+  }
+
+  #read() {
     const { elements } = this.form;
     const { value: name } = elements.function;
     if (!name) return null;
@@ -73,8 +83,8 @@ export class AggregateFields {
 
   /** What is missing, by field. */
   errors() {
-    const aggregate = this.read();
-    const errors = {};
+    const aggregate = this.#read();
+    const errors = /** @type {Record<string, string>} */ ({});
     if (aggregate && aggregate.function !== "count" && !aggregate.dimension && !aggregate.property)
       errors.aggregate = gettext("Choose a property.");
     if (aggregate && this.#thresholds().some(({ limit }) => !Number.isFinite(limit)))

@@ -5,6 +5,7 @@ import { length } from "../../format.js";
 import { filled, gettext } from "../../i18n.js";
 import { measureFields } from "../../measure-field.js";
 import { LENGTH } from "../../quantities.js";
+import { PartnerFields } from "../partner-fields.js";
 
 const STANDARD_M = 500;
 const STANDARD_S = 600;
@@ -13,11 +14,11 @@ const FILTER_EXAMPLE = "speed_mps > 5";
 export class ClosestFields {
   store;
   elements;
-  partnerWhere;
 
-  /** @param {Record<string, any>} parts `store`; `form`, the query form's element; `partnerWhere`, the filter of the partners */
-  constructor({ store, form, partnerWhere }) {
-    Object.assign(this, { store, elements: form.elements, partnerWhere });
+  /** @param {Record<string, any>} parts `store`; `form`, the query form's element; `part(class)`, another part of it */
+  constructor({ store, form, part }) {
+    Object.assign(this, { store, elements: form.elements });
+    this.partners = part(PartnerFields);
     this.measures = measureFields(form.elements, { closeM: LENGTH });
   }
 
@@ -46,20 +47,18 @@ export class ClosestFields {
   show(visible) {
     $("close-fields").hidden = !visible;
     $("close-mirrored").hidden = !this.#ofOne();
-    if (!visible) return;
-    $("partner-kind").textContent = gettext("partners");
-    this.elements.partnerWhere.placeholder = FILTER_EXAMPLE;
+    if (visible) this.partners.name(gettext("partners"), FILTER_EXAMPLE);
   }
 
-  /** Return `{stream, where, mirrored, withinM, withinS}` from the fields. */
+  /** Return `close`, `{stream, where, mirrored, withinM, withinS}`, from the fields. */
   read() {
     const { stream, closeMin, closeStream, closeMirrored } = this.elements;
     const others = {
       stream: closeStream.value || stream.value,
-      where: this.partnerWhere.where,
+      where: this.partners.where,
       mirrored: this.#ofOne() && closeMirrored.checked,
     };
-    return { ...others, withinM: this.measures.closeM.own, withinS: closeMin.valueAsNumber * 60 };
+    return { close: { ...others, withinM: this.measures.closeM.own, withinS: closeMin.valueAsNumber * 60 } };
   }
 
   /** Whether both objects of a pair are of one stream. */
@@ -68,7 +67,7 @@ export class ClosestFields {
     return !closeStream.value || closeStream.value === stream.value;
   }
 
-  /** Return what is wrong with the fields, by field. */
+  /** @returns {Record<string, string>} */
   errors() {
     const { closeM } = this.measures;
     if (closeM.valid && this.elements.closeMin.validity.valid) return {};

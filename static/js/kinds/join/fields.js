@@ -1,12 +1,12 @@
 // The part of the query form for joins: with a layer, with a stream, or with the stored elements of one.
 
 import { $, offer } from "../../dom.js";
-import { FilterInput } from "../../filter-input.js";
 import { PREDICATES, SOURCES } from "../../format.js";
 import { gettext } from "../../i18n.js";
 import { measureFields } from "../../measure-field.js";
 import { LENGTH } from "../../quantities.js";
-import { TimeFields } from "../time-fields.js";
+import { PartnerFields } from "../partner-fields.js";
+import { TimeFields } from "./time-fields.js";
 
 const STANDARD_M = 50;
 
@@ -14,14 +14,13 @@ export class JoinFields {
   store;
   form;
 
-  /** @param {Record<string, any>} parts `store`; `form`, the query form's element */
-  constructor({ store, form }) {
+  /** @param {Record<string, any>} parts `store`; `form`, the query form's element; `part(class)`, another part of it; `kinds`, all kinds of queries */
+  constructor({ store, form, part, kinds }) {
     Object.assign(this, { store, form });
-    this.partnerWhere = new FilterInput(form.elements.partnerWhere); // the filter of the partners
+    this.partners = part(PartnerFields);
     this.measures = measureFields(form.elements, { distance: LENGTH });
-    this.times = new TimeFields({ store, form });
+    this.times = new TimeFields({ store, form, kinds });
     form.elements.predicate.replaceChildren(...PREDICATES.map(([name, , words]) => new Option(words, name)));
-    form.addEventListener("change", () => this.#show());
   }
 
   /** Show what a plan joins with; the first layer if it joins with nothing. */
@@ -32,9 +31,7 @@ export class JoinFields {
     this.offer(source ? `${source}:${join[source]}` : "");
     elements.predicate.value = join?.predicate ?? "intersects";
     this.measures.distance.show(join?.distance ?? STANDARD_M);
-    this.partnerWhere.show(join?.where ?? "");
     this.times.start(plan);
-    this.#show();
   }
 
   /** Offer the layers and streams that there are now. */
@@ -69,40 +66,36 @@ export class JoinFields {
     this.times.offer();
   }
 
-  /** Return `{source, name, predicate, distance, where, times}` from the fields. */
+  /** Return `join`, `{source, name, predicate, distance, where, times}`, from the fields. */
   read() {
     const { elements } = this.form;
     const [source, ...name] = elements.partner.value.split(":");
     const distance = this.measures.distance.own;
     const { value: predicate } = elements.predicate;
-    return {
-      source,
-      name: name.join(":"),
-      predicate,
-      distance,
-      where: this.partnerWhere.where,
-      times: this.times.read(),
-    };
+    const { where } = this.partners;
+    return { join: { source, name: name.join(":"), predicate, distance, where, times: this.times.read() } };
   }
 
   /** What is missing, by field. */
   errors() {
-    const { source, name, predicate, distance } = this.read();
-    const errors = {};
+    const { source, name, predicate, distance } = this.read().join;
+    const errors = /** @type {Record<string, string>} */ ({});
     if (!name) errors.partner = gettext("Choose a layer or a stream. You can add a layer under Layers.");
     if (predicate === "dwithin" && !(distance >= 0)) errors.distance = gettext("Type a distance.");
     return source === "stream" ? { ...errors, ...this.times.errors() } : errors;
   }
 
-  #show() {
-    const { predicate, partner, partnerWhere } = this.form.elements;
+  show(visible) {
+    $("join-fields").hidden = !visible;
+    if (!visible) return;
+    const { predicate, partner } = this.form.elements;
     const ofStream = partner.value.startsWith("stream:");
     const apart = [...predicate.options].find(({ value }) => value === "disjoint");
     apart.disabled = ofStream; // nearly all objects are apart from nearly all others
     if (ofStream && apart.selected) predicate.value = "dwithin";
     $("distance-field").hidden = predicate.value !== "dwithin";
     this.times.show(ofStream);
-    partnerWhere.placeholder = ofStream ? "speed_mps > 5" : "kind = 'forest'";
-    $("partner-kind").textContent = ofStream ? gettext("objects") : gettext("features");
+    if (ofStream) this.partners.name(gettext("objects"), "speed_mps > 5");
+    else this.partners.name(gettext("features"), "kind = 'forest'");
   }
 }

@@ -51,7 +51,7 @@ export function createSketches({ L, map, store, socket, editor, palette, isDark,
     onOpen,
     onSaved,
   });
-  onEscape("sketch", () => areas.drawing && (areas.stop(), true));
+  onEscape("statistics", () => areas.drawing && (areas.stop(), true));
   return {
     asker,
     density,

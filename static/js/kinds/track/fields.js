@@ -3,13 +3,17 @@
 import { $ } from "../../dom.js";
 import { gettext } from "../../i18n.js";
 import { measureFields } from "../../measure-field.js";
+import { AggregateFields } from "../aggregate/fields.js";
 import { GAP_S } from "./noise.js";
 import { LENGTH, SPEED } from "../../quantities.js";
 
 export class NoiseFields {
-  /** @param {Record<string, any>} parts `form`; the elements of the noise are among its elements. */
-  constructor({ form }) {
+  first = { noise: "accuracyM" };
+
+  /** @param {Record<string, any>} parts `form`, the query form's element; `part(class)`, another part of it */
+  constructor({ form, part }) {
     this.elements = form.elements;
+    this.aggregate = part(AggregateFields);
     this.measures = measureFields(form.elements, { accuracyM: LENGTH, fastest: SPEED });
     this.gapS = GAP_S;
   }
@@ -29,13 +33,19 @@ export class NoiseFields {
     $("noise-fields").open = tracked;
   }
 
-  /** Show the fields, or not. */
+  /** Show the fields unless an aggregate is chosen; as soon as they say something, none can be. */
   show(visible) {
-    $("noise-fields").hidden = !visible;
+    $("noise-fields").hidden = !visible || Boolean(this.aggregate.read().aggregate);
+    if (this.#read()) this.aggregate.show(false);
   }
 
-  /** Return `{accuracy, fastest_m_s, gap_s}`; null if nothing is said of noise. */
+  /** Return `noise`, `{accuracy, fastest_m_s, gap_s}`; null if nothing is said of it. */
   read() {
+    return { noise: this.#read() };
+  }
+
+  #read() {
+    if ($("noise-fields").hidden) return null;
     const { accuracyBy, crossings } = this.elements;
     const { accuracyM, fastest } = this.measures;
     const [metres, property, most] = [accuracyM.own || 0, accuracyBy.value.trim(), fastest.own || null];
@@ -44,10 +54,10 @@ export class NoiseFields {
     return { accuracy, ...(most ? { fastest_m_s: most } : {}), gap_s: crossings.checked ? this.gapS : 0 };
   }
 
-  /** Return what is wrong with the fields, by field. */
+  /** @returns {Record<string, string>} */
   errors() {
     const { accuracyM, fastest } = this.measures;
-    const valid = accuracyM.valid && fastest.valid && !(fastest.own <= 0);
+    const valid = !this.#read() || (accuracyM.valid && fastest.valid && !(fastest.own <= 0));
     return valid ? {} : { noise: gettext("The accuracy must be 0 or more, and the speed above 0.") };
   }
 }

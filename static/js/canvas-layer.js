@@ -1,8 +1,8 @@
 // The moving objects as one Leaflet layer with two canvases: trails, hulls, rings and names below, the objects above. The
 // canvases are larger than the map, so that a short pan only moves them and draws nothing.
 
-import { drawVectors, drawWays, VECTORS_UP_TO, waysAhead } from "./course-vectors.js";
-import { closestPairs, drawClosest } from "./kinds/closest_approach/lines.js";
+import { drawVectors, VECTORS_UP_TO } from "./course-vectors.js";
+import { DRAWINGS } from "./kinds/registry.js";
 import { mercatorX } from "./geometry.js";
 import { Hulls } from "./hulls.js";
 import { ObjectLabels } from "./object-labels.js";
@@ -289,17 +289,17 @@ const METHODS = {
     const selected = this.store.selectedSlots();
     const trails = this.trailSlots(selected);
     const vectors = this.vectorMin > 0 && (this.visible.n <= VECTORS_UP_TO || selected.length > 0);
-    const ways = waysAhead(this.store.objects, this.visible, this.store.queries);
+    const drawings = DRAWINGS.map(({ find, draw }) => ({ draw, found: find(this.store, this.visible) })).filter(
+      ({ found }) => found.length > 0,
+    );
     const outlined = this.outlined();
     const lasting = this.lasting();
     const lines = lasting.length > 0 || this.store.picked !== null || this.store.told.fresh(this.now());
     const { pointed, watched } = this.marks();
     const marked = watched.length > 0 || pointed !== undefined;
-    const closest = closestPairs(this.store);
     const drawn = [
-      closest.length,
+      drawings.length,
       trails.length,
-      ways.length,
       selected.length,
       outlined.size,
       this.labels.shown.size,
@@ -311,20 +311,7 @@ const METHODS = {
     this.lines.setTransform(this.ratio, 0, 0, this.ratio, 0, 0);
     this.lines.clearRect(0, 0, this.width, this.height);
     this.drawLook(trails, vectors, selected);
-    if (ways.length > 0) {
-      const { queries: colours, surface: edge } = this.palette();
-      drawWays(this.lines, ways, {
-        objects: this.store.objects,
-        visible: this.visible,
-        world: this.place().world,
-        colours,
-        edge,
-      });
-    }
-    if (closest.length > 0) {
-      const { queries: colours, edge } = this.palette();
-      drawClosest(this.lines, closest, { view: this.place(), width: this.width, height: this.height, colours, edge });
-    }
+    this.drawKinds(drawings);
     if (lines) this.drawPairs(lasting);
     this.drawOutlines(outlined);
     if (watched.length > 0) this.drawRings(new Set(watched), WATCHED_PX, this.palette().watched);
@@ -332,6 +319,14 @@ const METHODS = {
     if (pointed !== undefined) this.drawRings(new Set([pointed]), POINTED_PX, this.palette().accent);
     const { text, surface: halo } = this.palette();
     this.labels.draw(this.lines, this.visible, { radius: spriteSize(this.zoom) / 2, text, halo });
+  },
+
+  /** Draw what kinds of queries show of their answers beside the objects. */
+  drawKinds(drawings) {
+    const { queries: colours, edge, surface } = this.palette();
+    const { store, visible, width, height } = this;
+    const how = { view: this.place(), width, height, objects: store.objects, visible, colours, edge, surface };
+    for (const { draw, found } of drawings) draw(this.lines, found, how);
   },
 
   /** Return the encounters of the shown queries that last: `[[colour, encounters, query], ...]`. */

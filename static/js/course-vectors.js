@@ -1,7 +1,6 @@
 // Where objects will be in some minutes if they keep course and speed, as thin lines.
 
 import { mercatorPerMetre } from "./geometry.js";
-import { kindOf } from "./kinds/registry.js";
 
 export const MINUTES = [0, 1, 5, 10];
 export const VECTORS_UP_TO = 2000; // objects in view; of more than that, only the selected ones have a line
@@ -9,7 +8,6 @@ export const VECTORS_UP_TO = 2000; // objects in view; of more than that, only t
 const DEG = Math.PI / 180;
 const SLOWEST_MPS = 0.2; // an object at rest has no line
 const SHORTEST_PX = 3;
-const DASH_PX = [7, 5];
 
 /**
  * Return how far an object goes on the map in some time, as a Web Mercator vector `[right, down]` of unit size; null if its course or
@@ -49,43 +47,4 @@ export function drawVectors(context, { objects, visible, world, seconds, stale, 
     context.strokeStyle = style;
     context.stroke();
   }
-}
-
-/**
- * Return the ways of the objects that are in the answers of predicted entries: `[i, seconds, colour]` of each, `i` its index in `visible`.
- *
- * @param {Record<string, any>} objects
- * @param {Record<string, any>} visible
- * @param {Map<number, any>} queries by number; those that are not shown have no ways
- */
-export function waysAhead(objects, { n, slots }, queries) {
-  const predicted = [...queries.values()].filter(({ plan, shown }) => shown && kindOf(plan).predicts);
-  const ways = [];
-  for (const { query, plan, colour } of predicted) {
-    for (let i = 0; i < n; i++) {
-      if (objects.queries[slots[i]]?.includes(query)) ways.push([i, plan.within_s, colour]);
-    }
-  }
-  return ways;
-}
-
-/** Draw ways, as `waysAhead` returns them, as dashed lines. */
-export function drawWays(context, ways, { objects, visible, world, colours, edge }) {
-  for (const [i, seconds, colour] of ways) {
-    const vector = vectorOf(objects, visible.slots[i], seconds);
-    if (!vector) continue;
-    context.beginPath();
-    context.moveTo(visible.x[i], visible.y[i]);
-    context.lineTo(visible.x[i] + vector[0] * world, visible.y[i] + vector[1] * world);
-    for (const [width, style, dash] of [
-      [4, edge, []],
-      [2, colours[colour], DASH_PX],
-    ]) {
-      context.setLineDash(dash);
-      context.lineWidth = width;
-      context.strokeStyle = style;
-      context.stroke();
-    }
-  }
-  context.setLineDash([]);
 }

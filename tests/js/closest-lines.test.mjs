@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { drawClosest } from "../../static/js/kinds/closest_approach/lines.js";
+import { drawClosest } from "../../static/js/kinds/closest_approach/drawing.js";
 
 /** A context that notes the texts that are drawn; a character is 6 px wide. */
 class Context {

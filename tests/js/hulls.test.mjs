@@ -3,9 +3,10 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { vectorOf, waysAhead } from "../../static/js/course-vectors.js";
+import { vectorOf } from "../../static/js/course-vectors.js";
 import { latitudeOf, mercatorPerMetre, mercatorY } from "../../static/js/geometry.js";
 import { cornersOf, headingOf, hullOf, Hulls } from "../../static/js/hulls.js";
+import { waysAhead } from "../../static/js/kinds/approach/drawing.js";
 
 const near = (a, b, within = 1e-6) =>
   assert.ok(

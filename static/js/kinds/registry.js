@@ -49,6 +49,13 @@ import { windowJoin } from "./window_join/kind.js";
  */
 
 /**
+ * What the map draws of the answers of a kind: `find(store, visible)` returns it, a list; `draw(context, found, how)` draws it, with `view`, as for
+ * `drawPairs`, `width` and `height` of the canvas, `objects`, those that are `visible`, `colours` of queries, and `edge` and `surface`, for casings.
+ *
+ * @typedef {{find: (store: any, visible: any) => any[], draw: (context: any, found: any[], how: any) => void}} KindDrawing
+ */
+
+/**
  * A kind of query, as its folder registers it. Several kinds may report one thing: then the form chooses by what else it says.
  *
  * @typedef {object} Kind
@@ -70,7 +77,7 @@ import { windowJoin } from "./window_join/kind.js";
  * @property {boolean} [asked] whether it asks a sketch, so that its answer has documents in place of objects
  * @property {boolean} [close] whether its pairs have places where they will be closest
  * @property {boolean} [ruled] whether it is a rule over the answers of other queries
- * @property {boolean} [predicts] whether its objects are on their way into its area
+ * @property {KindDrawing} [drawing] what the map draws of its answers beside their objects
  * @property {(plan: any, figures: any, nameOf: (query: number) => string) => string} [alarm] says what the numbers of an alarm about whole answers were
  */
 
@@ -119,6 +126,9 @@ export function planOf(before, fields) {
   const { leave } = kindOf(before);
   return /** @type {any} */ (kind).plan(leave ? leave(before) : (before ?? {}), fields, before ?? {});
 }
+
+/** What the map draws of the answers of all kinds. */
+export const DRAWINGS = KINDS.flatMap(({ drawing }) => drawing ?? []);
 
 /** The fields of the form that errors about some keys of plans are about. @type {Record<string, string>} */
 export const FIELD_OF_KEY = Object.assign({}, ...KINDS.map(({ fieldOf }) => fieldOf));

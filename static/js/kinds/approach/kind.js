@@ -4,6 +4,7 @@ import { filled, gettext, number } from "../../i18n.js";
 import { formOf } from "../../shapes.js";
 import { boxWith } from "../plan.js";
 import { areaText } from "../words.js";
+import { drawWays, waysAhead } from "./drawing.js";
 import { ApproachFields } from "./fields.js";
 
 function approachOf(_kept, { stream, where, box, shape, within }, { target, filters, emit }) {
@@ -28,5 +29,5 @@ export const approach = {
     filled(gettext("%(where)s within %(minutes)s min"), { where: areaText(target), minutes: number(withinS / 60, 1) }),
   form: { parts: [ApproachFields] },
   fieldOf: { within_s: "withinMin" },
-  predicts: true,
+  drawing: { find: ({ objects, queries }, visible) => waysAhead(objects, visible, queries), draw: drawWays },
 };

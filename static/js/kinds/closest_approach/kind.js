@@ -6,6 +6,7 @@ import { formOf } from "../../shapes.js";
 import { PartnerFields } from "../partner-fields.js";
 import { boxWith, without } from "../plan.js";
 import { joined } from "../words.js";
+import { closestPairs, drawClosest } from "./drawing.js";
 import { ClosestFields } from "./fields.js";
 
 function closeOf(_kept, { stream, where, box, shape, close }, before) {
@@ -32,6 +33,7 @@ export const closestApproach = {
   report: "close",
   paired: true,
   close: true,
+  drawing: { find: closestPairs, draw: drawClosest },
   claims: ({ kind }) => kind === "closest_approach",
   makes: () => true,
   plan: closeOf,

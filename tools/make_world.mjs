@@ -10,7 +10,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";
-import { projected, withoutSeam } from "../static/js/land.js";
+import { projected, withoutSeam } from "../static/js/map/land.js";
 
 const FOLDER = new URL("../static/land/", import.meta.url);
 const WORLD_PX = 256;

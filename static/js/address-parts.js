@@ -1,7 +1,7 @@
 // Connects each key of the address with the part of the page that it is about.
 
 import { FilterError } from "./display-filter/cql2.js";
-import { plainly } from "./filter-words.js";
+import { plainly } from "./queries/filter-words.js";
 import { filled, gettext } from "./i18n.js";
 import { pageEvents } from "./page-events.js";
 import { toast } from "./toasts.js";

@@ -1,6 +1,6 @@
 // Writes figures, times and places as text. Pure except for the chosen units; the clock and the zone are passed in.
 
-import { fieldText, inSentence } from "./field-words.js";
+import { fieldText, inSentence } from "./objects/field-words.js";
 import { filled, gettext, LOCALE, ngettext, number, pgettext } from "./i18n.js";
 import { measureOf } from "./quantities.js";
 import { formOf, polygonsOf } from "./shapes.js";

@@ -2,10 +2,10 @@
 
 import { $, h, repeated, setText } from "./dom.js";
 import { count, utcClock, utcTime } from "./format.js";
-import { countInView } from "./layers.js";
+import { countInView } from "./layers/layers.js";
 import { filled, ngettext } from "./i18n.js";
 import { onEscape } from "./page-events.js";
-import { answerWords } from "./query-words.js";
+import { answerWords } from "./queries/query-words.js";
 import { STATES } from "./status-bar.js";
 
 const REFRESH_MS = 500;

@@ -2,7 +2,7 @@
 
 import { $, h } from "./dom.js";
 import { gettext } from "./i18n.js";
-import { createUndo } from "./undo.js";
+import { createUndo } from "./map/undo.js";
 
 /** @param {Array} shortcuts `{key, text, run}`; keys are ignored while typing */
 export function createShortcuts(shortcuts) {

@@ -2,8 +2,8 @@
 //
 // A new key is a line in KEYS, and a line in address-parts.js that says where its value comes from and goes to.
 
-import { LENGTHS_MIN, USUAL_MIN } from "./trails.js";
-import { MINUTES } from "./course-vectors.js";
+import { LENGTHS_MIN, USUAL_MIN } from "./objects/trails.js";
+import { MINUTES } from "./map/course-vectors.js";
 import { replayOf, replayText } from "./replay/address.js";
 import { isChoice, NOTHING } from "./symbology/colour-by.js";
 import { TABS } from "./tabs.js";

@@ -13,8 +13,8 @@ CASES = "tests of one module, with what they need in common"
 # Files that are longer: how long they may be at most, in steps of 20 lines, and why they are one file.
 # No number here may become larger.
 LONGER: dict[str, tuple[int, str]] = {
-    "static/js/area-fields.js": (440, "one part of a form"),
-    "static/js/canvas-layer.js": (500, "one layer of Leaflet"),
+    "static/js/queries/area-fields.js": (440, "one part of a form"),
+    "static/js/map/canvas-layer.js": (500, "one layer of Leaflet"),
     "static/js/format.js": (460, "all texts that are made of values"),
     "static/js/main.js": (660, "what joins the parts of the page"),
     "streaming/kinds/sketch/asks.py": (460, "a small class for each question"),

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { namingOf } from "../../static/js/named.js";
+import { namingOf } from "../../static/js/objects/named.js";
 import { placeOfRow, progressText, questionOf, resultText, rowText } from "../../static/js/backtest/words.js";
 
 const AT_US = Date.UTC(2026, 10, 21, 14, 3) * 1000;

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { firstOf, needsGround, optionsOf } from "../../static/js/base-maps.js";
+import { firstOf, needsGround, optionsOf } from "../../static/js/map/base-maps.js";
 
 const TOWN = { name: "Town", kind: "file", attribution: "<b>Town</b>", min_zoom: 9, max_zoom: 14, default: true };
 

@@ -7,8 +7,8 @@ import test from "node:test";
 import { FilterError } from "../../static/js/display-filter/cql2.js";
 import { checked, DisplayFilter } from "../../static/js/display-filter/display-filter.js";
 import { compileFilter } from "../../static/js/display-filter/filter.js";
-import { reader } from "../../static/js/property-text.js";
-import { createStore } from "../../static/js/store.js";
+import { reader } from "../../static/js/objects/property-text.js";
+import { createStore } from "../../static/js/store/store.js";
 import { NOW, SHIPS, change, hello, row, snapshot } from "./helpers.mjs";
 
 const { objects, cases } = JSON.parse(readFileSync(new URL("../filter_cases.json", import.meta.url), "utf8"));

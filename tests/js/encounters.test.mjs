@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { EventGroups } from "../../static/js/event-groups.js";
-import { errorField } from "../../static/js/error-field.js";
+import { EventGroups } from "../../static/js/events/event-groups.js";
+import { errorField } from "../../static/js/queries/error-field.js";
 import { happened, spanText } from "../../static/js/format.js";
 import { planText } from "../../static/js/kinds/plan-text.js";
 import { KINDS, kindOf, planOf } from "../../static/js/kinds/registry.js";
-import { drawEncounters } from "../../static/js/pair-lines.js";
-import { createStore } from "../../static/js/store.js";
+import { drawEncounters } from "../../static/js/map/pair-lines.js";
+import { createStore } from "../../static/js/store/store.js";
 import { timesAmong } from "../../static/js/kinds/join/time-joins.js";
 import { change, hello, NOW, row, SHIPS, snapshot, status } from "./helpers.mjs";
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { questionOf, rough } from "../../static/js/estimate.js";
+import { questionOf, rough } from "../../static/js/queries/estimate.js";
 
 test("an estimate is told with two digits, in words", () => {
   assert.deepEqual([8_976_543, 1_080_000, 400_000_000, 999, 0].map(rough), [

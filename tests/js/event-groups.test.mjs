@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { EVENTS_OF_GROUP, EventGroups, GROUPS_KEPT, timesText } from "../../static/js/event-groups.js";
+import { EVENTS_OF_GROUP, EventGroups, GROUPS_KEPT, timesText } from "../../static/js/events/event-groups.js";
 
 /** Events from texts such as "+bus 7": the sign, the key, the query. */
 function told(...texts) {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { featureRank, featureStyle, turnOf, viewOf } from "../../static/js/features.js";
+import { featureRank, featureStyle, turnOf, viewOf } from "../../static/js/layers/features.js";
 
 const HERE = { west: 10, south: 50, east: 20, north: 60 };
 const moved = (dx, dy = 0) => ({ west: 10 + dx, south: 50 + dy, east: 20 + dx, north: 60 + dy });

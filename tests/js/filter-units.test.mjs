@@ -2,13 +2,13 @@ import assert from "node:assert/strict";
 import { afterEach, test } from "node:test";
 
 import { FilterError } from "../../static/js/display-filter/cql2.js";
-import { plainText, planFilter, shownFilter } from "../../static/js/filter-units.js";
-import { suggestions, verdict, vocabularyOf } from "../../static/js/filter-words.js";
+import { plainText, planFilter, shownFilter } from "../../static/js/queries/filter-units.js";
+import { suggestions, verdict, vocabularyOf } from "../../static/js/queries/filter-words.js";
 import { crossingText } from "../../static/js/format.js";
 import { planText } from "../../static/js/kinds/plan-text.js";
 import { pageEvents } from "../../static/js/page-events.js";
 import { fromOwn, LENGTH, shownUnit, SPEED, toOwn, writableIn } from "../../static/js/quantities.js";
-import { aboutText, limitText } from "../../static/js/query-words.js";
+import { aboutText, limitText } from "../../static/js/queries/query-words.js";
 import { ruleText } from "../../static/js/kinds/rule/words.js";
 import { chooseUnits, SYSTEMS } from "../../static/js/units.js";
 import { randomOf } from "./helpers.mjs";

@@ -10,7 +10,7 @@ import {
   verdict,
   vocabularyOf,
   written,
-} from "../../static/js/filter-words.js";
+} from "../../static/js/queries/filter-words.js";
 
 const SHIPS = [
   { speed_mps: 5, ship_type: "cargo", "my name": "Anna", moored: true },

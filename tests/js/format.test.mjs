@@ -1,14 +1,14 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { errorField } from "../../static/js/error-field.js";
+import { errorField } from "../../static/js/queries/error-field.js";
 import * as format from "../../static/js/format.js";
 import { frameFigures } from "../../static/js/frame-meter.js";
-import { REASONS } from "../../static/js/frames.js";
-import { barOf } from "../../static/js/scale.js";
+import { REASONS } from "../../static/js/store/frames.js";
+import { barOf } from "../../static/js/map/scale.js";
 import { chooseUnits, unitsName } from "../../static/js/units.js";
-import { kindOf, KINDS } from "../../static/js/object-kinds.js";
-import { courseOf } from "../../static/js/objects.js";
+import { kindOf, KINDS } from "../../static/js/objects/object-kinds.js";
+import { courseOf } from "../../static/js/objects/objects.js";
 
 test("units follow the field's name", () => {
   assert.equal(format.value("speed_mps", 10), "10 m/s");

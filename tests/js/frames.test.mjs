@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 
-import { apart, columnsOf, readFrame } from "../../static/js/frames.js";
+import { apart, columnsOf, readFrame } from "../../static/js/store/frames.js";
 
 // The vendored build is a classic script, as the page loads it.
 const Arrow = {};

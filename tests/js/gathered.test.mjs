@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { Gathered } from "../../static/js/gathered.js";
+import { Gathered } from "../../static/js/store/gathered.js";
 
 function gathered() {
   const timers = [];

@@ -11,7 +11,7 @@ import {
   simplified,
   summed,
   withoutSeam,
-} from "../../static/js/land.js";
+} from "../../static/js/map/land.js";
 import { unwrappedRings } from "../../tools/make_world.mjs";
 import { formatHash, parseHash } from "../../static/js/url-state.js";
 

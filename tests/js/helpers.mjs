@@ -1,6 +1,6 @@
 // What the tests of the store share: messages as the server sends them.
 
-import { columnsOf } from "../../static/js/frames.js";
+import { columnsOf } from "../../static/js/store/frames.js";
 
 export const NOW = Date.UTC(2026, 4, 1, 12);
 

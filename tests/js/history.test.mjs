@@ -18,7 +18,7 @@ import {
   summary,
   tableOf,
   tracksOf,
-} from "../../static/js/history.js";
+} from "../../static/js/history/history.js";
 
 const NOON = Date.UTC(2026, 10, 21, 12);
 const HOUR = 3_600_000;

@@ -3,9 +3,9 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { vectorOf } from "../../static/js/course-vectors.js";
+import { vectorOf } from "../../static/js/map/course-vectors.js";
 import { latitudeOf, mercatorPerMetre, mercatorY } from "../../static/js/geometry.js";
-import { cornersOf, headingOf, hullOf, Hulls } from "../../static/js/hulls.js";
+import { cornersOf, headingOf, hullOf, Hulls } from "../../static/js/map/hulls.js";
 import { waysAhead } from "../../static/js/kinds/approach/drawing.js";
 
 const near = (a, b, within = 1e-6) =>

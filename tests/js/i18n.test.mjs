@@ -40,8 +40,8 @@ const { filled, gettext } = await import("../../static/js/i18n.js");
 const { crossingText, count, happened, label, length, place, reason, value } =
   await import("../../static/js/format.js");
 const { planText } = await import("../../static/js/kinds/plan-text.js");
-const { timesText } = await import("../../static/js/event-groups.js");
-const { summary } = await import("../../static/js/history.js");
+const { timesText } = await import("../../static/js/events/event-groups.js");
+const { summary } = await import("../../static/js/history/history.js");
 const { bounded } = await import("../../static/js/kinds/sketch/bounds.js");
 
 test("a text is filled with values in any order, and a value is not read again", () => {

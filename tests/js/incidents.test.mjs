@@ -14,7 +14,7 @@ import {
   timesText,
   worst,
 } from "../../static/js/incidents/words.js";
-import { createStore } from "../../static/js/store.js";
+import { createStore } from "../../static/js/store/store.js";
 import { hello, NOW, SHIPS, status } from "./helpers.mjs";
 
 const ALL = { severity: null, state: null, query: null, assigned: null };

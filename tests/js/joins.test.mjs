@@ -8,10 +8,10 @@ import {
   largestCounts,
   layerRank,
   pairedCounts,
-} from "../../static/js/features.js";
+} from "../../static/js/layers/features.js";
 import { happened, pairedText } from "../../static/js/format.js";
-import { NO_COLOUR } from "../../static/js/objects.js";
-import { createStore } from "../../static/js/store.js";
+import { NO_COLOUR } from "../../static/js/objects/objects.js";
+import { createStore } from "../../static/js/store/store.js";
 import { change, hello, NOW, row, SHIPS, snapshot, status } from "./helpers.mjs";
 
 const VIEW = { type: "view.status", views: { ships: 90 } };

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { Room, byRank, fitted, labelled, smallestAround, uncrowded } from "../../static/js/labels.js";
-import { countInView } from "../../static/js/layers.js";
-import { createStore } from "../../static/js/store.js";
+import { Room, byRank, fitted, labelled, smallestAround, uncrowded } from "../../static/js/map/labels.js";
+import { countInView } from "../../static/js/layers/layers.js";
+import { createStore } from "../../static/js/store/store.js";
 import { NOW, SHIPS, hello, row, snapshot, status } from "./helpers.mjs";
 
 test("of labels that overlap the first one stays", () => {

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { geometryTypes, layerName, layerTitle } from "../../static/js/format.js";
-import { createStore, looksOf } from "../../static/js/store.js";
+import { createStore, looksOf } from "../../static/js/store/store.js";
 import { hello, layer, NOW, SHIPS } from "./helpers.mjs";
 
 function opened(...messages) {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { isLeftOut, leftOut, leftOutText } from "../../static/js/left-out.js";
+import { isLeftOut, leftOut, leftOutText } from "../../static/js/queries/left-out.js";
 import { stateText } from "../../static/js/states.js";
 import { NOW, status } from "./helpers.mjs";
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { createKept, keptText } from "../../static/js/missed.js";
+import { createKept, keptText } from "../../static/js/queries/missed.js";
 
 test("the kept events come page by page, each once, and the card says how many are kept", async () => {
   const pages = new Map([

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { KEPT_MS, POINTS_KEPT } from "../../static/js/figures.js";
-import { focusNote, thresholdName } from "../../static/js/query-answer.js";
-import { answerWords } from "../../static/js/query-words.js";
-import { createStore } from "../../static/js/store.js";
+import { KEPT_MS, POINTS_KEPT } from "../../static/js/queries/figures.js";
+import { focusNote, thresholdName } from "../../static/js/queries/query-answer.js";
+import { answerWords } from "../../static/js/queries/query-words.js";
+import { createStore } from "../../static/js/store/store.js";
 import { change, hello, NOW, row, SHIPS, snapshot, status } from "./helpers.mjs";
 
 const VIEW = { type: "view.status", views: { ships: 90 } };

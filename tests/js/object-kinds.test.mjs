@@ -2,10 +2,10 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 
-import { suggestions, vocabularyOf } from "../../static/js/filter-words.js";
-import { DECODED_KINDS, kindIn, kindOf, KINDS } from "../../static/js/object-kinds.js";
-import { columnsOf } from "../../static/js/frames.js";
-import { Objects } from "../../static/js/objects.js";
+import { suggestions, vocabularyOf } from "../../static/js/queries/filter-words.js";
+import { DECODED_KINDS, kindIn, kindOf, KINDS } from "../../static/js/objects/object-kinds.js";
+import { columnsOf } from "../../static/js/store/frames.js";
+import { Objects } from "../../static/js/objects/objects.js";
 import { ColourBy } from "../../static/js/symbology/colour-by.js";
 import { CLASSES } from "../../static/js/symbology/classes.js";
 import { row } from "./helpers.mjs";

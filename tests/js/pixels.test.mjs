@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { blit, over, pixelsOf } from "../../static/js/pixels.js";
+import { blit, over, pixelsOf } from "../../static/js/map/pixels.js";
 
 const pixel = (r, g, b, a) => ((a << 24) | (b << 16) | (g << 8) | r) >>> 0;
 const RED = pixel(255, 0, 0, 255);

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 
-import { namesIn } from "../../static/js/place-names.js";
+import { namesIn } from "../../static/js/map/place-names.js";
 
 const load = (name) => JSON.parse(readFileSync(new URL(`../../static/${name}.json`, import.meta.url), "utf8"));
 const LISTS = { seas: load("seas"), towns: load("places") };

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { errorField } from "../../static/js/error-field.js";
+import { errorField } from "../../static/js/queries/error-field.js";
 import { ABOUT, nameAbout, renamed } from "../../static/js/kinds/about.js";
 import { planText } from "../../static/js/kinds/plan-text.js";
 import { boxOf } from "../../static/js/kinds/plan.js";

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { PAGE, QueryPages } from "../../static/js/query-pages.js";
-import { createStore } from "../../static/js/store.js";
+import { PAGE, QueryPages } from "../../static/js/queries/query-pages.js";
+import { createStore } from "../../static/js/store/store.js";
 import { hello, NOW, SHIPS, status } from "./helpers.mjs";
 
 const before = (a, b) => (a.mine === b.mine ? a.query < b.query : a.mine);
@@ -174,7 +174,7 @@ test("while the list is not whole it is counted again after changes, many change
 });
 
 test("of an order of positions, own queries come first and the end is last", async () => {
-  const { upTo } = await import("../../static/js/query-pages.js");
+  const { upTo } = await import("../../static/js/queries/query-pages.js");
   const order = [
     { mine: true, query: 1 },
     { mine: true, query: 9 },

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { sharesOf } from "../../static/js/regions.js";
-import { createStore } from "../../static/js/store.js";
-import { Subscriptions } from "../../static/js/subscriptions.js";
+import { sharesOf } from "../../static/js/map/regions.js";
+import { createStore } from "../../static/js/store/store.js";
+import { Subscriptions } from "../../static/js/store/subscriptions.js";
 import { hello, NOW, SHIPS } from "./helpers.mjs";
 
 test("regions are as strong as they are busy, and before that is known, as many elements as they get", () => {

@@ -3,14 +3,14 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { columnsOf } from "../../static/js/frames.js";
+import { columnsOf } from "../../static/js/store/frames.js";
 import { replayOf, replayText } from "../../static/js/replay/address.js";
 import { AnswerTrack, messagesOf } from "../../static/js/replay/answer-track.js";
 import { ReplayClock } from "../../static/js/replay/clock.js";
 import { Player } from "../../static/js/replay/player.js";
 import { Stage } from "../../static/js/replay/stage.js";
 import { eventAt, storedParts, ticksOf } from "../../static/js/replay/ticks.js";
-import { createStore } from "../../static/js/store.js";
+import { createStore } from "../../static/js/store/store.js";
 import { change, hello, NOW, randomOf, row, SHIPS, snapshot, status } from "./helpers.mjs";
 
 const BUSES = { name: "buses", title: "Buses", icon: "bus", enabled: true };

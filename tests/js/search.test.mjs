@@ -5,9 +5,9 @@ import { readFileSync } from "node:fs";
 import test from "node:test";
 
 import { placeIn } from "../../static/js/coordinates.js";
-import { objectRows } from "../../static/js/object-rows.js";
+import { objectRows } from "../../static/js/objects/object-rows.js";
 import { foundFeatures, foundObjects, townsNamed, townsOf, typedPlace } from "../../static/js/search-sources.js";
-import { createStore } from "../../static/js/store.js";
+import { createStore } from "../../static/js/store/store.js";
 import { hello, layer, NOW, row, SHIPS, snapshot } from "./helpers.mjs";
 
 const GIBRALTAR = [

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { createStore, heldAlike } from "../../static/js/store.js";
+import { createStore, heldAlike } from "../../static/js/store/store.js";
 import { change, hello, NOW, row, SHIPS, snapshot, status } from "./helpers.mjs";
 
 function opened(...messages) {

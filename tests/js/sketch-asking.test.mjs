@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { SketchAsker } from "../../static/js/kinds/sketch/asker.js";
 import { sketchText } from "../../static/js/kinds/sketch/words.js";
 import { boxOf } from "../../static/js/kinds/plan.js";
-import { createStore } from "../../static/js/store.js";
+import { createStore } from "../../static/js/store/store.js";
 import { change, hello, NOW, row, SHIPS, snapshot, status } from "./helpers.mjs";
 
 const PLAN = {

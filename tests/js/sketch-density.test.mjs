@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { Density } from "../../static/js/kinds/sketch/density.js";
-import { createStore } from "../../static/js/store.js";
+import { createStore } from "../../static/js/store/store.js";
 import { hello, NOW } from "./helpers.mjs";
 
 const HOUR_US = 3_600_000_000;

@@ -34,7 +34,7 @@ const GLOBALS = {
 for (const [name, value] of Object.entries(GLOBALS))
   Object.defineProperty(globalThis, name, { value, configurable: true });
 mock.timers.enable({ apis: ["setInterval", "setTimeout"] });
-const { Socket } = await import("../../static/js/socket.js");
+const { Socket } = await import("../../static/js/store/socket.js");
 
 /** Open a connection that the server closes; return what the page heard, and how often it has connected so far. */
 function closed(path, code, reason) {

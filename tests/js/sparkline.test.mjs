@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { steps, words } from "../../static/js/sparkline.js";
+import { steps, words } from "../../static/js/queries/sparkline.js";
 
 test("each value holds until the next, and the last until now", () => {
   assert.equal(

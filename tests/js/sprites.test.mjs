@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { spriteSize } from "../../static/js/sprites.js";
+import { spriteSize } from "../../static/js/map/sprites.js";
 
 test("symbols grow with the zoom, and are small where a lane is a few pixels long", () => {
   const sizes = Array.from({ length: 20 }, (_, zoom) => spriteSize(zoom));

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { staleNote } from "../../static/js/query-answer.js";
-import { createStore } from "../../static/js/store.js";
+import { staleNote } from "../../static/js/queries/query-answer.js";
+import { createStore } from "../../static/js/store/store.js";
 import { NOW, SHIPS, hello, row, snapshot, status } from "./helpers.mjs";
 
 test("an answer says as of when it is, while nothing new can come", () => {

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { columnsOf } from "../../static/js/frames.js";
-import { KINDS } from "../../static/js/object-kinds.js";
-import { EVENTS_KEPT } from "../../static/js/store-events.js";
-import { createStore } from "../../static/js/store.js";
+import { columnsOf } from "../../static/js/store/frames.js";
+import { KINDS } from "../../static/js/objects/object-kinds.js";
+import { EVENTS_KEPT } from "../../static/js/store/store-events.js";
+import { createStore } from "../../static/js/store/store.js";
 import { change, hello, NOW, row, SHIPS, snapshot, status } from "./helpers.mjs";
 
 function opened(...messages) {

@@ -45,10 +45,10 @@ const CODE_TEXTS = /\[type=|^linear-gradient\(|^italic /;
 
 // What is written for machines, or for those who develop Lookout, or is a name.
 const ALLOWED = new Map([
-  ["base-layer.js", /^<a href="https:[^>]*>[\w ]+<\/a>$/], // the names of those who made the data
+  ["map/base-layer.js", /^<a href="https:[^>]*>[\w ]+<\/a>$/], // the names of those who made the data
   ["frame-meter.js", /fps/], // an overlay for measurements
-  ["map.js", /^(OpenStreetMap|Natural Earth) \(/], // the names by which a browser remembers base maps
-  ["query-answer.js", /^(above|below) |for /], // the engine's names of thresholds
+  ["map/map.js", /^(OpenStreetMap|Natural Earth) \(/], // the names by which a browser remembers base maps
+  ["queries/query-answer.js", /^(above|below) |for /], // the engine's names of thresholds
 ]);
 
 function sourcesIn(folder) {

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { isShown } from "../../static/js/shown-queries.js";
-import { createStore } from "../../static/js/store.js";
-import { Subscriptions } from "../../static/js/subscriptions.js";
+import { isShown } from "../../static/js/queries/shown-queries.js";
+import { createStore } from "../../static/js/store/store.js";
+import { Subscriptions } from "../../static/js/store/subscriptions.js";
 import { change, hello, NOW, row, SHIPS, snapshot, status } from "./helpers.mjs";
 
 /** A page: its store, what it sends, its clock, and the queries of others that it shows. */

@@ -14,7 +14,7 @@ import {
 import { ColourBy, choicesOf } from "../../static/js/symbology/colour-by.js";
 import { coloursOf, edgeOf } from "../../static/js/symbology/colours.js";
 import { writtenIn } from "../../static/js/symbology/units.js";
-import { createStore } from "../../static/js/store.js";
+import { createStore } from "../../static/js/store/store.js";
 import { chooseUnits } from "../../static/js/units.js";
 import { NOW, SHIPS, hello, row, snapshot } from "./helpers.mjs";
 

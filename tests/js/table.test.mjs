@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { createStore } from "../../static/js/store.js";
+import { createStore } from "../../static/js/store/store.js";
 import { tableHash, tableOf } from "../../static/js/table/address.js";
 import { aboutColumn, ALTITUDE, HEARD, KEY, LATITUDE, NAME, PLACE, STREAM } from "../../static/js/table/columns.js";
 import { fromAddress, readCondition, toAddress } from "../../static/js/table/conditions.js";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { createStore } from "../../static/js/store.js";
+import { createStore } from "../../static/js/store/store.js";
 import { mayEdit, mayShare, sharedText, teamChoices, teamOf } from "../../static/js/teams/rights.js";
 
 function inTeams(...teams) {

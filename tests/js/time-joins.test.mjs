@@ -1,16 +1,16 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { EventGroups, timesText } from "../../static/js/event-groups.js";
-import { errorField } from "../../static/js/error-field.js";
+import { EventGroups, timesText } from "../../static/js/events/event-groups.js";
+import { errorField } from "../../static/js/queries/error-field.js";
 import { happened, toldText } from "../../static/js/format.js";
 import { planText } from "../../static/js/kinds/plan-text.js";
 import { KINDS, kindOf, planOf } from "../../static/js/kinds/registry.js";
-import { drawPairs, screenLine } from "../../static/js/pair-lines.js";
-import { missedNote } from "../../static/js/query-answer.js";
-import { createStore } from "../../static/js/store.js";
+import { drawPairs, screenLine } from "../../static/js/map/pair-lines.js";
+import { missedNote } from "../../static/js/queries/query-answer.js";
+import { createStore } from "../../static/js/store/store.js";
 import { timesAmong } from "../../static/js/kinds/join/time-joins.js";
-import { KEPT_MS, lineOf, PAIRS_KEPT, STEPS, ToldPairs } from "../../static/js/told-pairs.js";
+import { KEPT_MS, lineOf, PAIRS_KEPT, STEPS, ToldPairs } from "../../static/js/events/told-pairs.js";
 import { change, hello, NOW, row, SHIPS, snapshot, status } from "./helpers.mjs";
 
 const timesOf = (plan) => timesAmong(KINDS, plan);

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { MOST_POINTS, Trails } from "../../static/js/trails.js";
+import { MOST_POINTS, Trails } from "../../static/js/objects/trails.js";
 
 const MINUTE_MS = 60_000;
 

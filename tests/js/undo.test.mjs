@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { createUndo, forget, stepped } from "../../static/js/undo.js";
+import { createUndo, forget, stepped } from "../../static/js/map/undo.js";
 
 test("Ctrl+Z and the button take back one step after the other, of the shapes that are still edited", (t) => {
   const button = /** @type {any} */ (Object.assign(new EventTarget(), { hidden: true }));

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { drawn, geometryOf, linesOf, middlesOf, opened, removePoint } from "../../static/js/vertices.js";
+import { drawn, geometryOf, linesOf, middlesOf, opened, removePoint } from "../../static/js/map/vertices.js";
 
 const SQUARE = [
   [0, 0],

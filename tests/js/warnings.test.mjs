@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { warningTexts } from "../../static/js/warnings.js";
+import { warningTexts } from "../../static/js/queries/warnings.js";
 import { NOW, status } from "./helpers.mjs";
 
 const told = (kind, warning, count) => ({ kind, warning, count, last: new Date(NOW).toISOString() });

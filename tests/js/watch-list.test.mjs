@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { createStore } from "../../static/js/store.js";
-import { Subscriptions } from "../../static/js/subscriptions.js";
+import { createStore } from "../../static/js/store/store.js";
+import { Subscriptions } from "../../static/js/store/subscriptions.js";
 import { WatchAlarms } from "../../static/js/table/watch-alarms.js";
 import { MOST_WATCHED, WatchList } from "../../static/js/table/watch-list.js";
 import { change, hello, NOW, row, SHIPS, snapshot, status } from "./helpers.mjs";

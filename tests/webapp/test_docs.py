@@ -47,7 +47,7 @@ def test_an_example_of_a_request_is_accepted_and_its_fields_are_documented(kind)
 def test_every_reason_is_documented_and_known_to_the_page():
     told = [reason for reason in REASONS if reason != "handoff"]
     assert set(re.findall(r"`([a-z_]+)`(?=.* \|)", DOCUMENT.split("## Reasons")[1])) >= set(told)
-    frames = (Path(__file__).parents[2] / "static" / "js" / "frames.js").read_text()
+    frames = (Path(__file__).parents[2] / "static" / "js" / "store" / "frames.js").read_text()
     known = re.search(r"REASONS = \[(.*?)\]", frames, re.S).group(1)
     assert re.findall(r'"([a-z_]+)"', known) == list(REASONS)
 

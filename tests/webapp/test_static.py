@@ -61,7 +61,7 @@ def test_collected_files_are_private(sources, settings):
 def test_all_modules_of_the_page_are_found():
     found = modules("js/main.js")
     assert found[0] == "js/main.js"
-    assert {"js/map.js", "js/land.js", "js/socket.js"} <= set(found)
+    assert {"js/map/map.js", "js/map/land.js", "js/store/socket.js"} <= set(found)
     assert len(found) == len(set(found)) > 40
 
 

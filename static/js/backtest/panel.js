@@ -3,7 +3,7 @@
 import { $, h, setText } from "../dom.js";
 import { filled, gettext } from "../i18n.js";
 import { kindOf } from "../kinds/registry.js";
-import { namingOf } from "../named.js";
+import { namingOf } from "../objects/named.js";
 import { SPANS, placeOfRow, progressText, questionOf, resultText, rowText } from "./words.js";
 
 const REFERENCE = "backtest";

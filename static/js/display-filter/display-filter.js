@@ -1,6 +1,6 @@
 // Which objects the map shows, by a filter that is no query. Pure.
 
-import { vocabularyOf } from "../filter-words.js";
+import { vocabularyOf } from "../queries/filter-words.js";
 import { FilterError } from "./cql2.js";
 import { compileFilter } from "./filter.js";
 

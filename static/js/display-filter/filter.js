@@ -3,7 +3,7 @@
 // The logic is three-valued: a comparison with a property that is missing is unknown (null), which counts as false in the end.
 
 import { filled, gettext } from "../i18n.js";
-import { tokenReader } from "../property-text.js";
+import { tokenReader } from "../objects/property-text.js";
 import { FilterError, parseText } from "./cql2.js";
 
 const MOST_LEVELS = 40;

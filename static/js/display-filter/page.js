@@ -1,9 +1,9 @@
 // The display filter on the map: a field for it, how many objects it leaves, and a button that removes it.
 
 import { $, setText } from "../dom.js";
-import { FilterField } from "../filter-field.js";
-import { plainly } from "../filter-words.js";
-import { shownFilter } from "../filter-units.js";
+import { FilterField } from "../queries/filter-field.js";
+import { plainly } from "../queries/filter-words.js";
+import { shownFilter } from "../queries/filter-units.js";
 import { count } from "../format.js";
 import { filled, gettext } from "../i18n.js";
 import { onEscape } from "../page-events.js";

@@ -1,7 +1,7 @@
 // The field of the query form for the filter of partners.
 
 import { $ } from "../dom.js";
-import { FilterInput } from "../filter-input.js";
+import { FilterInput } from "../queries/filter-input.js";
 
 export class PartnerFields {
   /** @param {Record<string, any>} parts `form`, the query form's element */

@@ -2,7 +2,7 @@
 
 import { label } from "../format.js";
 import { filled, gettext } from "../i18n.js";
-import { inSentence } from "../field-words.js";
+import { inSentence } from "../objects/field-words.js";
 import { aggregateText } from "./aggregate/words.js";
 import { kindOf } from "./registry.js";
 import { joined } from "./words.js";

@@ -1,6 +1,6 @@
 // Reads pages of a replay, and gathers rows of them. Pure.
 
-import { batchColumns, columnsOf, headOf } from "../frames.js";
+import { batchColumns, columnsOf, headOf } from "../store/frames.js";
 
 /**
  * Read a page, a binary frame, into its head with `rows`: the columns of `frames.js`, and `atMs`, when each row became known. A

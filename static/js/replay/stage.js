@@ -3,8 +3,8 @@
 // The panels and the map read one store. During a replay its objects and answers are those of the past, and what the server
 // sends goes on in a second store, `behind`, so that it is all there as soon as the replay ends.
 
-import { createStore } from "../store.js";
-import { recolour } from "../store-colours.js";
+import { createStore } from "../store/store.js";
+import { recolour } from "../store/store-colours.js";
 
 // What the store knows from answers, besides its objects.
 const ANSWERED = [

@@ -1,6 +1,6 @@
 // Puts together what the page shows of reports: the form, and its areas on the map.
 
-import { FeatureEditor } from "../feature-editor.js";
+import { FeatureEditor } from "../layers/feature-editor.js";
 import { onEscape } from "../page-events.js";
 import { SketchAreas } from "../kinds/sketch/areas.js";
 import { address, ask } from "./api.js";

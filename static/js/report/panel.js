@@ -2,7 +2,7 @@
 
 import { $, coalesced, offer, setText } from "../dom.js";
 import { bothTimes, count, isUtc, title } from "../format.js";
-import { boxAround, formTime, SPANS, spanOf } from "../history.js";
+import { boxAround, formTime, SPANS, spanOf } from "../history/history.js";
 import { filled, gettext, ngettext } from "../i18n.js";
 import { measureFields } from "../measure-field.js";
 import { pageEvents } from "../page-events.js";

@@ -1,7 +1,7 @@
 // What a report is asked, and how its answer reads: parameters, columns, sorting, words. Pure.
 
 import { count, length, place, utcTime } from "../format.js";
-import { instantOf, spanOf } from "../history.js";
+import { instantOf, spanOf } from "../history/history.js";
 import { filled, gettext, LOCALE, ngettext, pgettext } from "../i18n.js";
 
 /** The reports by name: what the form calls them, how many rows there are, and that there are objects but no row. */

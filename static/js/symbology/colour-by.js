@@ -1,10 +1,10 @@
 // By what the objects are coloured, and which class each of them has. Pure: the clock is passed in.
 
-import { vocabularyOf } from "../filter-words.js";
+import { vocabularyOf } from "../queries/filter-words.js";
 import { age, label } from "../format.js";
 import { filled, gettext, LOCALE, number } from "../i18n.js";
-import { KIND_WORDS, KINDS } from "../object-kinds.js";
-import { reader } from "../property-text.js";
+import { KIND_WORDS, KINDS } from "../objects/object-kinds.js";
+import { reader } from "../objects/property-text.js";
 import { bordersOf, categoriesOf, OTHER, rangeOf, UNKNOWN } from "./classes.js";
 import { writtenIn } from "./units.js";
 

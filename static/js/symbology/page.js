@@ -2,8 +2,8 @@
 
 import { $, coalesced, h, offer, repeated, setText } from "../dom.js";
 import { gettext, number } from "../i18n.js";
-import { LENGTHS_MIN, USUAL_MIN } from "../trails.js";
-import { MINUTES } from "../course-vectors.js";
+import { LENGTHS_MIN, USUAL_MIN } from "../objects/trails.js";
+import { MINUTES } from "../map/course-vectors.js";
 import { pageEvents } from "../page-events.js";
 import { recall, remember } from "../remembered.js";
 import { choicesOf, ColourBy, isChoice, NOTHING } from "./colour-by.js";

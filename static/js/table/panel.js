@@ -4,7 +4,7 @@ import { CSV } from "../csv.js";
 import { $, coalesced, debounced, h, offer, repeated, setText } from "../dom.js";
 import { count } from "../format.js";
 import { filled, gettext, ngettext } from "../i18n.js";
-import { staleNote } from "../query-answer.js";
+import { staleNote } from "../queries/query-answer.js";
 import { aboutColumn, FIRST_COLUMNS } from "./columns.js";
 import { fromAddress, toAddress } from "./conditions.js";
 import { csv, geoJson } from "./export.js";

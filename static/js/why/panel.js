@@ -3,7 +3,7 @@
 import { $, h, setText } from "../dom.js";
 import { place, properties, utcTime } from "../format.js";
 import { filled, gettext } from "../i18n.js";
-import { fill } from "../object-panel.js";
+import { fill } from "../objects/object-panel.js";
 import {
   attemptText,
   deciding,

@@ -1,7 +1,7 @@
 // Aggregates in words. Pure.
 
 import { label } from "../../format.js";
-import { inSentence } from "../../field-words.js";
+import { inSentence } from "../../objects/field-words.js";
 import { filled, gettext, pgettext } from "../../i18n.js";
 
 const FUNCTION_WORDS = {

@@ -1,6 +1,6 @@
 // Draws where the objects of predicted entries will be: their ways ahead, as dashed lines.
 
-import { vectorOf } from "../../course-vectors.js";
+import { vectorOf } from "../../map/course-vectors.js";
 
 const DASH_PX = [7, 5];
 

@@ -1,9 +1,9 @@
 // Draws closest approaches: dashed lines from both objects to where they will be then, with a mark between, the distance and the time.
 
 import { closestText } from "../../format.js";
-import { Room } from "../../labels.js";
-import { screenLine } from "../../pair-lines.js";
-import { lineOf } from "../../told-pairs.js";
+import { Room } from "../../map/labels.js";
+import { screenLine } from "../../map/pair-lines.js";
+import { lineOf } from "../../events/told-pairs.js";
 
 const DASH_PX = [7, 5];
 const MARK_PX = 4;

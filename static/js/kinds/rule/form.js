@@ -6,7 +6,7 @@ import { kindOf } from "../registry.js";
 import { measureFields } from "../../measure-field.js";
 import { pageEvents } from "../../page-events.js";
 import { measureOf } from "../../quantities.js";
-import { limitText } from "../../query-words.js";
+import { limitText } from "../../queries/query-words.js";
 import { errorsOfRule, fieldsOfRule, planOfRule } from "./fields.js";
 import { chosenTeam, showTeams } from "../../teams/team-fields.js";
 import { ruleSentences } from "./words.js";

@@ -1,6 +1,6 @@
 // Figures with their bounds, and what they are based on, as text. Pure except for the chosen units.
 
-import { inSentence } from "../../field-words.js";
+import { inSentence } from "../../objects/field-words.js";
 import { count, label, utcSpan, utcTime, value } from "../../format.js";
 import { filled, gettext, LOCALE, ngettext, number } from "../../i18n.js";
 import { units } from "../../units.js";

@@ -1,6 +1,6 @@
 // The charts of answers: of a series of times with its forecast, and of a histogram with its deciles.
 
-import { inSentence } from "../../field-words.js";
+import { inSentence } from "../../objects/field-words.js";
 import { count, label } from "../../format.js";
 import { filled, gettext, number } from "../../i18n.js";
 import { bounded, figure } from "./bounds.js";

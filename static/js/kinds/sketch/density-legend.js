@@ -1,7 +1,7 @@
 // The legend of a density: what it shows, its colours, what it is based on, and the slider over its times.
 
 import { $, h, offer, setText } from "../../dom.js";
-import { inSentence } from "../../field-words.js";
+import { inSentence } from "../../objects/field-words.js";
 import { label } from "../../format.js";
 import { gettext } from "../../i18n.js";
 import { basisText } from "./bounds.js";

@@ -1,6 +1,6 @@
 // The exact figures of stored rows, beside which a sketch's answer is shown. Pure.
 
-import { timeOf } from "../../history.js";
+import { timeOf } from "../../history/history.js";
 import { gettext } from "../../i18n.js";
 
 /** The most rows that one question to the history returns. */

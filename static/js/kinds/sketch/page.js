@@ -1,6 +1,6 @@
 // Puts together what the page shows of sketches: the density on the map, and the panel Statistics.
 
-import { FeatureEditor } from "../../feature-editor.js";
+import { FeatureEditor } from "../../layers/feature-editor.js";
 import { onEscape } from "../../page-events.js";
 import { recall, remember } from "../../remembered.js";
 import { SketchAreas } from "./areas.js";

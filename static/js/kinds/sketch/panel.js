@@ -2,7 +2,7 @@
 
 import { $, coalesced, h, offer, setText } from "../../dom.js";
 import { label } from "../../format.js";
-import { formTime } from "../../history.js";
+import { formTime } from "../../history/history.js";
 import { filled, gettext } from "../../i18n.js";
 import { pageEvents } from "../../page-events.js";
 import { basisText } from "./bounds.js";

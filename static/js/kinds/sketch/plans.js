@@ -1,6 +1,6 @@
 // Plans of questions to sketches, from the fields of the form, and back. Pure.
 
-import { instantOf, SPANS } from "../../history.js";
+import { instantOf, SPANS } from "../../history/history.js";
 import { filled, gettext } from "../../i18n.js";
 
 const DAY_S = 86_400;

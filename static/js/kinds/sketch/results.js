@@ -1,7 +1,7 @@
 // Shows the answers to the questions of a plan: a chart or a table for each, with what it is based on.
 
 import { h } from "../../dom.js";
-import { inSentence } from "../../field-words.js";
+import { inSentence } from "../../objects/field-words.js";
 import { label, localTime } from "../../format.js";
 import { filled, gettext } from "../../i18n.js";
 import { basisText, bounded } from "./bounds.js";

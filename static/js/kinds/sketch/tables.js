@@ -1,7 +1,7 @@
 // The answers that are tables: figures of a feature, correlations as a matrix, the contrast of two places or times, regressions.
 
 import { h } from "../../dom.js";
-import { inSentence } from "../../field-words.js";
+import { inSentence } from "../../objects/field-words.js";
 import { count, label } from "../../format.js";
 import { filled, gettext } from "../../i18n.js";
 import { bounded, figure, membership, titleOf } from "./bounds.js";

@@ -1,6 +1,6 @@
 // What a query of a sketch asks, in words. Pure.
 
-import { inSentence } from "../../field-words.js";
+import { inSentence } from "../../objects/field-words.js";
 import { label } from "../../format.js";
 import { filled, gettext, ngettext, number } from "../../i18n.js";
 import { ofFeatures, statisticText } from "./statistics.js";

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
 import test from "node:test";
 
+import { planText } from "../../static/js/kinds/plan-text.js";
 import { formOfReport, formParts, kindOf, KINDS, planOf } from "../../static/js/kinds/registry.js";
 
 const AROUND = { key: "a", radius: 5 };
@@ -72,4 +73,31 @@ test("each part of the form keeps to the protocol, and each report of the form h
       assert.equal(typeof Part.prototype[method], "function", `${Part.name}.${method}`);
   for (const report of ["inside", "outside", "approach", "close", "around", "nearest", "join"])
     assert.ok(formOfReport(report).parts.length > 0, report);
+});
+
+test("a new kind is claimed, made, said and left by its entry in the list alone", (context) => {
+  class Part {}
+  const crowd = {
+    report: "crowd",
+    told: true,
+    claims: ({ kind }) => kind === "crowd",
+    makes: ({ most }) => most > 0,
+    plan: ({ emit, ...kept }, { stream, most }) => ({ ...kept, stream, kind: "crowd", most }),
+    leave: ({ most, kind, ...kept }) => kept,
+    words: ({ most }) => `crowds of ${most}`,
+    form: { parts: [Part] },
+  };
+  KINDS.unshift(crowd);
+  context.after(() => KINDS.shift());
+  const plan = planOf({ where: "a = 1" }, { stream: "a", report: "crowd", most: 5 });
+  assert.deepEqual(plan, { where: "a = 1", stream: "a", kind: "crowd", most: 5 });
+  assert.equal(kindOf(plan), crowd);
+  assert.equal(
+    planText(plan, () => ""),
+    "crowds of 5",
+  );
+  assert.deepEqual(formOfReport("crowd").parts, [Part]);
+  assert.equal(formParts().includes(Part), true);
+  const range = planOf(plan, { stream: "a", report: "inside", where: "", box: { lo: [0, 0], hi: [1, 1] } });
+  assert.deepEqual([range.kind, "most" in range], ["range", false]);
 });

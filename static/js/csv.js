@@ -1,5 +1,5 @@
 // Writes CSV (RFC 4180) without a cell that a spreadsheet runs: the one writer of the page. Pure.
-// webapp/csv_text.py writes the same for the server, and says why.
+// streaming/csv_text.py writes the same for the server, and says why.
 
 const AHEAD = String.raw`[\x00-\x20\x85\s\ufeff"']*`;
 const SIGNS = String.raw`=+\-@\uff1d\uff0b\uff0d\uff20`;

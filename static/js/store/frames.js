@@ -1,6 +1,8 @@
 // Reads answers into columns, from binary frames (Arrow IPC) and from JSON rows.
 
 import { middle } from "../geometry.js";
+import { DETAILS } from "../kinds/details.js";
+import { inMs, middles } from "./columns.js";
 
 const HEAD = "lookout";
 
@@ -43,9 +45,8 @@ export function apart(message) {
 /**
  * Read a binary frame into `{type, query, ..., rows}`. The rows are the columns
  * `{length, sign, reason, keys, timeMs, lon, lat, alt, properties, partners, ranks, distances}`. If no row has a partner,
- * `partners` is null; otherwise it holds `{key, properties, distance}`, or null, for each row; in a join over event time also
- * `{timeMs, lon, lat}` of the partner's report, and `{windowMs, sinceMs, untilMs}` of the window or the encounter, or null; in a closest approach
- * `closest`, `{timeMs, afterS, places}` of the two then. It is the same with `ranks`
+ * `partners` is null; otherwise it holds `{key, properties, distance}`, or null, for each row, with what kinds of queries add
+ * (`DETAILS` of kinds/details.js). It is the same with `ranks`
  * (0 for none), `distances` (NaN for none), and `fromMs` and `toMs`, the times of the reports between which an entry or exit was. A joined frame has `changes`, a list of `{query, rows}`, in place of `rows`.
  */
 export function readFrame(Arrow, buffer) {
@@ -125,20 +126,6 @@ export function batchColumns(batch) {
   };
 }
 
-/** Return the middles of boxes along an axis. */
-function middles(boxes, axis) {
-  const {
-    type,
-    offset,
-    children: [{ values }],
-  } = boxes.data[0];
-  const [width, n] = [type.listSize, type.listSize / 2];
-  const out = new Float64Array(boxes.length);
-  for (let row = 0, at = offset * width + axis; row < out.length; row++, at += width)
-    out[row] = middle(values[at], values[at + n]);
-  return out;
-}
-
 function given(rows, name) {
   return rows.some((row) => (row[name] ?? null) !== null);
 }
@@ -163,26 +150,8 @@ function jsonPartner({ partner, ...row }) {
     key: partner.key,
     properties: JSON.stringify(partner.properties ?? {}),
     distance: partner.distance ?? NaN,
-    ...jsonReport(partner, row),
-    ...jsonClosest(row),
+    ...Object.assign({}, ...DETAILS.map(({ ofJson }) => ofJson({ partner, ...row }))),
   };
-}
-
-function jsonClosest(/** @type {Record<string, any>} */ { closest }) {
-  return closest
-    ? { closest: { timeMs: closest.time_us / 1000, afterS: closest.after_s, places: closest.places } }
-    : {};
-}
-
-function jsonReport(
-  { time_us: timeUs, bounds },
-  /** @type {Record<string, any>} */ { window_us: windowUs, since_us: sinceUs, until_us: untilUs },
-) {
-  if (timeUs === undefined) return {};
-  const [lon, lat] = [0, 1].map((axis) =>
-    middle(bounds[axis] ?? -Infinity, bounds[axis + bounds.length / 2] ?? Infinity),
-  );
-  return { timeMs: timeUs / 1000, lon, lat, windowMs: inMs(windowUs), sinceMs: inMs(sinceUs), untilMs: inMs(untilUs) };
 }
 
 /** The partners of a join's rows; null for a range query, whose rows have none. */
@@ -190,7 +159,7 @@ function partnersOf(batch) {
   const keys = batch.getChild("partner");
   if (!keys || keys.nullCount === batch.numRows) return null;
   const [properties, distance] = [batch.getChild("partner_properties"), batch.getChild("distance")];
-  const [report, closest] = [reportOf(batch), closestOf(batch)];
+  const details = DETAILS.flatMap(({ ofBatch }) => ofBatch(batch) ?? []);
   return Array.from({ length: batch.numRows }, (_, row) => {
     const key = keys.get(row);
     return key === null
@@ -199,49 +168,9 @@ function partnersOf(batch) {
           key,
           properties: properties?.get(row) ?? "",
           distance: distance?.get(row) ?? NaN,
-          ...report(row),
-          ...closest(row),
+          ...Object.assign({}, ...details.map((detail) => detail(row))),
         };
   });
-}
-
-/** Return a function of a row that returns `{closest: {timeMs, afterS, places}}`, if the frame tells where and when the two will be closest. */
-function closestOf(batch) {
-  const [closestUs, seconds, places] = ["closest_us", "closest_s", "closest_places"].map((name) =>
-    batch.getChild(name),
-  );
-  if (!closestUs || closestUs.nullCount === batch.numRows) return () => ({});
-  return (row) => {
-    if (closestUs.get(row) === null) return {};
-    const [lon, lat, partnerLon, partnerLat] = places.get(row);
-    return {
-      closest: {
-        timeMs: inMs(closestUs.get(row)),
-        afterS: seconds.get(row),
-        places: [
-          [lon, lat],
-          [partnerLon, partnerLat],
-        ],
-      },
-    };
-  };
-}
-
-/** Return a function of a row that returns `{timeMs, lon, lat, windowMs, sinceMs, untilMs}`, if the frame tells the partner's report. */
-function reportOf(batch) {
-  const names = ["partner_time_us", "partner_bounds", "window_us", "since_us", "until_us"];
-  const [timesUs, boxes, ...spans] = names.map((name) => batch.getChild(name));
-  if (!timesUs || timesUs.nullCount === batch.numRows) return () => ({});
-  const [lon, lat] = [middles(boxes, 0), middles(boxes, 1)];
-  return (row) => {
-    if (timesUs.get(row) === null) return {};
-    const [windowMs, sinceMs, untilMs] = spans.map((column) => inMs(column?.get(row)));
-    return { timeMs: inMs(timesUs.get(row)), lon: lon[row], lat: lat[row], windowMs, sinceMs, untilMs };
-  };
-}
-
-function inMs(us) {
-  return us === undefined || us === null ? null : Number(us) / 1000;
 }
 
 /** Return the strings of a column. If all are ASCII, decode all bytes at once: offsets of bytes and of characters then agree. */

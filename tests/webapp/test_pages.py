@@ -3,6 +3,7 @@
 import contextlib
 import html
 import json
+import re
 from io import StringIO
 
 import pytest
@@ -11,6 +12,10 @@ from django.core.management import CommandError, call_command
 from django.urls import reverse
 
 from streaming.gateway.presets import DEMO_STREAMS
+from streaming.kinds.approach.plan import MOST_AHEAD_S
+from streaming.kinds.closest_approach.plan import MOST_WITHIN_M
+from streaming.kinds.knn.plan import MAX_K
+from streaming.kinds.track.plan import MOST_ACCURACY_M
 from tests.webapp.conftest import PASSWORD, PLAN, settled
 from webapp.models import ApiToken, LoginLink, Query, Stream
 from webapp.queries import queries
@@ -268,3 +273,22 @@ def test_clients_are_told_which_streams_are_not_live():
     call_command("seed_demo", stdout=StringIO())
     told = {name: Stream.objects.get(name=name).summary()["origin"] for name in ("ships", "buses", "aircraft", "mbta")}
     assert told == {"ships": "simulated", "buses": "simulated", "aircraft": "recorded", "mbta": None}
+
+
+@pytest.mark.parametrize(
+    ("name", "least", "most"),
+    [
+        ("k", 1, MAX_K),
+        ("withinMin", 0.1, MOST_AHEAD_S / 60),
+        ("closeM", 1, MOST_WITHIN_M),
+        ("closeMin", 0.1, MOST_AHEAD_S / 60),
+        ("accuracyM", 0, MOST_ACCURACY_M),
+    ],
+)
+def test_a_field_of_the_query_form_has_the_bounds_that_the_kind_declares(client, user, name, least, most):
+    client.force_login(user)
+    (field,) = re.findall(
+        rf'<input [^>]*name="{name}"[^>]*>', client.get("/").content.decode().split('id="rule-form"')[0]
+    )
+    found = {side: float(number) for side, number in re.findall(r'\b(min|max)="([^"]*)"', field)}
+    assert found == {"min": least, "max": most}

@@ -7,6 +7,7 @@ from streaming.explaining.known import ExplanationFacts
 from streaming.explaining.places import compared_term
 from streaming.explaining.subject import Subject
 from streaming.explaining.terms import Term, every
+from streaming.kinds.base import Evaluation
 from streaming.kinds.range.plan import RangePlan
 from streaming.kinds.registry import kind_of
 from streaming.kinds.sketch.plan import SketchPlan
@@ -27,8 +28,14 @@ def sketch_term(plan: SketchPlan, subject: Subject, known: ExplanationFacts) -> 
     return every(gettext("in the answer"), [Term(asks, None, gettext("a sketch does not know single objects"))])
 
 
-def other_term(plan: Any, subject: Subject, known: ExplanationFacts) -> Term:
-    """Explain what a plan of any kind asks of the element alone."""
-    asks = gettext("what %(name)s asks") % {"name": kind_of(plan).name}
+def usual_term(plan: Any, subject: Subject, known: ExplanationFacts) -> Term:
+    """Explain a plan whose kind names no function for that: as a range if it is evaluated like one.
+
+    Of others, what they ask of the element alone is explained.
+    """
+    kind = kind_of(plan)
+    if kind.evaluation(plan) is Evaluation.REGIONAL and not kind.refinement:
+        return box_term(plan, subject, known)
+    asks = gettext("what %(name)s asks") % {"name": kind.name}
     more = Term(asks, None, gettext("queries of this kind cannot be explained further"))
     return every(gettext("in the answer"), [*asked_terms(plan, subject), more])

@@ -201,7 +201,7 @@ class Kind(ABC, Generic[P]):
     geographic: ClassVar[bool] = False
     refinement: ClassVar[str] = ""
     operator: ClassVar[str] = ""
-    explained: ClassVar[str] = "streaming.explaining.ranges:other_term"
+    explained: ClassVar[str] = "streaming.explaining.ranges:usual_term"
     boxes: ClassVar[tuple[str, ...]] = ()
     details: ClassVar[tuple[Detail, ...]] = ()
     once: ClassVar[bool] = False

@@ -8,12 +8,14 @@ from importlib import import_module
 from importlib.metadata import EntryPoint
 from pathlib import Path
 
+import numpy as np
 import pytest
 from jsonschema import Draft202012Validator
 
 from streaming import entry_points
 from streaming.decoders import decoder_class, make_decoder
 from streaming.errors import InvalidOptions, InvalidPlan
+from streaming.explaining import Subject, explain
 from streaming.gateway.access import FeedAccess
 from streaming.gateway.transports import describe_transport, make_transport
 from streaming.gateway.transports.base import Mark
@@ -132,6 +134,13 @@ def test_the_kind_is_read_written_described_and_checked(band):
     assert plan_in_words(plan_document(plan)).startswith("between 10.0 and 20.0 degrees of latitude")
     with pytest.raises(InvalidPlan, match=r"south must not be above north; got 30\.0 and 20\.0"):
         parse_plan(BAND | {"south": 30})
+
+
+@pytest.mark.parametrize(("lat", "holds"), [(15, True), (50, False)])
+def test_an_object_is_told_why_the_kind_has_it_in_an_answer(band, lat, holds):
+    subject = Subject.of("s", "a", 0, np.array([24.0, lat, 0.0, 24.0, lat, 0.0]), {}, EARTH)
+    told = explain(parse_plan(BAND), subject)
+    assert told.holds is holds and len(told.parts) == 1
 
 
 def test_the_servers_evaluate_the_kind_also_after_an_edit(band, tmp_path):

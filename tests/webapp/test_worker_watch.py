@@ -4,6 +4,7 @@ import asyncio
 import signal
 
 import pytest
+import redis
 from asgiref.sync import sync_to_async
 
 from bench.live import ROOT, wait_for
@@ -107,6 +108,23 @@ def test_a_worker_does_not_end_while_redis_is_away_nor_as_soon_as_it_is_back(
     wait_for(lambda: len(looked) > 1, "a second look")
     watch.stop()
     assert (watch._idle, watch._untaken) == (0, 0) and not ends
+
+
+def test_the_watch_goes_on_after_whatever_redis_refuses(watch, ends, project, redis_client, monkeypatch, caplog):
+    looked, real = [], watch.look
+
+    def refused():
+        looked.append(1)
+        if len(looked) == 1:
+            raise redis.ResponseError("MISCONF Errors writing to the AOF file: No space left on device")
+        real()
+
+    monkeypatch.setattr(worker_watch, "LOOK_S", 0.001)
+    monkeypatch.setattr(watch, "look", refused)
+    watch.start()
+    wait_for(lambda: len(looked) > 2, "a look after the first one")
+    watch.stop()
+    assert "cannot look at the tasks that wait" in caplog.text and not ends
 
 
 def test_a_worker_that_is_told_to_end_is_left_in_peace(watch, ends):

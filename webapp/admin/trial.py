@@ -4,7 +4,6 @@ import json
 import subprocess
 import threading
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from django import forms
@@ -22,7 +21,6 @@ from webapp.models.spaces import EARTH
 
 # A trial reads for READ_S; its process is killed if the whole trial takes longer than END_S.
 READ_S, END_S = 5.0, 20.0
-_ROOT = Path(__file__).parents[2]
 _TRIALS = threading.BoundedSemaphore(2)
 _UNCHECKED = {"name", "title", "icon", "enabled", "ttl_s", "max_age_s", "stored", "retention_s", "space"}
 
@@ -76,7 +74,9 @@ def run_trial(transport: Mapping[str, Any], decoder: Mapping[str, Any], space: S
     }
     words = command(WAITED_FOR, "streaming.gateway.trial")
     try:
-        done = subprocess.run(words, input=json.dumps(job), cwd=_ROOT, capture_output=True, text=True, timeout=END_S)
+        done = subprocess.run(
+            words, input=json.dumps(job), cwd=settings.BASE_DIR, capture_output=True, text=True, timeout=END_S
+        )
     except subprocess.TimeoutExpired:
         return {
             "error": gettext("a test must end within %(end_s)g s; this one did not") % {"end_s": END_S},

@@ -79,3 +79,6 @@ class WorkerWatch:
                 self.look()
             except NOT_NOW:  # nobody knows what waits
                 self.note_taken()
+            except Exception:  # such as a Redis whose disk is full: the watch goes on
+                self.note_taken()
+                logger.exception("cannot look at the tasks that wait")

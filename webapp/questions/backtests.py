@@ -5,7 +5,6 @@ import contextlib
 import time
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from pathlib import Path
 from typing import Any
 
 import orjson
@@ -136,7 +135,7 @@ async def _started(asked: dict[str, Any]) -> asyncio.subprocess.Process:
         *command(IN_BACKGROUND, "streaming.backtest", str(settings.WORK_MEMORY_BYTES)),
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
-        cwd=Path(__file__).parents[1],
+        cwd=settings.BASE_DIR,
         limit=MOST_LINE_BYTES,
         start_new_session=True,
     )

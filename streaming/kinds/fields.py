@@ -87,7 +87,7 @@ class AreaOrWhole(Value):
         return area or whole(reading.space)
 
     def write(self, plan: Any, name: str, space: Space) -> dict[str, Any] | None:
-        return area_of(plan, space, whole(space))
+        return area_of(plan, space)
 
     def schema(self) -> Schema:
         return ref("area")
@@ -179,13 +179,13 @@ def whole(space: Space) -> Box:
     return (-math.inf,) * space.n + (math.inf,) * space.n
 
 
-def area_of(plan: Any, space: Space, missing: Box) -> dict[str, Any] | None:
-    """Return the JSON form of a plan's area; None if it is unbounded, and a plan without it has the area `missing`."""
+def area_of(plan: Any, space: Space) -> dict[str, Any] | None:
+    """Return the JSON form of a plan's area; None if it is the whole space."""
     if shape := shape_of(plan.filters):
         return area_document(shape)
-    return box_of(plan.area, space, missing)
+    return box_of(plan.area, space)
 
 
-def box_of(area: Box, space: Space, missing: Box) -> dict[str, Any] | None:
-    """Return the JSON form of an area that is a box, or None, as `area_of` does."""
-    return box_document(area, space) if any(map(math.isfinite, area)) or area != missing else None
+def box_of(area: Box, space: Space) -> dict[str, Any] | None:
+    """Return the JSON form of an area that is a box; None if it is the whole space."""
+    return None if area == whole(space) else box_document(area, space)

@@ -10,7 +10,7 @@ JSON Schema, draft 2020-12: https://json-schema.org/draft/2020-12/json-schema-co
 import inspect
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import MISSING, Field, fields
 from typing import Any, get_type_hints
 
@@ -67,10 +67,6 @@ def object_schema(cls: type, special: Mapping[str, Schema] | None = None) -> Sch
 
 def _property(field: Field, kind: Any, special: Mapping[str, Schema]) -> Schema:
     """Return the schema of one field, without its description."""
-    if field.name == "kind":
-        return {"const": field.default}
-    if field.name == "area" and field.name not in special:
-        return dict(ref("area"))
     schema = dict(special[field.name]) if field.name in special else dict(_TYPES[kind])
     if field.name in _MAX_CHARACTERS:
         schema["maxLength"] = _MAX_CHARACTERS[field.name]
@@ -127,13 +123,6 @@ def null(name: str) -> Schema:
 def nullable(schema: Schema) -> Schema:
     """Return a schema that allows null, too."""
     return schema | {"type": [schema["type"], "null"]} if "type" in schema else {"anyOf": [schema, {"type": "null"}]}
-
-
-def allow_null(schema: Schema, names: Iterable[str]) -> None:
-    """Allow some keys, which refer to definitions, to be null."""
-    for name in names:
-        box = schema["properties"][name]
-        schema["properties"][name] = {"anyOf": [{"$ref": box.pop("$ref")}, {"type": "null"}], **box}
 
 
 def shared_definitions() -> dict[str, Schema]:

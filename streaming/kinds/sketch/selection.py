@@ -34,7 +34,7 @@ class BoxOfPlace(Value):
         return parse_box(value, reading.name, reading.space)
 
     def write(self, plan: Any, name: str, space: Space) -> dict[str, Any] | None:
-        return None if plan.polygon else box_of(plan.area, space, whole(space))
+        return None if plan.polygon else box_of(plan.area, space)
 
     def schema(self) -> Schema:
         return ref("box")
